@@ -1,0 +1,214 @@
+"""Child processes that leave nothing behind.
+
+A child gets a process group of its own, so that wrappers such as npx and uvx end together with what they
+started. Its end is bounded: close stdin, wait, SIGTERM to the group, wait, SIGKILL, reap; its output is
+drained meanwhile, because a child that cannot write does not end.
+
+Source: ACP, Transports, "stdio", "Shutdown".
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections import deque
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from subprocess import PIPE
+from typing import Final
+
+import anyio
+from anyio.abc import ByteReceiveStream, ByteSendStream, Process
+
+from acp_protocol.errors import AgentStartError
+
+GRACE: Final = 2.0
+"""Seconds that a child has to end by itself after each friendly sign."""
+TAIL_LINES: Final = 20
+"""Lines of stderr that are kept."""
+TAIL_LINE_LENGTH: Final = 2000
+"""Bytes of one such line that are kept."""
+ORPHAN_GRACE: Final = 0.5
+"""Seconds that the rest of a group has after its leader; where nobody reaps orphans they never end."""
+POLL: Final = 0.01
+"""Seconds between two looks at whether a process group is empty."""
+DRAIN: Final = 0.5
+"""Seconds that a dead child's stderr may take to be read; a grandchild may hold it open for ever."""
+
+
+class StderrTail:
+    """Keeps the last lines of a byte stream, in bounded memory."""
+
+    def __init__(self, lines: int = TAIL_LINES) -> None:
+        self._lines: deque[bytes] = deque(maxlen=lines)
+        self._unfinished = b""
+
+    def feed(self, chunk: bytes) -> None:
+        """Take the next bytes."""
+        *lines, rest = chunk.split(b"\n")
+        if lines:
+            lines[0] = self._unfinished + lines[0]
+            self._lines.extend(line[:TAIL_LINE_LENGTH] for line in lines)
+            self._unfinished = b""
+        self._unfinished = (self._unfinished + rest)[:TAIL_LINE_LENGTH]
+
+    def lines(self) -> tuple[str, ...]:
+        """Return the lines that are not blank, oldest first."""
+        every = [*self._lines, self._unfinished]
+        texts = (line.decode(errors="replace").rstrip() for line in every)
+        return tuple(text for text in texts if text)
+
+
+class ChildProcess:
+    """A running child; made by `spawn`, which also ends it."""
+
+    def __init__(
+        self, process: Process, command: tuple[str, ...], stdin: ByteSendStream, stdout: ByteReceiveStream
+    ) -> None:
+        self._process = process
+        self._tail = StderrTail()
+        self._stderr_done = anyio.Event()
+        self.command = command
+        self.stdin = stdin
+        self.stdout = stdout
+
+    @property
+    def pid(self) -> int:
+        """The child's process id, which is its process group's id too."""
+        return self._process.pid
+
+    @property
+    def exit_code(self) -> int | None:
+        """None while it runs; negative for the number of the signal that ended it."""
+        return self._process.returncode
+
+    def stderr_tail(self) -> tuple[str, ...]:
+        """Return the last lines of stderr, oldest first, as they came."""
+        return self._tail.lines()
+
+    async def wait(self) -> int:
+        """Return the exit code once the child has ended and its stderr was read."""
+        code = await self._process.wait()
+        with anyio.move_on_after(DRAIN):
+            await self._stderr_done.wait()
+        return code
+
+    def signal_group(self, number: signal.Signals) -> None:
+        """Send a signal to the child and to all that it started and that stayed in its group."""
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.pid, number)
+
+    async def stop(self, grace: float = GRACE) -> int | None:
+        """End the child and its group within about 3 × `grace` seconds; return the exit code.
+
+        None stands for a child that not even SIGKILL has ended yet (the kernel holds it).
+        """
+        with anyio.CancelScope(shield=True):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self._drain)
+                with suppress(anyio.BrokenResourceError):
+                    await self.stdin.aclose()
+                with anyio.move_on_after(grace):
+                    await self._process.wait()
+                # The leader may be gone and what it started still be there.
+                self.signal_group(signal.SIGTERM)
+                with anyio.move_on_after(grace):
+                    await self._process.wait()
+                with anyio.move_on_after(ORPHAN_GRACE):
+                    await self._group_ended()
+                self.signal_group(signal.SIGKILL)
+                with anyio.move_on_after(grace):
+                    await self._process.wait()
+                with anyio.move_on_after(DRAIN):
+                    await self._stderr_done.wait()
+                tasks.cancel_scope.cancel()
+        with anyio.move_on_after(grace, shield=True):
+            await self._process.aclose()
+        return self.exit_code
+
+    async def read_stderr(self, on_stderr: Callable[[bytes], None] | None) -> None:
+        """Read stderr until its end; `spawn` runs this beside the child."""
+        assert self._process.stderr is not None
+        try:
+            async for chunk in self._process.stderr:
+                self._tail.feed(chunk)
+                if on_stderr is not None:
+                    on_stderr(chunk)
+        except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+            pass
+        finally:
+            self._stderr_done.set()
+
+    async def _group_ended(self) -> None:
+        """Return when no process of the group lives; only asking again can tell, for nobody reports it."""
+        while self._group_lives():
+            await anyio.sleep(POLL)
+
+    def _group_lives(self) -> bool:
+        try:
+            os.killpg(self.pid, 0)
+        except (ProcessLookupError, PermissionError):
+            return False
+        return True
+
+    async def _drain(self) -> None:
+        with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError, anyio.EndOfStream):
+            while True:
+                await self.stdout.receive()
+
+
+@asynccontextmanager
+async def spawn(
+    command: Sequence[str],
+    *,
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+    on_stderr: Callable[[bytes], None] | None = None,
+    grace: float = GRACE,
+) -> AsyncGenerator[ChildProcess]:
+    """Start `command` (no shell) in a process group of its own; end it with the block.
+
+    `on_stderr` gets stderr as it comes, in chunks. `grace` is in seconds, see `ChildProcess.stop`.
+
+    Raises:
+        AgentStartError: the command could not be started; the message says why, in one sentence.
+    """
+    command = tuple(command)
+    process = await _open(command, cwd, env)
+    assert process.stdin is not None
+    assert process.stdout is not None
+    child = ChildProcess(process, command, process.stdin, process.stdout)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(child.read_stderr, on_stderr)
+        try:
+            yield child
+        finally:
+            await child.stop(grace)
+            tasks.cancel_scope.cancel()
+
+
+async def _open(
+    command: tuple[str, ...], cwd: Path | None, env: Mapping[str, str] | None
+) -> Process:
+    if not command:
+        raise AgentStartError("no command was given to start")
+    if cwd is not None and not cwd.is_dir():
+        raise AgentStartError(f"cannot start {command[0]}: {cwd} is not a directory")
+    try:
+        return await anyio.open_process(
+            command,
+            stdin=PIPE,
+            stdout=PIPE,
+            stderr=PIPE,
+            cwd=cwd,
+            env=env,
+            start_new_session=True,
+        )
+    except FileNotFoundError:
+        reason = "there is no such command; check its spelling and PATH"
+    except PermissionError:
+        reason = "it may not be executed; check its permissions"
+    except (OSError, ValueError) as problem:
+        reason = getattr(problem, "strerror", None) or "it is no valid command"
+    raise AgentStartError(f"cannot start {command[0]}: {reason}")
