@@ -1,0 +1,112 @@
+"""The order in which what came over the wire is handled.
+
+Each session has a lane: one worker that takes its entries one after the other. A notification is handled in
+its lane; a request is started and an answer handed on when their turn comes, which is after the notifications
+that stood before them on the wire. Lanes of different sessions do not wait for each other, except for
+entries that belong to no session (`None`): those wait for all that came before them.
+
+A lane is bounded. When it is full, the reader waits, and with it the pipe and the peer.
+
+Source: ACP, Prompt Turn; architecture, "order rule".
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Awaitable, Callable
+from typing import Final, TypeAlias
+
+import anyio
+from anyio.abc import TaskGroup
+
+Step: TypeAlias = Callable[[], Awaitable[None]]
+Deed: TypeAlias = Callable[[], None]
+
+LANE_LENGTH: Final = 256
+"""Entries that wait in one lane before the reader waits too."""
+
+
+class _Lane:
+    """Entries of one session, and whether somebody works them off."""
+
+    __slots__ = ("is_running", "room", "steps")
+
+    def __init__(self) -> None:
+        self.steps: deque[Step] = deque()
+        self.is_running = False
+        self.room: anyio.Event | None = None
+
+
+class Lanes:
+    """Runs steps in order per session; the tasks belong to `tasks`."""
+
+    def __init__(self, tasks: TaskGroup, length: int = LANE_LENGTH) -> None:
+        self._tasks = tasks
+        self._length = length
+        self._lanes: dict[str, _Lane] = {}
+
+    async def put(self, session: str | None, step: Step) -> None:
+        """Let `step` run when the steps before it are done; wait while its lane is full.
+
+        `step` must not raise: what can go wrong is its own business.
+        """
+        if session is None:
+            await self._put_last(step)
+        else:
+            await self._append(session, step)
+
+    async def follow(self, session: str | None, deed: Deed) -> None:
+        """Let `deed` happen after the entries before it: at once when none of them is left."""
+        if session not in self._lanes if session is not None else not self._lanes:
+            deed()
+            return
+
+        async def step() -> None:  # noqa: RUF029 - a step is awaited, whatever it does
+            deed()
+
+        await self.put(session, step)
+
+    async def _put_last(self, step: Step) -> None:
+        """Run `step` when every lane has done what it holds now; new entries wait for it."""
+        others = list(self._lanes)
+        if not others:
+            await self._append("", step)
+            return
+        missing = len(others)
+        all_here, done = anyio.Event(), anyio.Event()
+
+        async def meet() -> None:
+            nonlocal missing
+            missing -= 1
+            if missing:
+                await done.wait()
+                return
+            all_here.set()
+            try:
+                await step()
+            finally:
+                done.set()
+
+        for session in others:
+            await self._append(session, meet)
+
+    async def _append(self, session: str, step: Step) -> None:
+        # Looked up anew after each wait: a lane that ran empty meanwhile is gone.
+        while len((lane := self._lanes.setdefault(session, _Lane())).steps) >= self._length:
+            lane.room = lane.room or anyio.Event()
+            await lane.room.wait()
+        lane.steps.append(step)
+        if not lane.is_running:
+            lane.is_running = True
+            self._tasks.start_soon(self._work, session, lane)
+
+    async def _work(self, session: str, lane: _Lane) -> None:
+        while lane.steps:
+            await lane.steps.popleft()()
+            if lane.room is not None:
+                lane.room.set()
+                lane.room = None
+        lane.is_running = False
+        # Entries only arrive between awaits, so the lane is empty here and may go.
+        if self._lanes.get(session) is lane:
+            del self._lanes[session]

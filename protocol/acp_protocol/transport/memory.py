@@ -1,0 +1,49 @@
+"""Two ends in one process, for tests and for an agent that lives in its client's process.
+
+Nothing is buffered: `send` returns when the other end has received, so that a slow reader is felt at once.
+"""
+
+from __future__ import annotations
+
+import anyio
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+
+from acp_protocol.errors import ConnectionClosedError
+
+
+class MemoryTransport:
+    """One end of a pair made by `memory_pair`."""
+
+    def __init__(
+        self,
+        outgoing: MemoryObjectSendStream[bytes],
+        incoming: MemoryObjectReceiveStream[bytes],
+    ) -> None:
+        self._outgoing = outgoing
+        self._incoming = incoming
+
+    async def send(self, line: bytes) -> None:
+        """Hand `line` to the other end."""
+        try:
+            await self._outgoing.send(line)
+        except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+            raise ConnectionClosedError from None
+
+    async def receive(self) -> bytes:
+        """Return the next line of the other end."""
+        try:
+            return await self._incoming.receive()
+        except (anyio.EndOfStream, anyio.ClosedResourceError):
+            raise ConnectionClosedError from None
+
+    async def aclose(self) -> None:
+        """Close both directions of this end."""
+        self._outgoing.close()
+        self._incoming.close()
+
+
+def memory_pair() -> tuple[MemoryTransport, MemoryTransport]:
+    """Return two transports, each of which receives what the other sends."""
+    left_out, right_in = anyio.create_memory_object_stream[bytes](0)
+    right_out, left_in = anyio.create_memory_object_stream[bytes](0)
+    return MemoryTransport(left_out, left_in), MemoryTransport(right_out, right_in)
