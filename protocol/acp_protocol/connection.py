@@ -189,8 +189,9 @@ class Connection:
             while True:
                 await self._take(await self._transport.receive())
         except (ConnectionClosedError, FrameTooLongError) as problem:
-            # What the peer said before it left is still handled, and only then do waiters learn of it.
-            await self._lanes.follow(None, lambda: self._end(problem))
+            reason = problem
+        # What the peer said before it left is still handled, and only then do waiters learn of it.
+        await self._lanes.follow(None, lambda: self._end(reason))
 
     async def _take(self, raw: bytes) -> None:
         match self._peer.received(raw):

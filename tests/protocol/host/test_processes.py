@@ -1,0 +1,134 @@
+"""Child processes that leave nothing behind; real ones."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from pathlib import Path
+
+import anyio
+import pytest
+
+from acp_protocol.errors import AgentStartError
+from acp_protocol.host.processes import ChildProcess, StderrTail, spawn
+
+LIMIT = 20.0
+"""Seconds after which a process counts as hung."""
+
+
+def script(text: str) -> list[str]:
+    return [sys.executable, "-c", text]
+
+
+def is_running(pid: int) -> bool:
+    """Tell whether `pid` lives; one that ended and that nobody has reaped does not."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state != "Z"
+
+
+async def first_line(child: ChildProcess) -> bytes:
+    got = b""
+    while not got.endswith(b"\n"):
+        got += await child.stdout.receive()
+    return got.strip()
+
+
+async def test_a_child_that_ends_with_its_stdin_is_not_signalled() -> None:
+    with anyio.fail_after(LIMIT):
+        async with spawn(script("import sys; sys.stdin.read(); sys.exit(7)")) as child:
+            assert child.exit_code is None
+        assert child.exit_code == 7
+
+
+async def test_a_child_that_ignores_everything_is_killed() -> None:
+    stubborn = (
+        "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); "
+        "print('ready', flush=True); time.sleep(1000)"
+    )
+    with anyio.fail_after(LIMIT):
+        async with spawn(script(stubborn), grace=0.2) as child:
+            assert await first_line(child) == b"ready"
+        assert child.exit_code == -signal.SIGKILL
+
+
+async def test_a_wrappers_children_end_with_it() -> None:
+    wrapper = (
+        "import subprocess, sys; "
+        "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(1000)']); "
+        "print(child.pid, flush=True); sys.stdin.read()"
+    )
+    with anyio.fail_after(LIMIT):
+        async with spawn(script(wrapper), grace=5) as child:
+            grandchild = int(await first_line(child))
+            assert is_running(grandchild)
+        while is_running(grandchild):
+            await anyio.sleep(0.01)
+
+
+async def test_a_child_that_still_writes_is_drained_while_it_ends() -> None:
+    chatty = "import sys; sys.stdin.read(); sys.stdout.write('x' * 1_000_000); sys.exit(3)"
+    with anyio.fail_after(LIMIT):
+        async with spawn(script(chatty), grace=10) as child:
+            pass
+        assert child.exit_code == 3
+
+
+async def test_being_cancelled_still_ends_the_child() -> None:
+    with anyio.fail_after(LIMIT):
+        with anyio.CancelScope() as scope:
+            async with spawn(script("import sys; sys.stdin.read()")) as child:
+                scope.cancel()
+                await anyio.sleep_forever()
+        assert child.exit_code is not None
+
+
+async def test_the_last_lines_of_stderr_are_kept_and_told() -> None:
+    told: list[bytes] = []
+    noisy = "import sys; [print('line', n, file=sys.stderr) for n in range(50)]; sys.exit(1)"
+    with anyio.fail_after(LIMIT):
+        async with spawn(script(noisy), on_stderr=told.append) as child:
+            assert await child.wait() == 1
+            assert child.stderr_tail() == tuple(f"line {n}" for n in range(30, 50))
+    assert b"".join(told).startswith(b"line 0\nline 1\n")
+
+
+async def test_the_child_leads_a_process_group_of_its_own() -> None:
+    with anyio.fail_after(LIMIT):
+        async with spawn(script("import sys; sys.stdin.read()")) as child:
+            assert os.getpgid(child.pid) == child.pid != os.getpgrp()
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        (["no-such-command-anywhere"], "cannot start no-such-command-anywhere: there is no such"),
+        ([str(Path(__file__))], "it may not be executed"),
+        (["a\0b"], "it is no valid command"),
+        ([], "no command was given"),
+    ],
+)
+async def test_a_command_that_cannot_start_is_told_in_one_sentence(
+    command: list[str], said: str
+) -> None:
+    with pytest.raises(AgentStartError, match=said) as raised:
+        async with spawn(command):
+            pass
+    assert "\n" not in str(raised.value)
+
+
+async def test_a_missing_directory_is_named(tmp_path: Path) -> None:
+    with pytest.raises(AgentStartError, match="gone is not a directory"):
+        async with spawn(["true"], cwd=tmp_path / "gone"):
+            pass
+
+
+def test_the_tail_holds_bounded_memory() -> None:
+    tail = StderrTail(lines=2)
+    for _ in range(100):
+        tail.feed(b"y" * 1000)
+    tail.feed(b"\nlast\n\nunfinished")
+    assert tail.lines() == ("last", "unfinished")

@@ -1,0 +1,364 @@
+"""Two peers in memory: order, cancellation, backpressure, and the end."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+import anyio
+import pytest
+
+from acp_protocol import jsonrpc
+from acp_protocol.connection import Connection, Limits
+from acp_protocol.errors import (
+    ConnectionClosedError,
+    LocalProtocolError,
+    RequestFailedError,
+    TimeLimitError,
+)
+from acp_protocol.jsonrpc import Json, Notification, Request
+from acp_protocol.transport import Transport
+from acp_protocol.transport.memory import memory_pair
+
+LIMIT = 5.0
+"""Seconds after which a talk counts as hung."""
+
+
+async def answer_nothing(request: Request) -> Json:
+    raise RequestFailedError(jsonrpc.METHOD_NOT_FOUND, "Method not found", {"method": request.method})
+
+
+async def ignore(notification: Notification) -> None:
+    del notification
+
+
+@dataclass
+class Script:
+    """A handler whose two deeds a test writes down."""
+
+    on_request: Callable[[Request], Awaitable[Json]] = answer_nothing
+    on_notification: Callable[[Notification], Awaitable[None]] = ignore
+    heard: list[Notification] = field(default_factory=list[Notification])
+
+    async def handle_request(self, request: Request) -> Json:
+        return await self.on_request(request)
+
+    async def handle_notification(self, notification: Notification) -> None:
+        await self.on_notification(notification)
+        self.heard.append(notification)
+
+
+@asynccontextmanager
+async def talk(
+    client: Script | None = None, agent: Script | None = None
+) -> AsyncGenerator[tuple[Connection, Connection]]:
+    ours, theirs = memory_pair()
+    with anyio.fail_after(LIMIT):
+        async with (
+            Connection(ours, client or Script()) as one,
+            Connection(theirs, agent or Script()) as other,
+        ):
+            yield one, other
+
+
+@asynccontextmanager
+async def talk_with_bytes(
+    script: Script | None = None, limits: Limits | None = None
+) -> AsyncGenerator[tuple[Connection, Transport]]:
+    """One real side; the test plays the other, frame by frame."""
+    ours, theirs = memory_pair()
+    with anyio.fail_after(LIMIT):
+        async with Connection(ours, script or Script(), limits=limits) as connection:
+            yield connection, theirs
+    await theirs.aclose()
+
+
+async def read(transport: Transport) -> dict[str, Json]:
+    return json.loads(await transport.receive())
+
+
+async def test_a_question_gets_its_answer() -> None:
+    async def echo(request: Request) -> Json:
+        return {"method": request.method, "params": request.params}
+
+    async with talk(agent=Script(on_request=echo)) as (client, _):
+        answer = await client.request("initialize", {"protocolVersion": 1})
+    assert answer == {"method": "initialize", "params": {"protocolVersion": 1}}
+
+
+async def test_an_error_answer_is_raised_whole() -> None:
+    async with talk() as (client, _):
+        with pytest.raises(RequestFailedError) as raised:
+            await client.request("nothing/such")
+    assert raised.value.code == jsonrpc.METHOD_NOT_FOUND
+    assert raised.value.data == {"method": "nothing/such"}
+
+
+async def test_an_exception_of_the_handler_says_nothing_of_our_inside(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def break_down(request: Request) -> Json:
+        raise OSError(f"secret path of {request.method}")
+
+    with caplog.at_level(logging.CRITICAL):
+        async with talk(agent=Script(on_request=break_down)) as (client, _):
+            with pytest.raises(RequestFailedError) as raised:
+                await client.request("m")
+    assert (raised.value.code, raised.value.message) == (jsonrpc.INTERNAL_ERROR, "Internal error")
+    assert raised.value.data is None
+
+
+async def test_an_answer_is_handed_on_after_the_updates_before_it() -> None:
+    async def slowly(notification: Notification) -> None:
+        del notification
+        for _ in range(20):
+            await anyio.lowlevel.checkpoint()
+
+    client_script = Script(on_notification=slowly)
+    async with talk_with_bytes(client_script) as (client, agent), anyio.create_task_group() as tasks:
+
+        async def play() -> None:
+            prompt = await read(agent)
+            for n in range(10):
+                update = {"sessionId": "s", "n": n}
+                await agent.send(jsonrpc.notification_line("session/update", update))
+            await agent.send(jsonrpc.result_line(prompt["id"], {"stopReason": "end_turn"}))
+
+        tasks.start_soon(play)
+        await client.request("session/prompt", {"sessionId": "s"})
+        assert [update.params["n"] for update in client_script.heard] == list(range(10))
+
+
+async def test_the_updates_of_one_session_do_not_hold_up_another() -> None:
+    release = anyio.Event()
+
+    async def wait_in_the_first(notification: Notification) -> None:
+        if notification.params["sessionId"] == "first":
+            await release.wait()
+
+    script = Script(on_notification=wait_in_the_first)
+    async with talk_with_bytes(script) as (client, agent), anyio.create_task_group() as tasks:
+
+        async def play() -> None:
+            prompt = await read(agent)
+            for session in ("first", "second"):
+                await agent.send(jsonrpc.notification_line("session/update", {"sessionId": session}))
+            await agent.send(jsonrpc.result_line(prompt["id"], {}))
+
+        tasks.start_soon(play)
+        await client.request("session/prompt", {"sessionId": "second"})
+        assert [update.params["sessionId"] for update in script.heard] == ["second"]
+        release.set()
+
+
+async def test_what_belongs_to_no_session_waits_for_all_of_them() -> None:
+    order: list[str] = []
+    release = anyio.Event()
+
+    async def note(notification: Notification) -> None:
+        if notification.params.get("sessionId") == "s":
+            await release.wait()
+        order.append(notification.method)
+
+    async with talk_with_bytes(Script(on_notification=note)) as (client, agent):
+        await agent.send(jsonrpc.notification_line("one", {"sessionId": "s"}))
+        await agent.send(jsonrpc.notification_line("two", {}))
+        await agent.send(jsonrpc.notification_line("three", {"sessionId": "s"}))
+        release.set()
+        await agent.aclose()
+        await client.wait_closed()
+    assert order == ["one", "two", "three"]
+
+
+async def test_requests_run_beside_each_other() -> None:
+    both = anyio.Event()
+    running = 0
+
+    async def meet(request: Request) -> Json:
+        nonlocal running
+        del request
+        running += 1
+        if running == 2:
+            both.set()
+        await both.wait()
+        return {}
+
+    async with (
+        talk(agent=Script(on_request=meet)) as (client, _),
+        anyio.create_task_group() as tasks,
+    ):
+        tasks.start_soon(client.request, "a", {"sessionId": "s"})
+        tasks.start_soon(client.request, "b", {"sessionId": "s"})
+
+
+async def test_a_request_starts_after_the_notifications_before_it() -> None:
+    seen: list[str] = []
+
+    async def slowly(notification: Notification) -> None:
+        await anyio.lowlevel.checkpoint()
+        seen.append(notification.method)
+
+    async def note(request: Request) -> Json:
+        seen.append(request.method)
+        return {}
+
+    script = Script(on_request=note, on_notification=slowly)
+    async with talk(agent=script) as (client, _):
+        await client.notify("session/cancel", {"sessionId": "s"})
+        await client.request("session/prompt", {"sessionId": "s"})
+    assert seen == ["session/cancel", "session/prompt"]
+
+
+async def test_both_sides_ask_at_once() -> None:
+    async def ask_back(request: Request) -> Json:
+        return await agent.request("session/request_permission", request.params)
+
+    async def allow(request: Request) -> Json:
+        return {"allowed": request.params}
+
+    async with talk(Script(on_request=allow), Script(on_request=ask_back)) as (client, agent):
+        assert await client.request("session/prompt", {"n": 1}) == {"allowed": {"n": 1}}
+
+
+async def test_asking_while_a_notification_is_handled_is_refused_instead_of_hanging() -> None:
+    problems: list[Exception] = []
+
+    async def ask(notification: Notification) -> None:
+        try:
+            await agent.request(notification.method)
+        except LocalProtocolError as problem:
+            problems.append(problem)
+
+    async with talk(agent=Script(on_notification=ask)) as (client, agent):
+        await client.notify("session/cancel")
+        with pytest.raises(RequestFailedError):
+            await client.request("anything")
+    assert len(problems) == 1
+
+
+async def test_a_caller_whose_time_is_up_cancels_its_request() -> None:
+    cancelled = anyio.Event()
+
+    async def never(request: Request) -> Json:
+        del request
+        try:
+            await anyio.sleep_forever()
+        finally:
+            cancelled.set()
+
+    async with talk(agent=Script(on_request=never)) as (client, agent):
+        with pytest.raises(TimeLimitError, match=r"the answer to session/prompt took longer than 0\.01 s"):
+            await client.request("session/prompt", time_limit=0.01)
+        await cancelled.wait()
+        with pytest.raises(RequestFailedError):
+            await agent.request("still/alive")
+    assert not client.faults
+
+
+async def test_a_cancelled_request_is_answered_with_its_own_code() -> None:
+    async def never(request: Request) -> Json:
+        del request
+        await anyio.sleep_forever()
+
+    async with talk_with_bytes(Script(on_request=never)) as (_, peer):
+        await peer.send(jsonrpc.request_line("q", "session/prompt", {}))
+        await peer.send(jsonrpc.notification_line("$/cancel_request", {"requestId": "q"}))
+        answer = await read(peer)
+    assert (answer["id"], answer["error"]["code"]) == ("q", jsonrpc.REQUEST_CANCELLED)
+
+
+async def test_a_cancel_of_an_unknown_request_is_ignored() -> None:
+    async with talk_with_bytes() as (_, peer):
+        await peer.send(jsonrpc.notification_line("$/cancel_request", {"requestId": 99}))
+        await peer.send(jsonrpc.request_line(1, "m"))
+        assert (await read(peer))["id"] == 1
+
+
+async def test_garbage_is_answered_remembered_and_does_no_harm() -> None:
+    async with talk_with_bytes() as (connection, peer):
+        await peer.send(b"what?")
+        assert (await read(peer))["error"]["code"] == jsonrpc.PARSE_ERROR
+        await peer.send(jsonrpc.request_line(1, "m"))
+        assert (await read(peer))["id"] == 1
+        assert [fault.raw for fault in connection.faults] == [b"what?"]
+
+
+async def test_the_peers_end_fails_every_open_question() -> None:
+    async with talk_with_bytes() as (client, peer), anyio.create_task_group() as tasks:
+
+        async def leave() -> None:
+            await peer.receive()
+            await peer.aclose()
+
+        tasks.start_soon(leave)
+        with pytest.raises(ConnectionClosedError):
+            await client.request("session/prompt")
+        assert not client.is_open
+        with pytest.raises(ConnectionClosedError):
+            await client.notify("session/cancel")
+
+
+async def test_leaving_fails_questions_that_other_tasks_wait_for() -> None:
+    outcomes: list[Exception] = []
+    ours, peer = memory_pair()
+    async with anyio.create_task_group() as tasks:
+        with anyio.fail_after(LIMIT):
+            async with Connection(ours, Script()) as client:
+
+                async def ask() -> None:
+                    try:
+                        await client.request("session/prompt")
+                    except ConnectionClosedError as problem:
+                        outcomes.append(problem)
+
+                tasks.start_soon(ask)
+                await peer.receive()
+    await peer.aclose()
+    assert len(outcomes) == 1
+
+
+async def test_leaving_does_not_wait_for_a_peer_that_does_not_read() -> None:
+    async with talk_with_bytes(), anyio.create_task_group():
+        pass
+    async with talk_with_bytes() as (client, _), anyio.create_task_group() as tasks:
+        tasks.start_soon(client.notify, "nobody/reads")
+        await anyio.lowlevel.checkpoint()
+        tasks.cancel_scope.cancel()
+
+
+async def test_requests_beyond_the_limit_are_refused() -> None:
+    async def never(request: Request) -> Json:
+        del request
+        await anyio.sleep_forever()
+
+    limits = Limits(open_requests=1)
+    async with talk_with_bytes(Script(on_request=never), limits) as (_, peer):
+        await peer.send(jsonrpc.request_line(1, "m"))
+        await peer.send(jsonrpc.request_line(2, "m"))
+        answer = await read(peer)
+    assert answer["id"] == 2
+    assert answer["error"]["message"] == "Too many open requests"
+
+
+async def test_a_full_lane_stops_the_reader_and_so_the_peer() -> None:
+    release = anyio.Event()
+
+    async def wait(notification: Notification) -> None:
+        del notification
+        await release.wait()
+
+    script = Script(on_notification=wait)
+    async with talk_with_bytes(script, Limits(lane_length=4)) as (client, peer):
+        taken = 0
+        with anyio.move_on_after(0.2):
+            while taken < 1000:
+                await peer.send(jsonrpc.notification_line("session/update", {"sessionId": "s"}))
+                taken += 1
+        assert taken < 10
+        release.set()
+        await peer.aclose()
+        await client.wait_closed()
+        assert len(script.heard) == taken

@@ -1,0 +1,137 @@
+"""The contract that every transport keeps, held by one suite for all."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import TypeAlias
+
+import anyio
+import pytest
+
+from acp_protocol.errors import ConnectionClosedError, FrameTooLongError
+from acp_protocol.host.processes import spawn
+from acp_protocol.transport import Transport
+from acp_protocol.transport.lines import LineTransport
+from acp_protocol.transport.memory import memory_pair
+from acp_protocol.transport.process import ProcessTransport
+from acp_protocol.transport.stdio import DescriptorReader, DescriptorWriter
+
+LIMIT = 10.0
+"""Seconds after which a transport counts as hung."""
+
+ECHO = "import os\nwhile chunk := os.read(0, 65536): os.write(1, chunk)"
+
+
+@asynccontextmanager
+async def in_memory() -> AsyncGenerator[Transport]:
+    ours, theirs = memory_pair()
+
+    async def echo() -> None:
+        try:
+            while True:
+                await theirs.send(await theirs.receive())
+        except ConnectionClosedError:
+            await theirs.aclose()
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(echo)
+        yield ours
+        await ours.aclose()
+
+
+@asynccontextmanager
+async def over_descriptors() -> AsyncGenerator[Transport]:
+    reader, writer = os.pipe()
+    yield LineTransport(DescriptorReader(reader), DescriptorWriter(writer))
+
+
+@asynccontextmanager
+async def over_a_process() -> AsyncGenerator[Transport]:
+    async with spawn([sys.executable, "-c", ECHO]) as child:
+        yield ProcessTransport(child)
+
+
+Echoing: TypeAlias = Callable[[], AbstractAsyncContextManager[Transport]]
+every_transport = pytest.mark.parametrize("echoing", [in_memory, over_descriptors, over_a_process])
+"""Transports whose other end sends back what it gets."""
+
+
+@every_transport
+async def test_frames_arrive_whole_and_in_order(echoing: Echoing) -> None:
+    lines = [b"{}", b"", b"\x00\xff\r", b"x" * 200_000, "ünï".encode()]
+    with anyio.fail_after(LIMIT):
+        async with echoing() as transport, anyio.create_task_group() as tasks:
+
+            async def send() -> None:
+                for line in lines:
+                    await transport.send(line)
+
+            tasks.start_soon(send)
+            assert [await transport.receive() for _ in lines] == lines
+            await transport.aclose()
+
+
+@every_transport
+async def test_a_closed_transport_neither_sends_nor_receives(echoing: Echoing) -> None:
+    with anyio.fail_after(LIMIT):
+        async with echoing() as transport:
+            await transport.aclose()
+            with pytest.raises(ConnectionClosedError):
+                await transport.send(b"{}")
+            with pytest.raises(ConnectionClosedError):
+                await transport.receive()
+            await transport.aclose()
+
+
+async def test_the_last_line_may_lack_its_newline() -> None:
+    reader, writer = os.pipe()
+    os.write(writer, b"one\ntw")
+    os.close(writer)
+    transport = LineTransport(DescriptorReader(reader), DescriptorWriter(os.dup(1)))
+    assert [await transport.receive(), await transport.receive()] == [b"one", b"tw"]
+    with pytest.raises(ConnectionClosedError):
+        await transport.receive()
+    await transport.aclose()
+
+
+async def test_a_file_can_be_read_like_a_pipe(tmp_path: os.PathLike[str]) -> None:
+    path = anyio.Path(tmp_path) / "frames"
+    await path.write_bytes(b"one\ntwo\n")
+    reader = os.open(path, os.O_RDONLY)
+    transport = LineTransport(DescriptorReader(reader), DescriptorWriter(os.dup(1)))
+    assert [await transport.receive(), await transport.receive()] == [b"one", b"two"]
+    await transport.aclose()
+
+
+async def test_a_frame_beyond_the_limit_ends_the_reading() -> None:
+    reader, writer = os.pipe()
+    transport = LineTransport(DescriptorReader(reader), DescriptorWriter(writer), limit=10)
+    await transport.send(b"x" * 11)
+    with pytest.raises(FrameTooLongError, match="limit of 10 bytes"):
+        await transport.receive()
+    await transport.aclose()
+
+
+async def test_a_send_that_is_cancelled_does_not_cut_the_stream() -> None:
+    reader, writer = os.pipe()
+    transport = LineTransport(DescriptorReader(reader), DescriptorWriter(writer))
+    long = b"x" * 1_000_000
+    with anyio.fail_after(LIMIT):
+        with anyio.move_on_after(0.05) as scope:
+            await transport.send(long)
+        assert scope.cancelled_caught
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(transport.send, b"next")
+            assert await transport.receive() == long
+            assert await transport.receive() == b"next"
+    await transport.aclose()
+
+
+async def test_nobody_who_reads_closes_the_connection() -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    with pytest.raises(ConnectionClosedError):
+        await LineTransport(DescriptorReader(os.dup(0)), DescriptorWriter(writer)).send(b"{}")
