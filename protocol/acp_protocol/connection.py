@@ -32,6 +32,7 @@ from acp_protocol.errors import (
 from acp_protocol.jsonrpc import Failure, Json, Notification, Request, RequestId, Result, id_key
 from acp_protocol.lanes import LANE_LENGTH, Lanes
 from acp_protocol.peer import Answered, Asked, CancelAsked, Fault, Peer, Told
+from acp_protocol.tasks import OwnedTasks
 from acp_protocol.transport import Transport
 
 logger = logging.getLogger(__name__)
@@ -106,6 +107,7 @@ class Connection:
         self._sending = anyio.Lock()
         self._gone = anyio.Event()
         self._reason: Exception | None = None
+        self._owned = OwnedTasks()
         self._tasks: TaskGroup
         self._lanes: Lanes
         self.faults: deque[Fault] = deque(maxlen=self._limits.faults)
@@ -118,7 +120,7 @@ class Connection:
 
     async def __aenter__(self) -> Self:
         """Start to read."""
-        self._tasks = await anyio.create_task_group().__aenter__()
+        self._tasks = await self._owned.__aenter__()
         self._lanes = Lanes(self._tasks, self._limits.lane_length)
         self._tasks.start_soon(self._read)
         return self
@@ -128,12 +130,11 @@ class Connection:
         kind: type[BaseException] | None,
         error: BaseException | None,
         trace: TracebackType | None,
-    ) -> bool | None:
+    ) -> None:
         """Stop everything that runs for this connection and close the transport."""
         self._end(None)
-        self._tasks.cancel_scope.cancel()
         try:
-            return await self._tasks.__aexit__(kind, error, trace)
+            await self._owned.__aexit__(kind, error, trace)
         finally:
             with anyio.move_on_after(CLOSE_GRACE, shield=True):
                 await self._transport.aclose()

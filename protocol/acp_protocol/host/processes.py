@@ -22,6 +22,7 @@ import anyio
 from anyio.abc import ByteReceiveStream, ByteSendStream, Process
 
 from acp_protocol.errors import AgentStartError
+from acp_protocol.tasks import OwnedTasks
 
 GRACE: Final = 2.0
 """Seconds that a child has to end by itself after each friendly sign."""
@@ -179,13 +180,12 @@ async def spawn(
     assert process.stdin is not None
     assert process.stdout is not None
     child = ChildProcess(process, command, process.stdin, process.stdout)
-    async with anyio.create_task_group() as tasks:
+    async with OwnedTasks() as tasks:
         tasks.start_soon(child.read_stderr, on_stderr)
         try:
             yield child
         finally:
             await child.stop(grace)
-            tasks.cancel_scope.cancel()
 
 
 async def _open(
