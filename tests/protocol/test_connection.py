@@ -28,7 +28,9 @@ LIMIT = 5.0
 
 
 async def answer_nothing(request: Request) -> Json:
-    raise RequestFailedError(jsonrpc.METHOD_NOT_FOUND, "Method not found", {"method": request.method})
+    raise RequestFailedError(
+        jsonrpc.METHOD_NOT_FOUND, "Method not found", {"method": request.method}
+    )
 
 
 async def ignore(notification: Notification) -> None:
@@ -118,7 +120,10 @@ async def test_an_answer_is_handed_on_after_the_updates_before_it() -> None:
             await anyio.lowlevel.checkpoint()
 
     client_script = Script(on_notification=slowly)
-    async with talk_with_bytes(client_script) as (client, agent), anyio.create_task_group() as tasks:
+    async with (
+        talk_with_bytes(client_script) as (client, agent),
+        anyio.create_task_group() as tasks,
+    ):
 
         async def play() -> None:
             prompt = await read(agent)
@@ -145,7 +150,9 @@ async def test_the_updates_of_one_session_do_not_hold_up_another() -> None:
         async def play() -> None:
             prompt = await read(agent)
             for session in ("first", "second"):
-                await agent.send(jsonrpc.notification_line("session/update", {"sessionId": session}))
+                await agent.send(
+                    jsonrpc.notification_line("session/update", {"sessionId": session})
+                )
             await agent.send(jsonrpc.result_line(prompt["id"], {}))
 
         tasks.start_soon(play)
@@ -250,7 +257,9 @@ async def test_a_caller_whose_time_is_up_cancels_its_request() -> None:
             cancelled.set()
 
     async with talk(agent=Script(on_request=never)) as (client, agent):
-        with pytest.raises(TimeLimitError, match=r"the answer to session/prompt took longer than 0\.01 s"):
+        with pytest.raises(
+            TimeLimitError, match=r"the answer to session/prompt took longer than 0\.01 s"
+        ):
             await client.request("session/prompt", time_limit=0.01)
         await cancelled.wait()
         with pytest.raises(RequestFailedError):

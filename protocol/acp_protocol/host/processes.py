@@ -65,7 +65,11 @@ class ChildProcess:
     """A running child; made by `spawn`, which also ends it."""
 
     def __init__(
-        self, process: Process, command: tuple[str, ...], stdin: ByteSendStream, stdout: ByteReceiveStream
+        self,
+        process: Process,
+        command: tuple[str, ...],
+        stdin: ByteSendStream,
+        stdout: ByteReceiveStream,
     ) -> None:
         self._process = process
         self._tail = StderrTail()

@@ -38,7 +38,15 @@ def test_nothing_that_controls_a_screen_is_left(text: str) -> None:
         if character in "\t\n":
             continue
         assert unicodedata.category(character) not in {"Cc", "Cs"}
-        assert unicodedata.bidirectional(character) not in {"RLO", "LRO", "RLE", "LRE", "PDF", "RLI", "LRI"}
+        assert unicodedata.bidirectional(character) not in {
+            "RLO",
+            "LRO",
+            "RLE",
+            "LRE",
+            "PDF",
+            "RLI",
+            "LRI",
+        }
 
 
 @given(any_text)

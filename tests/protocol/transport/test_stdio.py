@@ -26,7 +26,11 @@ anyio.run(main)
 
 def test_only_frames_stand_on_stdout() -> None:
     done = subprocess.run(
-        [sys.executable, "-c", AGENT], input=b"one\ntwo", capture_output=True, timeout=30, check=True
+        [sys.executable, "-c", AGENT],
+        input=b"one\ntwo",
+        capture_output=True,
+        timeout=30,
+        check=True,
     )
     assert done.stdout == b"got one\ngot two\n"
     assert b"a stray print" in done.stderr

@@ -1,0 +1,74 @@
+# acp-console: `make help` lists what there is.
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV := .venv
+BIN := $(VENV)/bin
+STAMPS := $(VENV)/stamps
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+
+.DEFAULT_GOAL := help
+.PHONY: help run test install install-dev format check pytest bench schema recordings pictures lock clean
+
+help: ## list these targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+run: install ## set up and start the console with the embedded demo agent
+	@$(BIN)/acp-console
+
+test: install-dev check pytest ## set up with the development tools and run every check
+
+install: $(STAMPS)/install ## set up .venv with the pinned dependencies
+
+install-dev: $(STAMPS)/install-dev ## the same with the development tools
+
+check: install-dev ## formatting, lint, types, and the direction of imports
+	@$(BIN)/ruff format --check --quiet .
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/pyright
+	@$(BIN)/lint-imports --no-logo >$(STAMPS)/lint-imports.txt || { cat $(STAMPS)/lint-imports.txt; exit 1; }
+
+pytest: install-dev ## the tests alone
+	@$(BIN)/pytest -n auto -q
+
+format: install-dev ## format the sources and mend what can be mended
+	@$(BIN)/ruff format --quiet .
+	@$(BIN)/ruff check --fix --quiet .
+
+bench: install-dev ## measure, as ratios against the floor of this machine
+	@$(BIN)/python -m benchmarks
+
+schema: install-dev ## make the shapes anew from the published schemas: make schema SCHEMAS=DIR
+	@$(BIN)/python -m tools.make_schema $(SCHEMAS)
+
+recordings: install-dev ## make the recordings anew with our own agent
+	@$(BIN)/python -m tools.make_recordings
+
+pictures: install-dev ## make the pictures of the docs anew
+	@$(BIN)/python -m tools.make_pictures
+
+LOCK := $(BIN)/python -m piptools compile --quiet --upgrade --generate-hashes --strip-extras --allow-unsafe \
+	--no-header --no-emit-index-url --no-emit-find-links --no-emit-trusted-host --no-emit-options
+
+lock: install-dev ## pin the dependencies anew
+	@$(LOCK) --output-file requirements.txt pyproject.toml
+	@$(LOCK) --output-file requirements-build.txt requirements-build.in
+	@$(LOCK) --output-file requirements-dev.txt requirements-dev.in
+
+clean: ## remove what was made here
+	@rm -rf $(VENV) build dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+
+$(BIN)/python:
+	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "acp-console needs Python 3.11 or newer; set PYTHON=/path/to/python3.11" >&2; exit 1; }
+	@echo "setting up $(VENV) with $$("$(PYTHON)" --version)" >&2
+	@"$(PYTHON)" -m venv $(VENV)
+
+$(STAMPS)/install: requirements.txt requirements-build.txt pyproject.toml | $(BIN)/python
+	@mkdir -p $(STAMPS)
+	@$(PIP) install --require-hashes -r requirements.txt
+	@$(PIP) install --require-hashes -r requirements-build.txt
+	@$(PIP) install --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(STAMPS)/install-dev: requirements-dev.txt $(STAMPS)/install
+	@$(PIP) install --require-hashes -r requirements-dev.txt
+	@touch $@

@@ -1,0 +1,3 @@
+"""The command line: one module a command, imported only when it is called."""
+
+__all__: list[str] = []

@@ -1,0 +1,3 @@
+"""The screens: the only rooms that know Textual."""
+
+__all__ = ["app"]
