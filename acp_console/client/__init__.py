@@ -1,3 +1,3 @@
 """The client: agents and how to reach them, sessions, permissions, files."""
 
-__all__ = ["agents", "host", "link", "permissions"]
+__all__: list[str] = []

@@ -1,3 +1,3 @@
 """The screens: the only rooms that know Textual."""
 
-__all__ = ["app"]
+__all__: list[str] = []

@@ -1,3 +1,3 @@
 """A full ACP agent that stands alone."""
 
-__all__ = ["main"]
+__all__: list[str] = []

@@ -1,3 +1,3 @@
 """The wire: frames, messages, shapes, connections, and what they need of the machine."""
 
-__all__ = ["connection", "errors", "framing", "jsonrpc", "peer", "schema", "transport"]
+__all__: list[str] = []

@@ -1,8 +1,8 @@
 """Drives a peer over a transport, and owns every task that this takes.
 
-Order: what came over the wire is handled as `lanes` says: notifications of one session one after the other,
-requests beside each other, an answer only after the notifications that stood before it. Frames leave whole
-and one at a time.
+Order: what came over the wire is handled as `lanes` says: notifications of one session one after
+the other, requests beside each other, an answer only after the notifications that stood before it.
+Frames leave whole and one at a time.
 
 Backpressure: a lane that is full stops the reader, the pipe fills up, the peer waits.
 
@@ -211,7 +211,7 @@ class Connection:
                 self.faults.append(fault)
                 if fault.reply is not None:
                     await self._send_quietly(fault.reply)
-            case unexpected:
+            case _ as unexpected:
                 assert_never(unexpected)
 
     async def _handle(self, notification: Notification) -> None:

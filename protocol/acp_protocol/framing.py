@@ -1,7 +1,7 @@
 """Bytes and the frames in them, without I/O.
 
-A frame on stdio is one line. The framer looks at nothing but the newline, so that whatever stands in
-a line (invalid UTF-8, carriage returns, no JSON at all) comes out as it went in.
+A frame on stdio is one line. The framer looks at nothing but the newline, so that whatever stands
+in a line (invalid UTF-8, carriage returns, no JSON at all) comes out as it went in.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ class LineFramer:
         A `\r` before the newline stays in the line: it is the peer's byte.
 
         Raises:
-            FrameTooLongError: a line, finished or not, holds more than the limit. The framer is then
+            FrameTooLongError: a line, finished or not, holds more than the limit. The framer is
+            then
                 of no more use, because where the next frame starts is not known.
         """
         if b"\n" not in chunk:

@@ -1,8 +1,8 @@
 """The JSON-RPC envelope, without I/O.
 
-`read_message` turns the bytes of one frame into what they say and never raises: what is no JSON-RPC is
-`Malformed`, a value like the others. Every message keeps the bytes that it was read from. Nothing of ACP
-stands here: methods and their params are the business of `schema`.
+`read_message` turns the bytes of one frame into what they say and never raises: what is no JSON-RPC
+is `Malformed`, a value like the others. Every message keeps the bytes that it was read from.
+Nothing of ACP stands here: methods and their params are the business of `schema`.
 
 Source: JSON-RPC 2.0; ACP, Overview, "Messages".
 """
@@ -110,8 +110,8 @@ def read_message(raw: bytes) -> Message:
 def parse(raw: bytes) -> Json:
     """Return the JSON value that `raw` spells.
 
-    Stricter than the standard library, which takes NaN and Infinity, and calmer: nesting that is too deep
-    and numbers that are too long are errors like any other.
+    Stricter than the standard library, which takes NaN and Infinity, and calmer: nesting that is
+    too deep and numbers that are too long are errors like any other.
 
     Raises:
         ValueError: `raw` is no JSON; the message says why in a few words.

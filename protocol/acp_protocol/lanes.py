@@ -1,9 +1,10 @@
 """The order in which what came over the wire is handled.
 
-Each session has a lane: one worker that takes its entries one after the other. A notification is handled in
-its lane; a request is started and an answer handed on when their turn comes, which is after the notifications
-that stood before them on the wire. Lanes of different sessions do not wait for each other, except for
-entries that belong to no session (`None`): those wait for all that came before them.
+Each session has a lane: one worker that takes its entries one after the other. A notification is
+handled in its lane; a request is started and an answer handed on when their turn comes, which is
+after the notifications that stood before them on the wire. Lanes of different sessions do not wait
+for each other, except for entries that belong to no session (`None`): those wait for all that came
+before them.
 
 A lane is bounded. When it is full, the reader waits, and with it the pipe and the peer.
 
@@ -61,7 +62,7 @@ class Lanes:
             deed()
             return
 
-        async def step() -> None:  # noqa: RUF029 - a step is awaited, whatever it does
+        async def step() -> None:
             deed()
 
         await self.put(session, step)

@@ -9,7 +9,8 @@
 | `received`         | facts, in order    | opens the peer's requests, closes ours            |
 | `closed`           | `Lost` per request | nothing waits any more                            |
 
-Each direction has its own ids, and an id keeps its JSON type. The peer's mistakes are `Fault` values.
+Each direction has its own ids, and an id keeps its JSON type. The peer's mistakes are `Fault`
+values.
 
 Source: JSON-RPC 2.0; ACP, Cancellation, "$/cancel_request".
 """
@@ -178,8 +179,8 @@ class Peer:
     def _asked(self, request: Request) -> Fact:
         key = id_key(request.id)
         if key in self._open:
-            # Two open requests of one id cannot be told apart in their answers: the second is refused
-            # without an answer under that id, which belongs to the first.
+            # Two open requests of one id cannot be told apart in their answers: the second is
+            # refused without an answer under that id, which belongs to the first.
             reason = f"the id {request.id!r} belongs to a request that is still open"
             return _refused(reason, request.raw, jsonrpc.INVALID_REQUEST)
         self._open.add(key)

@@ -12,8 +12,9 @@ class OwnedTasks:
     """A task group for helpers of a block: leaving the block cancels them.
 
     What the block raises comes out as it is, where a task group of anyio would wrap it in an
-    `ExceptionGroup`: who opens a connection should be able to catch `ConnectionClosedError` by its name.
-    What a helper raises ends the block and does come out in a group, because it is a mistake of ours.
+    `ExceptionGroup`: who opens a connection should be able to catch `ConnectionClosedError` by its
+    name. What a helper raises ends the block and does come out in a group, because it is a mistake
+    of ours.
     """
 
     _group: TaskGroup

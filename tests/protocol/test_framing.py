@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,7 +14,7 @@ from acp_protocol.framing import LineFramer
 
 def cut(stream: bytes, places: list[int]) -> list[bytes]:
     bounds = [0, *sorted(place % (len(stream) + 1) for place in places), len(stream)]
-    return [stream[start:end] for start, end in zip(bounds, bounds[1:], strict=False)]
+    return [stream[start:end] for start, end in pairwise(bounds)]
 
 
 def test_a_chunk_may_complete_several_lines_and_begin_one() -> None:

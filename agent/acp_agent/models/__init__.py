@@ -1,3 +1,3 @@
 """What decides what the agent says and does."""
 
-__all__ = ["demo", "model"]
+__all__: list[str] = []

@@ -1,3 +1,3 @@
 """What the agent can do to the session's directory."""
 
-__all__ = ["tool"]
+__all__: list[str] = []

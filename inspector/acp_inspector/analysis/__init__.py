@@ -1,3 +1,3 @@
 """What frames mean: folds over a journal that never fail."""
 
-__all__ = ["conversation", "exchanges", "search", "summary"]
+__all__: list[str] = []

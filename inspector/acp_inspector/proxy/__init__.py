@@ -1,3 +1,3 @@
 """Between a client and its agent: every byte goes on as it came, and is recorded beside the way."""
 
-__all__ = ["pump"]
+__all__: list[str] = []

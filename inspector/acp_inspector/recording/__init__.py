@@ -1,3 +1,3 @@
-"""Journals on disk: the format, writing that never stops the traffic, reading that never gives up."""
+"""Journals on disk: the format, writing and reading it."""
 
-__all__ = ["format", "reader", "writer"]
+__all__: list[str] = []

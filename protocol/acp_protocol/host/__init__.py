@@ -1,3 +1,3 @@
-"""What either side needs of the machine: processes, files, terminals, and text that is safe to show."""
+"""What either side needs of the machine: processes, files, terminals, text made safe."""
 
-__all__ = ["files", "processes", "text"]
+__all__: list[str] = []

@@ -1,8 +1,8 @@
 """Child processes that leave nothing behind.
 
-A child gets a process group of its own, so that wrappers such as npx and uvx end together with what they
-started. Its end is bounded: close stdin, wait, SIGTERM to the group, wait, SIGKILL, reap; its output is
-drained meanwhile, because a child that cannot write does not end.
+A child gets a process group of its own, so that wrappers such as npx and uvx end together with what
+they started. Its end is bounded: close stdin, wait, SIGTERM to the group, wait, SIGKILL, reap; its
+output is drained meanwhile, because a child that cannot write does not end.
 
 Source: ACP, Transports, "stdio", "Shutdown".
 """
@@ -35,7 +35,7 @@ ORPHAN_GRACE: Final = 0.5
 POLL: Final = 0.01
 """Seconds between two looks at whether a process group is empty."""
 DRAIN: Final = 0.5
-"""Seconds that a dead child's stderr may take to be read; a grandchild may hold it open for ever."""
+"""Seconds that a dead child's stderr may take to be read; a grandchild may hold it for ever."""
 
 
 class StderrTail:
@@ -146,8 +146,8 @@ class ChildProcess:
             self._stderr_done.set()
 
     async def _group_ended(self) -> None:
-        """Return when no process of the group lives; only asking again can tell, for nobody reports it."""
-        while self._group_lives():
+        """Return when no process of the group lives."""
+        while self._group_lives():  # noqa: ASYNC110 - nobody reports it, so asking again must do
             await anyio.sleep(POLL)
 
     def _group_lives(self) -> bool:
@@ -197,7 +197,7 @@ async def _open(
 ) -> Process:
     if not command:
         raise AgentStartError("no command was given to start")
-    if cwd is not None and not cwd.is_dir():
+    if cwd is not None and not await anyio.Path(cwd).is_dir():
         raise AgentStartError(f"cannot start {command[0]}: {cwd} is not a directory")
     try:
         return await anyio.open_process(

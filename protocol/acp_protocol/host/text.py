@@ -1,8 +1,9 @@
 """Untrusted text made safe to show.
 
-Whatever came over the wire goes through here before it reaches a terminal, a log or a title: control
-characters, escape sequences, direction overrides and invisible characters become visible symbols. What
-must never enter this room is a parser for escape sequences: without ESC they are plain text.
+Whatever came over the wire goes through here before it reaches a terminal, a log or a title:
+control characters, escape sequences, direction overrides and invisible characters become visible
+symbols. What must never enter this room is a parser for escape sequences: without ESC they are
+plain text.
 """
 
 from __future__ import annotations

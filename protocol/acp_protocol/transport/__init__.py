@@ -16,8 +16,9 @@ class Transport(Protocol):
     async def send(self, line: bytes) -> None:
         """Send one frame (without its newline); return when there is room for the next.
 
-        Callers take turns: two sends never run at once. A send that is cancelled has sent nothing, or
-        its frame leaves whole before the next one: the stream is never cut in the middle of a frame.
+        Callers take turns: two sends never run at once. A send that is cancelled has sent nothing,
+        or its frame leaves whole before the next one: the stream is never cut in the middle of a
+        frame.
 
         Raises:
             ConnectionClosedError: nobody reads any more, or the transport is closed.

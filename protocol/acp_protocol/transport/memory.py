@@ -1,6 +1,7 @@
 """Two ends in one process, for tests and for an agent that lives in its client's process.
 
-Nothing is buffered: `send` returns when the other end has received, so that a slow reader is felt at once.
+Nothing is buffered: `send` returns when the other end has received, so that a slow reader is felt
+at once.
 """
 
 from __future__ import annotations

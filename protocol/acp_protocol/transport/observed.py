@@ -11,8 +11,8 @@ from acp_protocol.transport import Transport
 class ObservedTransport:
     """Hands each frame of `inner` to `tell`, together with the side that sent it.
 
-    What we send is told before its bytes leave, so that a question stands before its answer however fast
-    that comes. `tell` runs in line and must be quick.
+    What we send is told before its bytes leave, so that a question stands before its answer however
+    fast that comes. `tell` runs in line and must be quick.
     """
 
     def __init__(self, inner: Transport, us: Side, tell: Callable[[Side, bytes], None]) -> None:

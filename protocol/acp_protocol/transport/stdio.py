@@ -94,8 +94,8 @@ class DescriptorWriter(ByteSendStream):
 def open_stdio() -> LineTransport:
     """Return this process's stdin and stdout as a transport.
 
-    From then on `print` and child processes write to stderr, and children read nothing: only frames may
-    stand on stdout.
+    From then on `print` and child processes write to stderr, and children read nothing: only frames
+    may stand on stdout.
     """
     sys.stdout.flush()
     incoming, outgoing = os.dup(0), os.dup(1)
