@@ -31,11 +31,11 @@ TAIL_LINES: Final = 20
 TAIL_LINE_LENGTH: Final = 2000
 """Bytes of one such line that are kept."""
 ORPHAN_GRACE: Final = 0.5
-"""Seconds that the rest of a group has after its leader; where nobody reaps orphans they never end."""
+"""Seconds that the rest of a group has after its leader; unreaped orphans never end."""
 POLL: Final = 0.01
 """Seconds between two looks at whether a process group is empty."""
 DRAIN: Final = 0.5
-"""Seconds that a dead child's stderr may take to be read; a grandchild may hold it for ever."""
+"""Seconds for reading a dead child's stderr; a grandchild may hold it open for ever."""
 
 
 class StderrTail:

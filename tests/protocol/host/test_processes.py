@@ -78,12 +78,13 @@ async def test_a_child_that_still_writes_is_drained_while_it_ends() -> None:
 
 
 async def test_being_cancelled_still_ends_the_child() -> None:
-    with anyio.fail_after(LIMIT):
-        with anyio.CancelScope() as scope:
-            async with spawn(script("import sys; sys.stdin.read()")) as child:
-                scope.cancel()
-                await anyio.sleep_forever()
-        assert child.exit_code is not None
+    children: list[ChildProcess] = []
+    with anyio.fail_after(LIMIT), anyio.CancelScope() as scope:
+        async with spawn(script("import sys; sys.stdin.read()")) as child:
+            children.append(child)
+            scope.cancel()
+            await anyio.sleep_forever()
+    assert children[0].exit_code is not None
 
 
 async def test_the_last_lines_of_stderr_are_kept_and_told() -> None:

@@ -1,0 +1,44 @@
+"""Which capability gates which method: facts that stand in the protocol's text, not in its schema.
+
+A path starts with the side's member of `initialize`: `agentCapabilities…` are the agent's (in its
+answer), `clientCapabilities…` the client's (in its question). Methods that are missing here need no
+capability.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+_SESSION: Final = "agentCapabilities.sessionCapabilities"
+
+GATES: Final[dict[int, dict[str, str]]] = {
+    1: {
+        "auth/status": "agentCapabilities.auth.status",
+        "auth/status_update": "agentCapabilities.auth.status",
+        "authenticate": "authMethods",
+        "elicitation/create": "clientCapabilities.elicitation",
+        "elicitation/complete": "clientCapabilities.elicitation.url",
+        "fs/read_text_file": "clientCapabilities.fs.readTextFile",
+        "fs/write_text_file": "clientCapabilities.fs.writeTextFile",
+        "logout": "agentCapabilities.auth.logout",
+        "mcp/message": "agentCapabilities.mcpCapabilities.acp",
+        "providers/disable": "agentCapabilities.providers",
+        "providers/list": "agentCapabilities.providers",
+        "providers/set": "agentCapabilities.providers",
+        "session/archive": f"{_SESSION}.archive",
+        "session/close": f"{_SESSION}.close",
+        "session/delete": f"{_SESSION}.delete",
+        "session/fork": f"{_SESSION}.fork",
+        "session/list": f"{_SESSION}.list",
+        "session/load": "agentCapabilities.loadSession",
+        "session/resume": f"{_SESSION}.resume",
+        "session/set_title": f"{_SESSION}.title",
+        "session/status": f"{_SESSION}.status",
+        "session/unarchive": f"{_SESSION}.archive",
+        "terminal/create": "clientCapabilities.terminal",
+        "terminal/kill": "clientCapabilities.terminal",
+        "terminal/output": "clientCapabilities.terminal",
+        "terminal/release": "clientCapabilities.terminal",
+        "terminal/wait_for_exit": "clientCapabilities.terminal",
+    },
+}
