@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import subprocess
 import sys
 from dataclasses import dataclass, field
@@ -300,10 +301,10 @@ def _methods(stable: dict[str, Schema], unstable: dict[str, Schema], version: in
 
 def make(directory: Path, version: int) -> dict[str, str]:
     """Return file names below the schema room and their text, formatted, for one version."""
-    raw = (directory / f"v{version}" / "schema.unstable.json").read_bytes()
-    unstable = json.loads(raw)["$defs"]
+    unstable = json.loads((directory / f"v{version}" / "schema.unstable.json").read_bytes())[
+        "$defs"
+    ]
     stable = json.loads((directory / f"v{version}" / "schema.json").read_bytes())["$defs"]
-    identity = f"v{version}+{hashlib.sha256(raw).hexdigest()[:12]}"
     only_unstable = sorted(unstable.keys() - stable.keys())
     shapes = f'''"""The shapes of protocol version {version}. Made by tools/make_schema.py; not to
     be edited."""
@@ -318,9 +319,6 @@ from typing_extensions import NotRequired, TypedDict
 from acp_protocol.schema.marks import (
     I32, I64, ITEMS, NULL, U16, U32, U64, VALUE, VALUE_AND_ITEMS, AtLeast, Bounds, Tagged,
 )
-
-SCHEMA_ID: Final = {identity!r}
-"""Version and beginning of the SHA-256 of the published schema that these shapes come from."""
 
 UNSTABLE: Final = frozenset({only_unstable!r})
 """Definitions that the stable schema does not have."""
@@ -346,6 +344,19 @@ METHODS: Final = (
     return {name: formatted(source) for name, source in sources.items()}
 
 
+def identity(directory: Path, version: int) -> str:
+    """Return the version and the beginning of the schema's SHA-256."""
+    raw = (directory / f"v{version}" / "schema.unstable.json").read_bytes()
+    return f"v{version}+{hashlib.sha256(raw).hexdigest()[:12]}"
+
+
+def write_identity(directory: Path) -> None:
+    """Write the schema's identity into the one place where versions stand."""
+    path = TARGET.parent / "version.py"
+    line = f'SCHEMA_ID: Final = "{identity(directory, 1)}"'
+    path.write_text(re.sub(r"^SCHEMA_ID: Final = .*$", line, path.read_text(), flags=re.MULTILINE))
+
+
 def formatted(source: str) -> str:
     """Return `source` as ruff writes it, with the imports it does not need taken out."""
     ruff = [sys.executable, "-m", "ruff"]
@@ -366,6 +377,7 @@ def main(arguments: list[str]) -> int:
     for name, source in make(Path(arguments[0]), 1).items():
         (TARGET / name).write_text(source)
         print(f"wrote {TARGET.relative_to(ROOT) / name}")
+    write_identity(Path(arguments[0]))
     return 0
 
 

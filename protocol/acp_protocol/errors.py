@@ -103,3 +103,9 @@ def describe_exit(code: int | None) -> str:
         return f"was ended by {signal.Signals(-code).name}"
     except ValueError:
         return f"was ended by signal {-code}"
+
+
+def describe_os_error(problem: OSError) -> str:
+    """Say in a few words what the operating system had against it."""
+    words = problem.strerror or "the operating system refused"
+    return words[:1].lower() + words[1:]

@@ -1,5 +1,7 @@
-"""The one place in which the version of the distribution is written."""
+"""The one place where the versions of the distribution and the built-in schema are written."""
 
 from typing import Final
 
 VERSION: Final = "0.1.0"
+SCHEMA_ID: Final = "v1+ce7881d10c85"
+"""Version and beginning of the SHA-256 of the published schema that the shapes come from."""

@@ -10,7 +10,8 @@ import pytest
 from typing_extensions import NoExtraItems, get_type_hints, is_typeddict
 
 from acp_protocol.schema import v1
-from tools.make_schema import TARGET, make
+from acp_protocol.version import SCHEMA_ID
+from tools.make_schema import TARGET, identity, make
 
 
 @pytest.fixture(scope="module")
@@ -21,6 +22,10 @@ def definitions(shared: Path) -> dict[str, Any]:
 def test_making_them_again_gives_the_same_bytes(shared: Path) -> None:
     for name, source in make(shared / "acp-schema", 1).items():
         assert (TARGET / name).read_text() == source, f"run: make schema SCHEMAS=… ({name})"
+
+
+def test_the_identity_is_that_of_the_published_schema(shared: Path) -> None:
+    assert identity(shared / "acp-schema", 1) == SCHEMA_ID
 
 
 def test_every_definition_has_a_shape(definitions: dict[str, Any]) -> None:

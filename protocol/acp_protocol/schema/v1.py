@@ -21,9 +21,6 @@ from acp_protocol.schema.marks import (
     Tagged,
 )
 
-SCHEMA_ID: Final = "v1+ce7881d10c85"
-"""Version and beginning of the SHA-256 of the published schema that these shapes come from."""
-
 UNSTABLE: Final = frozenset(
     [
         "ArchiveSessionRequest",

@@ -1,0 +1,244 @@
+r"""The lines of a recording, without I/O.
+
+A recording is newline-delimited JSON. What a frame said stands in it verbatim: as the value of
+`msg` where the line was JSON, spliced in and cut out by position, never written anew from a parsed
+value; as `text` where it was other UTF-8; as `b64` where it was neither.
+
+Source: docs/recording-format.md.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Final, TypeAlias, cast
+
+from acp_inspector.journal import Entry, Frame, JournalEvent, StderrText
+from acp_protocol import jsonrpc
+from acp_protocol.errors import AcpError
+from acp_protocol.framing import Side
+from acp_protocol.jsonrpc import Json
+
+FORMAT_VERSION: Final = 1
+SUFFIX: Final = ".acp.ndjson"
+DEPTH_LIMIT: Final = 200
+"""Nesting beyond which a frame is kept as text: its reader may have less stack than we."""
+
+_BOM: Final = b"\xef\xbb\xbf"
+_NESTING: Final = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[{]|[\]}]')
+
+
+class RecordingError(AcpError):
+    """A file cannot be read as a recording, or not be written as one."""
+
+
+class RecordingExistsError(RecordingError):
+    """There is a file of that name already, and nobody said what to do with it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """The first line: what was recorded, how and where."""
+
+    created: str
+    """RFC 3339 with milliseconds, UTC."""
+    tool: str
+    schema: str
+    transport: str = "stdio"
+    command: list[str] = field(default_factory=list[str])
+    cwd: str = ""
+    platform: str = ""
+    env: list[str] = field(default_factory=list[str])
+    """Names of the environment's variables; never their values."""
+    redacted: list[str] | None = None
+    about: str | None = None
+    meta: dict[str, Json] = field(default_factory=dict[str, Json])
+
+
+@dataclass(frozen=True, slots=True)
+class Footer:
+    """The last line of a clean end."""
+
+    counts: Mapping[str, int]
+    digest: str
+    """SHA-256 of all bytes before this line, in hex."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """A line that says nothing we know; the reader goes on behind it."""
+
+    reason: str
+
+
+Line: TypeAlias = Header | Entry | Footer | Unreadable
+
+
+def encode_header(header: Header) -> bytes:
+    """Return the header's line, with its newline."""
+    members = {key: value for key, value in asdict(header).items() if value is not None}
+    return jsonrpc.encode({"acp_recording": FORMAT_VERSION} | members) + b"\n"
+
+
+def encode_footer(footer: Footer) -> bytes:
+    """Return the footer's line, with its newline."""
+    return jsonrpc.encode({"end": dict(footer.counts), "digest": footer.digest}) + b"\n"
+
+
+def encode_entry(entry: Entry) -> bytes:
+    """Return the entry's line, with its newline."""
+    start = b'{"n":%d,"t":%.6f' % (entry.n, entry.at)
+    match entry:
+        case Frame(side=side, raw=raw):
+            return b'%b,"from":"%b",%b%b}\n' % (start, side.encode(), _content(raw), _end(entry))
+        case StderrText(text=text):
+            return b'%b,"from":"agent",%b}\n' % (start, _text("stderr", "stderr_b64", text))
+        case JournalEvent(name=name, data=data):
+            members = jsonrpc.encode({"event": name} | dict(data))
+            return b"%b,%b\n" % (start, members[1:])
+
+
+def decode_line(line: bytes) -> Line:
+    """Return what a line (without its newline) says; `Unreadable` where it says nothing we know."""
+    try:
+        members = _members(line.decode())
+    except UnicodeDecodeError:
+        return Unreadable("no UTF-8")
+    except (ValueError, RecursionError):
+        return Unreadable("no JSON object")
+    try:
+        return _read(members)
+    except (KeyError, TypeError, ValueError, binascii.Error):
+        return Unreadable("members are missing or of the wrong type")
+
+
+def is_json(raw: bytes) -> bool:
+    """Tell whether `raw` can stand in a recording as a JSON value."""
+    if raw.startswith(_BOM) or b"\n" in raw:
+        return False
+    if raw.count(b"{") + raw.count(b"[") > DEPTH_LIMIT and _depth(raw) > DEPTH_LIMIT:
+        return False
+    try:
+        jsonrpc.parse(raw)
+    except ValueError:
+        return False
+    return True
+
+
+def _depth(raw: bytes) -> int:
+    deepest = depth = 0
+    for found in _NESTING.finditer(raw):
+        token = found[0]
+        if token in b"[{":
+            depth += 1
+            deepest = max(deepest, depth)
+        elif token in b"]}":
+            depth -= 1
+    return deepest
+
+
+def _content(raw: bytes) -> bytes:
+    return b'"msg":' + raw if is_json(raw) else _text("text", "b64", raw)
+
+
+def _text(key: str, binary_key: str, raw: bytes) -> bytes:
+    try:
+        return jsonrpc.encode({key: raw.decode()})[1:-1]
+    except UnicodeDecodeError:
+        return jsonrpc.encode({binary_key: base64.b64encode(raw).decode()})[1:-1]
+
+
+def _end(frame: Frame) -> bytes:
+    return b"" if frame.end == b"\n" else b',"end":' + jsonrpc.encode(frame.end.decode())
+
+
+# Reading. A member is kept with the text it stood as, from its colon to the comma or brace behind.
+
+_Members: TypeAlias = dict[str, tuple[Json, str]]
+_DECODER: Final = json.JSONDecoder()
+_SPACE: Final = re.compile(r"[ \t\r]*")
+
+
+def _members(line: str) -> _Members:
+    """Return the members of the object that `line` spells, each with its own text."""
+    members: _Members = {}
+    at = _skip(line, 0)
+    if line[at : at + 1] != "{":
+        raise ValueError("no object")
+    at = _skip(line, at + 1)
+    while line[at : at + 1] != "}":
+        key, at = _value(line, at)
+        at = _skip(line, at)
+        if line[at : at + 1] != ":":
+            raise ValueError("no colon")
+        start = at + 1
+        value, at = _value(line, _skip(line, start))
+        at = _skip(line, at)
+        members[key] = (value, line[start:at])
+        if line[at : at + 1] == ",":
+            at = _skip(line, at + 1)
+        elif line[at : at + 1] != "}":
+            raise ValueError("neither comma nor end")
+    if _skip(line, at + 1) != len(line):
+        raise ValueError("something behind the object")
+    return members
+
+
+def _value(line: str, at: int) -> tuple[Any, int]:
+    return _DECODER.raw_decode(line, at)
+
+
+def _skip(line: str, at: int) -> int:
+    found = _SPACE.match(line, at)
+    return found.end() if found else at
+
+
+def _read(members: _Members) -> Line:
+    values = {key: value for key, (value, _) in members.items()}
+    if "acp_recording" in values:
+        return _read_header(values)
+    if "digest" in values:
+        return Footer(values["end"], str(values["digest"]))
+    n, at = values.pop("n"), float(values.pop("t"))
+    if type(n) is not int:
+        raise TypeError("n is no integer")
+    if "event" in values:
+        return JournalEvent(n, at, str(values.pop("event")), values)
+    if "stderr" in values:
+        return StderrText(n, at, values["stderr"].encode())
+    if "stderr_b64" in values:
+        return StderrText(n, at, _bytes(values["stderr_b64"]))
+    return Frame(n, at, _side(values["from"]), _raw(members), values.get("end", "\n").encode())
+
+
+def _side(value: Json) -> Side:
+    if value == "client":
+        return "client"
+    if value == "agent":
+        return "agent"
+    raise ValueError("from is neither client nor agent")
+
+
+def _raw(members: _Members) -> bytes:
+    if "msg" in members:
+        return members["msg"][1].encode()
+    if "text" in members:
+        return members["text"][0].encode()
+    return _bytes(members["b64"][0])
+
+
+def _bytes(value: str) -> bytes:
+    return base64.b64decode(value, validate=True)
+
+
+def _read_header(values: dict[str, Json]) -> Header | Unreadable:
+    version = values.pop("acp_recording")
+    if version != FORMAT_VERSION:
+        return Unreadable(f"format version {version} is not known here")
+    known = {key: values[key] for key in Header.__dataclass_fields__ if key in values}
+    known["command"] = [str(word) for word in cast("list[Json]", known.get("command") or [])]
+    return Header(**known)

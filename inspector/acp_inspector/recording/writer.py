@@ -1,0 +1,173 @@
+"""Writes a recording without ever stopping who asks for it.
+
+Each batch of entries goes to the kernel in one write, with no buffer of our own that a SIGKILL
+would lose. When writing fails, the entries are counted as dropped, one warning is given, and as
+soon as writing works again a `dropped` event tells of it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from collections import Counter
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Final, Literal, TypeAlias
+
+from acp_inspector.journal import Entry, Frame, JournalEvent, StderrText
+from acp_inspector.recording.format import (
+    Footer,
+    Header,
+    RecordingError,
+    RecordingExistsError,
+    decode_line,
+    encode_entry,
+    encode_footer,
+    encode_header,
+)
+from acp_protocol.errors import describe_os_error
+
+Mode: TypeAlias = Literal["new", "append", "overwrite"]
+
+_MODE: Final = 0o600
+
+
+class RecordingWriter:
+    """An open recording.
+
+    `new` refuses a file that exists; `append` goes on behind its last entry, in numbers and in
+    time; `overwrite` empties it.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        header: Header,
+        *,
+        mode: Mode = "new",
+        warn: Callable[[str], None] = lambda text: None,
+    ) -> None:
+        """Open `path`, with mode 0600, never through a symbolic link.
+
+        Raises:
+            RecordingError: the file exists (`new`), is no recording (`append`) or cannot be
+            written.
+        """
+        self._path = path
+        self._warn = warn
+        self._has_warned = False
+        self._counts: Counter[str] = Counter()
+        self._digest = hashlib.sha256()
+        self._dropped = 0
+        self._last_dropped: Entry | None = None
+        self._reason = ""
+        self.first_number = 1
+        """Number that the first entry should get."""
+        self.time_offset = 0.0
+        """Seconds to add to the time of each entry."""
+        self._descriptor = _open(path, mode)
+        if mode == "append" and os.fstat(self._descriptor).st_size:
+            self._go_on()
+        else:
+            self._put(encode_header(header))
+
+    def write(self, entries: Iterable[Entry]) -> None:
+        """Write `entries` in one go; when that fails, count them and go on."""
+        batch = list(entries)
+        if not batch:
+            return
+        lines = [encode_entry(entry) for entry in batch]
+        if self._last_dropped is not None:
+            # The number of the last entry that is missing is free for the event that tells of it.
+            n, at = self._last_dropped.n, self._last_dropped.at
+            told = JournalEvent(n, at, "dropped", {"count": self._dropped, "why": self._reason})
+            lines.insert(0, encode_entry(told))
+        try:
+            self._put(b"".join(lines))
+        except OSError as problem:
+            self._drop(batch, describe_os_error(problem))
+            return
+        if self._last_dropped is not None:
+            self._last_dropped, self._dropped = None, 0
+            self._counts["events"] += 1
+        self._counts.update(_kind(entry) for entry in batch)
+
+    def close(self) -> None:
+        """Write the footer, if that is possible, and close the file; closing twice is no error."""
+        if self._descriptor < 0:
+            return
+        try:
+            self._put(encode_footer(Footer(self._counts, self._digest.hexdigest())))
+        except OSError as problem:
+            self._warn_once(describe_os_error(problem))
+        os.close(self._descriptor)
+        self._descriptor = -1
+
+    def _put(self, data: bytes) -> None:
+        """Write all of `data` or nothing: half a line would spoil the next."""
+        size = os.fstat(self._descriptor).st_size
+        rest = memoryview(data)
+        try:
+            while rest:
+                rest = rest[os.write(self._descriptor, rest) :]
+        except OSError:
+            if stat.S_ISREG(os.fstat(self._descriptor).st_mode):
+                os.ftruncate(self._descriptor, size)
+            raise
+        self._digest.update(data)
+
+    def _drop(self, batch: list[Entry], reason: str) -> None:
+        self._dropped += len(batch)
+        self._last_dropped = batch[-1]
+        self._reason = reason
+        self._warn_once(reason)
+
+    def _warn_once(self, reason: str) -> None:
+        if not self._has_warned:
+            self._has_warned = True
+            self._warn(
+                f"recording to {self._path} fails ({reason}); the traffic goes on without it"
+            )
+
+    def _go_on(self) -> None:
+        """Read what is there: its digest, its last number and time, and how it ends."""
+        with self._path.open("rb") as file:
+            first = file.readline()
+            if not isinstance(decode_line(first.rstrip(b"\n")), Header):
+                os.close(self._descriptor)
+                raise RecordingError(f"cannot append to {self._path}: it is no recording")
+            self._digest.update(first)
+            line = first
+            for line in file:
+                self._digest.update(line)
+                entry = decode_line(line.rstrip(b"\n"))
+                if isinstance(entry, Frame | StderrText | JournalEvent):
+                    self._counts[_kind(entry)] += 1
+                    self.first_number = max(self.first_number, entry.n + 1)
+                    self.time_offset = max(self.time_offset, entry.at)
+        if not line.endswith(b"\n"):
+            self._put(b"\n")
+
+
+def _kind(entry: Entry) -> str:
+    match entry:
+        case Frame():
+            return "frames"
+        case StderrText():
+            return "stderr"
+        case JournalEvent():
+            return "events"
+
+
+def _open(path: Path, mode: Mode) -> int:
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_CREAT
+    flags |= {"new": os.O_EXCL, "append": 0, "overwrite": os.O_TRUNC}[mode]
+    try:
+        return os.open(path, flags, _MODE)
+    except FileExistsError:
+        raise RecordingExistsError(
+            f"{path} exists already; choose another name, or say --append or --overwrite"
+        ) from None
+    except OSError as problem:
+        raise RecordingError(f"cannot record to {path}: {describe_os_error(problem)}") from None

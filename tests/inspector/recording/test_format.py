@@ -1,0 +1,118 @@
+"""Lines of a recording: what goes in comes out, to the byte."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from acp_inspector.journal import Frame, JournalEvent, StderrText
+from acp_inspector.recording.format import (
+    Footer,
+    Header,
+    Unreadable,
+    decode_line,
+    encode_entry,
+    encode_footer,
+    encode_header,
+    is_json,
+)
+
+numbers = st.integers(min_value=1, max_value=10**9)
+times = st.integers(min_value=0, max_value=10**12).map(lambda micros: micros / 10**6)
+ends = st.sampled_from([b"\n", b"\r\n", b""])
+json_texts = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+).map(lambda value: json.dumps(value).encode())
+lines = st.binary().filter(lambda raw: b"\n" not in raw) | json_texts
+
+
+@given(numbers, times, st.sampled_from(["client", "agent"]), lines, ends)
+@example(1, 0.0, "client", b' {"a" : 1,\t"a":1e400} \r', b"\n")
+@example(1, 0.0, "client", b'"\\ud800"', b"\n")
+@example(1, 0.0, "client", b"\xef\xbb\xbf{}", b"\n")
+@example(1, 0.0, "client", b"NaN", b"\n")
+@example(1, 0.0, "client", b'{"a":"}],\\"msg\\":"}', b"\r\n")
+@example(1, 0.0, "client", "\u2028".encode(), b"\n")
+@example(1, 0.0, "client", b"[" * 990 + b"]" * 990, b"\n")
+@example(1, 0.0, "client", b"9" * 5000, b"\n")
+def test_any_frame_comes_back_to_the_byte(
+    n: int, at: float, side: str, raw: bytes, end: bytes
+) -> None:
+    frame = Frame(n, at, "client" if side == "client" else "agent", raw, end)
+    line = encode_entry(frame)
+    assert line.count(b"\n") == 1
+    assert decode_line(line[:-1]) == frame
+
+
+@given(numbers, times, st.binary())
+def test_any_stderr_comes_back_to_the_byte(n: int, at: float, text: bytes) -> None:
+    entry = StderrText(n, at, text)
+    assert decode_line(encode_entry(entry)[:-1]) == entry
+
+
+def test_events_keep_what_they_say() -> None:
+    event = JournalEvent(3, 1.5, "exit", {"code": 0, "future": [1]})
+    assert decode_line(encode_entry(event)[:-1]) == event
+
+
+def test_a_json_frame_stands_verbatim_in_its_line() -> None:
+    line = encode_entry(Frame(1, 0.25, "agent", b'{"b": 1.0, "a":1e3}'))
+    assert line == b'{"n":1,"t":0.250000,"from":"agent","msg":{"b": 1.0, "a":1e3}}\n'
+
+
+@pytest.mark.parametrize(
+    ("raw", "key"),
+    [(b"{}", "msg"), (b"NaN", "text"), (b"oops", "text"), (b"", "text"), (b"\xff", "b64")],
+)
+def test_every_line_is_json_whatever_the_frame_is(raw: bytes, key: str) -> None:
+    assert key in json.loads(encode_entry(Frame(1, 0, "client", raw)))
+
+
+@given(lines)
+def test_what_counts_as_json_is_json_to_the_standard_library(raw: bytes) -> None:
+    if is_json(raw):
+        json.loads(raw)
+
+
+def test_the_header_comes_back() -> None:
+    header = Header(
+        "2026-01-01T00:00:00.000Z", "acp-console 1", "v1", command=["a", "b"], about="x"
+    )
+    line = encode_header(header)
+    assert line.startswith(b'{"acp_recording":1,"created":')
+    assert decode_line(line[:-1]) == header
+
+
+def test_a_header_of_a_later_format_is_not_taken_for_ours() -> None:
+    line = b'{"acp_recording":2,"created":"","tool":"","schema":""}'
+    assert decode_line(line) == Unreadable("format version 2 is not known here")
+
+
+def test_the_footer_comes_back() -> None:
+    footer = Footer({"frames": 2}, "abc")
+    assert decode_line(encode_footer(footer)[:-1]) == footer
+
+
+def test_members_may_stand_in_another_order_and_with_spaces() -> None:
+    line = b'{ "msg": {"a": [1]} , "from": "client", "t": 1, "n": 7, "new": null }'
+    assert decode_line(line) == Frame(7, 1.0, "client", b' {"a": [1]} ')
+
+
+@given(st.binary())
+def test_any_line_is_read_or_unreadable(line: bytes) -> None:
+    decode_line(line)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [b"", b"5", b"[]", b"{", b'{"n":1}', b'{"n":"1","t":0,"event":"x"}',
+    b'{"n":1,"t":0,"from":"x","msg":1}',
+     b'{"n":1,"t":0,"from":"client"}', b'{"n":1,"t":0,"from":"client","b64":"*"}', b"\xff", b"{}x"],
+)  # fmt: skip
+def test_a_broken_line_is_a_value_not_an_exception(line: bytes) -> None:
+    assert isinstance(decode_line(line), Unreadable)

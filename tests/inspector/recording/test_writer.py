@@ -1,0 +1,148 @@
+"""Writing that never stops the traffic."""
+
+from __future__ import annotations
+
+import resource
+import signal
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from acp_inspector.journal import Entry, Frame, JournalEvent
+from acp_inspector.recording.format import Header, RecordingError, RecordingExistsError
+from acp_inspector.recording.reader import read_recording
+from acp_inspector.recording.writer import RecordingWriter
+
+HEADER = Header("2026-01-01T00:00:00.000Z", "test", "v1")
+
+
+def frames(first: int, last: int) -> list[Entry]:
+    return [Frame(n, n / 10, "client", b'{"n":%d}' % n) for n in range(first, last + 1)]
+
+
+def test_what_was_written_is_read_and_the_digest_fits(tmp_path: Path) -> None:
+    path = tmp_path / "a.acp.ndjson"
+    writer = RecordingWriter(path, HEADER)
+    writer.write(frames(1, 3))
+    writer.write([])
+    writer.close()
+    writer.close()
+    recording = read_recording(path)
+    assert list(recording.entries) == frames(1, 3)
+    assert recording.faults == ()
+    assert recording.footer is not None
+    assert recording.footer.counts == {"frames": 3}
+
+
+def test_a_recording_is_private(tmp_path: Path) -> None:
+    path = tmp_path / "a.acp.ndjson"
+    RecordingWriter(path, HEADER).close()
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_a_file_that_exists_is_refused_unless_said_otherwise(tmp_path: Path) -> None:
+    path = tmp_path / "a.acp.ndjson"
+    path.write_text("precious")
+    with pytest.raises(RecordingExistsError, match="exists already"):
+        RecordingWriter(path, HEADER)
+    assert path.read_text() == "precious"
+    RecordingWriter(path, HEADER, mode="overwrite").close()
+    assert read_recording(path).entries == ()
+
+
+@pytest.mark.parametrize("mode", ["new", "append", "overwrite"])
+def test_a_symbolic_link_is_not_followed(tmp_path: Path, mode: str) -> None:
+    target, link = tmp_path / "target", tmp_path / "link"
+    link.symlink_to(target)
+    with pytest.raises(RecordingError):
+        RecordingWriter(link, HEADER, mode=mode)  # pyright: ignore[reportArgumentType] - a literal
+    assert not target.exists()
+
+
+def test_appending_goes_on_in_numbers_and_in_time(tmp_path: Path) -> None:
+    path = tmp_path / "a.acp.ndjson"
+    first = RecordingWriter(path, HEADER)
+    first.write(frames(1, 3))
+    first.close()
+    second = RecordingWriter(path, HEADER, mode="append")
+    assert (second.first_number, second.time_offset) == (4, 0.3)
+    second.write(frames(4, 5))
+    second.close()
+    recording = read_recording(path)
+    assert list(recording.entries) == frames(1, 5)
+    assert recording.faults == ()
+
+
+def test_appending_behind_a_cut_line_loses_that_line_alone(tmp_path: Path) -> None:
+    path = tmp_path / "a.acp.ndjson"
+    first = RecordingWriter(path, HEADER)
+    first.write(frames(1, 2))
+    path.write_bytes(path.read_bytes()[:-5])
+    second = RecordingWriter(path, HEADER, mode="append")
+    second.write(frames(3, 3))
+    second.close()
+    recording = read_recording(path)
+    assert [entry.n for entry in recording.entries] == [1, 3]
+    assert [fault.line for fault in recording.faults] == [3]
+
+
+def test_what_is_no_recording_is_not_appended_to(tmp_path: Path) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_text("my notes\n")
+    with pytest.raises(RecordingError, match="it is no recording"):
+        RecordingWriter(path, HEADER, mode="append")
+    assert path.read_text() == "my notes\n"
+
+
+def test_a_disk_that_fills_up_costs_frames_and_nothing_else(tmp_path: Path) -> None:
+    """A file size limit stands in for the full disk: both fail in the middle of a write."""
+    path = tmp_path / "a.acp.ndjson"
+    warnings: list[str] = []
+    writer = RecordingWriter(path, HEADER, warn=warnings.append)
+    before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    try:
+        writer.write(frames(1, 2))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size + 10, limits[1]))
+        writer.write(frames(3, 4))
+        writer.write(frames(5, 5))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        signal.signal(signal.SIGXFSZ, before)
+    writer.write(frames(6, 6))
+    writer.close()
+    assert len(warnings) == 1
+    assert "the traffic goes on" in warnings[0]
+    recording = read_recording(path)
+    assert recording.faults == ()
+    assert [entry.n for entry in recording.entries] == [1, 2, 5, 6]
+    told = recording.entries[2]
+    assert isinstance(told, JournalEvent)
+    assert (told.name, told.data["count"]) == ("dropped", 3)
+
+
+def test_a_killed_writer_has_lost_nothing_that_was_written(tmp_path: Path) -> None:
+    path = tmp_path / "a.acp.ndjson"
+    code = f"""
+import os, signal
+from pathlib import Path
+from acp_inspector.journal import Frame
+from acp_inspector.recording.format import Header
+from acp_inspector.recording.writer import RecordingWriter
+writer = RecordingWriter(Path({str(path)!r}), Header("", "", ""))
+for n in range(1, 101):
+    writer.write([Frame(n, 0.0, "client", b"{{}}")])
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+    done = subprocess.run([sys.executable, "-c", code], check=False)
+    assert done.returncode == -signal.SIGKILL
+    assert len(read_recording(path).entries) == 100
+
+
+def test_a_directory_that_is_not_there_is_told(tmp_path: Path) -> None:
+    with pytest.raises(RecordingError, match="no such file or directory"):
+        RecordingWriter(tmp_path / "gone" / "a", HEADER)
+    assert list(tmp_path.iterdir()) == []

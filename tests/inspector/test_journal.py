@@ -1,0 +1,51 @@
+"""The ordered entries of one connection."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from acp_inspector.journal import Entry, Frame, Journal
+
+
+def test_entries_are_numbered_in_the_order_in_which_they_came() -> None:
+    times = iter([10.0, 10.5, 11.0, 12.0])
+    journal = Journal(clock=lambda: next(times))
+    journal.frame("client", b"{}")
+    journal.stderr(b"oh")
+    journal.event("exit", code=0)
+    assert [(entry.n, entry.at) for entry in journal.entries] == [(1, 0.5), (2, 1.0), (3, 2.0)]
+    assert len(journal) == 3
+
+
+def test_observers_hear_of_new_entries_until_they_leave() -> None:
+    journal = Journal()
+    heard: list[Entry] = []
+    leave = journal.subscribe(heard.append)
+    first = journal.frame("agent", b"1")
+    leave()
+    leave()
+    journal.frame("agent", b"2")
+    assert heard == [first]
+
+
+def test_an_observer_that_fails_stops_nobody_else(caplog: pytest.LogCaptureFixture) -> None:
+    journal = Journal()
+    heard: list[Entry] = []
+
+    def fail(entry: Entry) -> None:
+        raise RuntimeError(f"no wish to hear of {entry.n}")
+
+    journal.subscribe(fail)
+    journal.subscribe(heard.append)
+    with caplog.at_level(logging.CRITICAL):
+        journal.frame("agent", b"1")
+        journal.frame("agent", b"2")
+    assert [entry.n for entry in heard] == [1, 2]
+
+
+def test_an_entry_does_not_change() -> None:
+    frame = Frame(1, 0.0, "client", b"{}")
+    with pytest.raises(AttributeError):
+        frame.raw = b""  # pyright: ignore[reportAttributeAccessIssue] - the point of the test
