@@ -117,10 +117,10 @@ class Recorder:
 
     def _entries(self, note: _Note) -> list[Entry]:
         match note:
-            case _Chunk(stream="stderr"):
-                return [StderrText(self._next(), note.at, note.data)]
-            case _Chunk(stream=stream):
-                return self._frames(note.at, stream, note.data)
+            case _Chunk():
+                if note.stream == "stderr":
+                    return [StderrText(self._next(), note.at, note.data)]
+                return self._frames(note.at, note.stream, note.data)
             case _Event(at=at, name=name, data=data):
                 return [JournalEvent(self._next(), at, name, data)]
             case _Gap(at=at, stream=stream, size=size):

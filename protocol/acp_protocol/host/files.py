@@ -1,0 +1,225 @@
+"""Text files inside confined roots.
+
+A path is walked directory by directory with descriptors, and no step follows a symbolic link by
+itself: what a link names is walked anew from a root. So neither `..`, a link, nor a directory that
+is swapped while we look leads out. Files are written beside their place and renamed into it, so
+that a reader sees the old text or the new one.
+
+A file that is hard-linked and belongs to somebody else is not read: its other name may lie outside.
+
+Source: docs/design/security.md, "Files"; ACP, File System.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import stat
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path, PurePosixPath
+from typing import Final
+
+from acp_protocol.errors import AcpError, describe_os_error
+
+SIZE_LIMIT: Final = 16 * 2**20
+"""Bytes of the largest file that is read or written."""
+LINK_LIMIT: Final = 20
+"""Symbolic links that one path may lead through."""
+_NEW_FILE_MODE: Final = 0o666
+_NEW_DIRECTORY_MODE: Final = 0o777
+_WALK: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class FileRefusedError(AcpError):
+    """A file may not be read or written here; the message names the path and says why."""
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(f"{path}: {reason}")
+        self.reason = reason
+
+
+class FileMissingError(FileRefusedError):
+    """There is no such file."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(path, "there is no such file")
+
+
+class Roots:
+    """Directories in which files may be read and written."""
+
+    def __init__(self, roots: Sequence[Path]) -> None:
+        self._roots = tuple(PurePosixPath(root.resolve()) for root in roots)
+        self._spellings = {PurePosixPath(root.absolute()): root.resolve() for root in roots}
+
+    def read_text(self, path: str) -> str:
+        """Return the text of the file at the absolute `path`.
+
+        Raises:
+            FileMissingError: there is no such file.
+            FileRefusedError: it lies outside, is no regular file, too large or no UTF-8 text.
+        """
+        with self._parent(path, is_made=False) as (directory, name):
+            with os.fdopen(_open(path, directory, name), "rb") as file:
+                content = file.read(SIZE_LIMIT + 1)
+        if len(content) > SIZE_LIMIT:
+            raise FileRefusedError(path, f"the file is larger than {SIZE_LIMIT} bytes")
+        try:
+            return content.decode()
+        except UnicodeDecodeError:
+            raise FileRefusedError(path, "the file is no UTF-8 text") from None
+
+    def write_text(self, path: str, text: str) -> None:
+        """Give the file at the absolute `path` a new text; directories that are missing are made.
+
+        Raises:
+            FileRefusedError: it lies outside, is no regular file, or the disk refuses.
+        """
+        try:
+            content = text.encode()
+        except UnicodeEncodeError:
+            raise FileRefusedError(path, "the text has no UTF-8 form") from None
+        if len(content) > SIZE_LIMIT:
+            raise FileRefusedError(path, f"the text is larger than {SIZE_LIMIT} bytes")
+        with self._parent(path, is_made=True) as (directory, name):
+            try:
+                _replace(path, directory, name, content)
+            except OSError as problem:
+                raise FileRefusedError(path, describe_os_error(problem)) from None
+
+    def delete(self, path: str) -> None:
+        """Remove the file at the absolute `path`.
+
+        Raises:
+            FileMissingError: there is no such file.
+            FileRefusedError: it lies outside, or the disk refuses.
+        """
+        with self._parent(path, is_made=False) as (directory, name):
+            try:
+                os.unlink(name, dir_fd=directory)
+            except FileNotFoundError:
+                raise FileMissingError(path) from None
+            except OSError as problem:
+                raise FileRefusedError(path, describe_os_error(problem)) from None
+
+    @contextmanager
+    def _parent(self, path: str, *, is_made: bool) -> Generator[tuple[int, str]]:
+        """Yield a descriptor of the directory that holds the file, and the file's name in it."""
+        target = path
+        for _ in range(LINK_LIMIT):
+            root, parts = self._located(path, target)
+            walked = _walk(path, root, parts, is_made=is_made)
+            if isinstance(walked, str):
+                target = walked
+                continue
+            try:
+                yield walked, parts[-1]
+            finally:
+                os.close(walked)
+            return
+        raise FileRefusedError(path, "too many symbolic links")
+
+    def _located(self, path: str, target: str) -> tuple[PurePosixPath, tuple[str, ...]]:
+        """Return the root that `target` lies in, and its way from there."""
+        if "\0" in target:
+            raise FileRefusedError(path, "a path holds no NUL")
+        pure = PurePosixPath(target)
+        if not pure.is_absolute():
+            raise FileRefusedError(path, "the path is not absolute")
+        if ".." in pure.parts:
+            raise FileRefusedError(path, "a path with .. is not followed")
+        for spelling, root in self._spellings.items():
+            if pure.is_relative_to(spelling):
+                pure = PurePosixPath(root) / pure.relative_to(spelling)
+        for root in self._roots:
+            if pure.is_relative_to(root) and pure != root:
+                return root, pure.relative_to(root).parts
+        raise FileRefusedError(path, "the path lies outside the directories of this session")
+
+
+def _walk(path: str, root: PurePosixPath, parts: tuple[str, ...], *, is_made: bool) -> int | str:
+    """Return a descriptor of the last directory, or what a symbolic link on the way leads to."""
+    try:
+        directory = os.open(root, _WALK)
+    except OSError as problem:
+        raise FileRefusedError(path, describe_os_error(problem)) from None
+    here = root
+    for position, part in enumerate(parts):
+        if (link := _link(directory, part)) is not None:
+            os.close(directory)
+            return os.path.normpath(here.joinpath(link, *parts[position + 1 :]))
+        if position == len(parts) - 1:
+            break
+        try:
+            step = _step(directory, part, is_made=is_made)
+        except FileNotFoundError:
+            raise FileMissingError(path) from None
+        except OSError as problem:
+            raise FileRefusedError(path, describe_os_error(problem)) from None
+        finally:
+            os.close(directory)
+        directory, here = step, here / part
+    return directory
+
+
+def _step(directory: int, part: str, *, is_made: bool) -> int:
+    if is_made:
+        with suppress(FileExistsError):
+            os.mkdir(part, _NEW_DIRECTORY_MODE, dir_fd=directory)
+    return os.open(part, _WALK, dir_fd=directory)
+
+
+def _link(directory: int, name: str) -> str | None:
+    try:
+        return os.readlink(name, dir_fd=directory)
+    except OSError:
+        return None
+
+
+def _open(path: str, directory: int, name: str) -> int:
+    # Without waiting: opening a FIFO would hang until somebody writes to it.
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    try:
+        descriptor = os.open(name, flags, dir_fd=directory)
+    except FileNotFoundError:
+        raise FileMissingError(path) from None
+    except OSError as problem:
+        raise FileRefusedError(path, describe_os_error(problem)) from None
+    try:
+        _check_readable(path, os.fstat(descriptor))
+    except FileRefusedError:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def _check_readable(path: str, status: os.stat_result) -> None:
+    if stat.S_ISDIR(status.st_mode):
+        raise FileRefusedError(path, "it is a directory")
+    if not stat.S_ISREG(status.st_mode):
+        raise FileRefusedError(path, "it is no regular file")
+    if status.st_nlink > 1 and status.st_uid != os.geteuid():
+        raise FileRefusedError(path, "it is hard-linked and belongs to somebody else")
+
+
+def _replace(path: str, directory: int, name: str, content: bytes) -> None:
+    mode: int | None = None
+    with suppress(FileNotFoundError):
+        status = os.stat(name, dir_fd=directory, follow_symlinks=False)
+        if not stat.S_ISREG(status.st_mode):
+            raise FileRefusedError(path, "it is no regular file")
+        mode = stat.S_IMODE(status.st_mode)
+    beside = f".{name[:100]}.{secrets.token_hex(4)}"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    descriptor = os.open(beside, flags, _NEW_FILE_MODE, dir_fd=directory)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+            if mode is not None:
+                os.fchmod(descriptor, mode)
+        os.rename(beside, name, src_dir_fd=directory, dst_dir_fd=directory)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(beside, dir_fd=directory)
+        raise

@@ -1,0 +1,173 @@
+"""Text files inside confined roots: every way out is tried."""
+
+from __future__ import annotations
+
+import os
+import stat
+import threading
+from pathlib import Path
+
+import pytest
+
+from acp_protocol.host.files import FileMissingError, FileRefusedError, Roots
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    (tmp_path / "secret.txt").write_text("secret")
+    root = tmp_path / "root"
+    (root / "sub").mkdir(parents=True)
+    (root / "notes.txt").write_text("notes\n")
+    return root
+
+
+def test_a_file_inside_is_read_and_written(root: Path) -> None:
+    roots = Roots([root])
+    assert roots.read_text(str(root / "notes.txt")) == "notes\n"
+    roots.write_text(str(root / "sub" / "new.txt"), "ünï\r\n")
+    assert (root / "sub" / "new.txt").read_bytes() == "ünï\r\n".encode()
+
+
+def test_missing_directories_are_made_inside(root: Path) -> None:
+    Roots([root]).write_text(str(root / "a" / "b" / "c.txt"), "x")
+    assert (root / "a" / "b" / "c.txt").read_text() == "x"
+
+
+def test_a_missing_file_is_told_apart(root: Path) -> None:
+    with pytest.raises(FileMissingError, match="there is no such file"):
+        Roots([root]).read_text(str(root / "gone.txt"))
+    with pytest.raises(FileMissingError):
+        Roots([root]).read_text(str(root / "gone" / "too.txt"))
+
+
+@pytest.mark.parametrize(
+    ("path", "reason"),
+    [
+        ("notes.txt", "not absolute"),
+        ("{root}/../secret.txt", r"with \.\. is not followed"),
+        ("{root}/sub/../../secret.txt", r"with \.\. is not followed"),
+        ("/etc/passwd", "outside"),
+        ("{root}", "outside"),
+        ("{root}x/secret.txt", "outside"),
+        ("{root}/a\0b", "no NUL"),
+        ("/proc/self/environ", "outside"),
+        ("{root}/sub", "is a directory"),
+        ("{root}/notes.txt/x", "not a directory"),
+    ],
+)
+def test_ways_out_are_closed(root: Path, path: str, reason: str) -> None:
+    with pytest.raises(FileRefusedError, match=reason):
+        Roots([root]).read_text(path.format(root=root))
+
+
+def test_a_link_that_stays_inside_is_followed(root: Path) -> None:
+    (root / "sub" / "link").symlink_to("../notes.txt")
+    (root / "dir").symlink_to(root / "sub")
+    roots = Roots([root])
+    assert roots.read_text(str(root / "sub" / "link")) == "notes\n"
+    roots.write_text(str(root / "dir" / "through.txt"), "x")
+    assert (root / "sub" / "through.txt").read_text() == "x"
+
+
+@pytest.mark.parametrize("target", ["../secret.txt", "/etc/passwd", "loop"])
+def test_a_link_that_leads_out_or_round_is_not_followed(root: Path, target: str) -> None:
+    (root / "loop").symlink_to(target)
+    roots = Roots([root])
+    with pytest.raises(FileRefusedError):
+        roots.read_text(str(root / "loop"))
+    with pytest.raises(FileRefusedError):
+        roots.write_text(str(root / "loop"), "x")
+    assert (root.parent / "secret.txt").read_text() == "secret"
+
+
+def test_a_linked_directory_that_leads_out_is_not_followed(root: Path) -> None:
+    (root / "out").symlink_to(root.parent)
+    with pytest.raises(FileRefusedError, match="outside"):
+        Roots([root]).read_text(str(root / "out" / "secret.txt"))
+
+
+def test_a_fifo_is_refused_and_does_not_hang(root: Path) -> None:
+    os.mkfifo(root / "fifo")
+    roots = Roots([root])
+    with pytest.raises(FileRefusedError, match="no regular file"):
+        roots.read_text(str(root / "fifo"))
+    with pytest.raises(FileRefusedError, match="no regular file"):
+        roots.write_text(str(root / "fifo"), "x")
+
+
+def test_writing_a_hard_link_leaves_its_other_name_alone(root: Path) -> None:
+    (root / "linked").hardlink_to(root.parent / "secret.txt")
+    Roots([root]).write_text(str(root / "linked"), "changed")
+    assert (root.parent / "secret.txt").read_text() == "secret"
+
+
+def test_the_mode_of_a_file_stays(root: Path) -> None:
+    (root / "notes.txt").chmod(0o751)
+    Roots([root]).write_text(str(root / "notes.txt"), "x")
+    assert stat.S_IMODE((root / "notes.txt").stat().st_mode) == 0o751
+
+
+def test_binary_and_huge_files_are_refused(root: Path) -> None:
+    (root / "binary").write_bytes(b"\xff\xfe")
+    with pytest.raises(FileRefusedError, match="no UTF-8"):
+        Roots([root]).read_text(str(root / "binary"))
+    with (root / "huge").open("wb") as file:
+        file.truncate(17 * 2**20)
+    with pytest.raises(FileRefusedError, match="larger than"):
+        Roots([root]).read_text(str(root / "huge"))
+    with pytest.raises(FileRefusedError, match="no UTF-8 form"):
+        Roots([root]).write_text(str(root / "x"), "\ud800")
+
+
+def test_a_failed_write_leaves_nothing_behind(root: Path) -> None:
+    (root / "busy").mkdir()
+    with pytest.raises(FileRefusedError):
+        Roots([root]).write_text(str(root / "busy"), "x")
+    assert sorted(path.name for path in root.iterdir()) == ["busy", "notes.txt", "sub"]
+
+
+def test_a_root_may_be_spelled_through_a_link(root: Path, tmp_path: Path) -> None:
+    (tmp_path / "alias").symlink_to(root)
+    roots = Roots([tmp_path / "alias"])
+    assert roots.read_text(str(tmp_path / "alias" / "notes.txt")) == "notes\n"
+    assert roots.read_text(str(root / "notes.txt")) == "notes\n"
+
+
+def test_a_directory_that_is_swapped_for_a_link_while_we_read_never_leads_out(root: Path) -> None:
+    outside = root.parent / "outside"
+    outside.mkdir()
+    (outside / "f.txt").write_text("secret")
+    (root / "real").mkdir()
+    (root / "real" / "f.txt").write_text("inside")
+    done = threading.Event()
+
+    def swap() -> None:
+        while not done.is_set():
+            (root / "d").symlink_to(root / "real")
+            (root / "d").replace(root / "swapped")
+            (root / "d").symlink_to(outside)
+            (root / "d").replace(root / "swapped")
+
+    swapper = threading.Thread(target=swap)
+    swapper.start()
+    read: set[str] = set()
+    try:
+        for _ in range(2000):
+            try:
+                read.add(Roots([root]).read_text(str(root / "swapped" / "f.txt")))
+            except FileRefusedError:
+                continue
+    finally:
+        done.set()
+        swapper.join()
+    assert read <= {"inside"}
+
+
+def test_deleting_stays_inside_too(root: Path) -> None:
+    roots = Roots([root])
+    roots.delete(str(root / "notes.txt"))
+    assert not (root / "notes.txt").exists()
+    with pytest.raises(FileMissingError):
+        roots.delete(str(root / "notes.txt"))
+    with pytest.raises(FileRefusedError, match="outside"):
+        roots.delete(str(root.parent / "secret.txt"))
