@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
+from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
 from dataclasses import dataclass
 from types import TracebackType
@@ -55,11 +56,19 @@ class Limits:
     """Faults that are remembered; older ones are forgotten."""
 
 
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """A result, and what is to be done once its frame has left."""
+
+    result: Json
+    then: Callable[[], Awaitable[None]]
+
+
 class Handler(Protocol):
     """What a side does with what the other side says."""
 
     async def handle_request(self, request: Request) -> Json:
-        """Return the result of `request`.
+        """Return the result of `request`, or a `Followed` one.
 
         Raises:
             RequestFailedError: the error answer. Any other exception is logged and answered with
@@ -106,6 +115,7 @@ class Connection:
         self._running: dict[tuple[str, RequestId], anyio.CancelScope] = {}
         self._sending = anyio.Lock()
         self._gone = anyio.Event()
+        self._settled = anyio.Event()
         self._reason: Exception | None = None
         self._owned = OwnedTasks()
         self._tasks: TaskGroup
@@ -173,15 +183,22 @@ class Connection:
     async def notify(self, method: str, params: Json = None) -> None:
         """Tell the peer something; return when the transport has taken it.
 
+        A peer that says no more may still listen, so this does not ask whether it does.
+
         Raises:
             ConnectionClosedError: the peer is gone.
         """
-        self._check_open()
         await self._send(self._peer.tell(method, params))
 
     async def wait_closed(self) -> None:
         """Return when the peer has gone or the connection was closed."""
         await self._gone.wait()
+
+    async def wait_settled(self) -> None:
+        """Return when no request of the peer waits for our answer."""
+        while self._running:
+            self._settled = anyio.Event()
+            await self._settled.wait()
 
     # Reading
 
@@ -246,27 +263,42 @@ class Connection:
     async def _serve(self, request: Request, scope: anyio.CancelScope) -> None:
         # The context was copied from whoever started the task, which may be a notification's lane.
         _is_in_notification.set(False)
-        frame: bytes | None = None
+        result: Json = RequestFailedError(jsonrpc.REQUEST_CANCELLED, "Request cancelled")
         with scope:
-            frame = await self._answer(request)
+            result = await self._result(request)
         del self._running[id_key(request.id)]
-        if frame is None:
-            refusal = RequestFailedError(jsonrpc.REQUEST_CANCELLED, "Request cancelled")
-            await self._refuse(request.id, refusal)
+        if isinstance(result, RequestFailedError):
+            await self._refuse(request.id, result)
+        elif isinstance(result, Followed):
+            await self._send_quietly(self._peer.answer(request.id, result.result))
+            await self._follow(result, request.method)
         else:
-            await self._send_quietly(frame)
+            await self._send_quietly(self._peer.answer(request.id, result))
+        if not self._running:
+            self._settled.set()
 
-    async def _answer(self, request: Request) -> bytes:
-        """Return the frame that answers `request`, whatever the handler does."""
+    async def _follow(self, answer: Followed, method: str) -> None:
         try:
-            result = await self._handler.handle_request(request)
-            return self._peer.answer(request.id, result)
+            await answer.then()
+        except ConnectionClosedError:
+            logger.debug("the peer left before what follows on %s", method)
+        except Exception:
+            # The border between the connection and the handler, as for the answer itself.
+            logger.exception("what follows on %s failed", method)
+
+    async def _result(self, request: Request) -> Json:
+        """Return what the handler makes of `request`: a result, or an error as a value."""
+        try:
+            return await self._handler.handle_request(request)
         except RequestFailedError as refusal:
-            return self._peer.refuse(request.id, refusal.code, refusal.message, refusal.data)
+            return refusal
+        except ConnectionClosedError:
+            logger.debug("the peer left while %s was answered", request.method)
+            return RequestFailedError(jsonrpc.INTERNAL_ERROR, "The connection is closed")
         except Exception:
             # The border between the handler and the wire: nothing of our inside goes out.
             logger.exception("answering %s failed", request.method)
-            return self._peer.refuse(request.id, jsonrpc.INTERNAL_ERROR, "Internal error")
+            return RequestFailedError(jsonrpc.INTERNAL_ERROR, "Internal error")
 
     async def _refuse(self, id: RequestId, refusal: RequestFailedError) -> None:  # noqa: A002
         await self._send_quietly(self._peer.refuse(id, refusal.code, refusal.message, refusal.data))

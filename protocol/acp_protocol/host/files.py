@@ -60,9 +60,11 @@ class Roots:
             FileMissingError: there is no such file.
             FileRefusedError: it lies outside, is no regular file, too large or no UTF-8 text.
         """
-        with self._parent(path, is_made=False) as (directory, name):
-            with os.fdopen(_open(path, directory, name), "rb") as file:
-                content = file.read(SIZE_LIMIT + 1)
+        with (
+            self._parent(path, is_made=False) as (directory, name),
+            os.fdopen(_open(path, directory, name), "rb") as file,
+        ):
+            content = file.read(SIZE_LIMIT + 1)
         if len(content) > SIZE_LIMIT:
             raise FileRefusedError(path, f"the file is larger than {SIZE_LIMIT} bytes")
         try:

@@ -1,0 +1,19 @@
+"""The tools that a model can call, by name."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from acp_agent.tools.files import DeleteTool, EditTool, ReadTool, WriteTool
+from acp_agent.tools.run import RunTool
+from acp_agent.tools.search import SearchTool
+from acp_agent.tools.tool import Tool
+
+TOOLS: Final[dict[str, Tool]] = {
+    "read": ReadTool(),
+    "search": SearchTool(),
+    "edit": EditTool(),
+    "write": WriteTool(),
+    "delete": DeleteTool(),
+    "run": RunTool(),
+}

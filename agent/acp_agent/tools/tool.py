@@ -1,0 +1,87 @@
+"""What a tool is: it prepares a call, which can be shown and asked about, and then runs it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, Protocol, TypeAlias
+
+from acp_agent.workspace import Workspace
+from acp_protocol.errors import AcpError
+from acp_protocol.jsonrpc import Json
+
+Kind: TypeAlias = Literal["read", "edit", "delete", "search", "execute"]
+Content: TypeAlias = Sequence[Mapping[str, Json]]
+Report: TypeAlias = Callable[[Content], Awaitable[None]]
+"""Shows content of a call that is still running."""
+
+
+class ToolFailedError(AcpError):
+    """A tool could not do its work; the message goes to the model and to the user."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of a call."""
+
+    text: str
+    """For the model."""
+    content: Content = ()
+    """For the user."""
+    raw: Mapping[str, Json] = field(default_factory=dict[str, Json])
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A tool call that is ready to run."""
+
+    title: str
+    kind: Kind
+    run: Callable[[Report], Awaitable[Outcome]]
+    locations: Sequence[Mapping[str, Json]] = ()
+    content: Content = ()
+    """What the user should see before it runs, such as the diff."""
+    scope: str = ""
+    """What "always" means for this call: the same kind and this, in the same session."""
+
+
+class Tool(Protocol):
+    """Something that the agent can do."""
+
+    async def prepare(self, arguments: Mapping[str, Json], workspace: Workspace) -> Call:
+        """Return the call, without having changed anything yet.
+
+        Raises:
+            ToolFailedError: the arguments make no sense here.
+        """
+        ...
+
+
+def text_content(text: str) -> Mapping[str, Json]:
+    """Return text as content of a tool call."""
+    return {"type": "content", "content": {"type": "text", "text": text}}
+
+
+def fenced(text: str) -> Mapping[str, Json]:
+    """Return text as content of a tool call, kept as it is by a fence that it cannot close."""
+    fence = "```"
+    while fence in text:
+        fence += "`"
+    return text_content(f"{fence}\n{text.rstrip()}\n{fence}")
+
+
+def diff_content(path: str, old: str | None, new: str) -> Mapping[str, Json]:
+    """Return the change of a file as content of a tool call; `old` None stands for a new file."""
+    return {"type": "diff", "path": path, "oldText": old, "newText": new}
+
+
+def argument(arguments: Mapping[str, Json], name: str) -> str:
+    """Return the string argument `name`.
+
+    Raises:
+        ToolFailedError: it is missing or no string.
+    """
+    value = arguments.get(name)
+    if not isinstance(value, str):
+        raise ToolFailedError(f"the argument {name} is missing or no string")
+    return value
