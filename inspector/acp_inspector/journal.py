@@ -83,6 +83,10 @@ class Journal:
         self._append(frame)
         return frame
 
+    def line(self, side: Side, line: bytes) -> Frame:
+        r"""Append the frame of a line that had its `\n` taken off, and return it."""
+        return self.frame(side, *split_ending(line))
+
     def stderr(self, text: bytes) -> StderrText:
         """Append a piece of stderr and return it."""
         entry = StderrText(len(self._entries) + 1, self._clock() - self._began, text)
@@ -117,3 +121,8 @@ class Journal:
                 # The border to an observer: it must never stop the traffic.
                 logger.exception("an observer of the journal failed and was dropped")
                 self._observers.remove(tell)
+
+
+def split_ending(line: bytes) -> tuple[bytes, bytes]:
+    r"""Return a line's bytes and what ended it, given the line without its `\n`."""
+    return (line[:-1], b"\r\n") if line.endswith(b"\r") else (line, b"\n")

@@ -65,12 +65,16 @@ class AgentStartError(TransportError):
 class AgentExitedError(TransportError):
     """The agent's process has ended."""
 
-    def __init__(self, code: int | None, stderr_tail: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, code: int | None, stderr_tail: tuple[str, ...] = (), noise: bytes | None = None
+    ) -> None:
         super().__init__(f"the agent {describe_exit(code)}")
         self.code = code
         """Exit code; negative for the number of the signal that ended it; None when unknown."""
         self.stderr_tail = stderr_tail
         """The last lines that the agent wrote to stderr, oldest first, as they came."""
+        self.noise = noise
+        """The first line on stdout that was no message, as it came; None when all were."""
 
 
 class TimeLimitError(AcpError):
@@ -81,6 +85,8 @@ class TimeLimitError(AcpError):
         self.what = what
         self.limit = limit
         """Seconds."""
+        self.stderr_tail: tuple[str, ...] = ()
+        """What an agent that kept us waiting last wrote to stderr."""
 
 
 class RequestFailedError(AcpError):

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from typing import Final, Literal, TypeAlias
 
-from acp_inspector.journal import Entry, Frame, JournalEvent, StderrText
+from acp_inspector.journal import Entry, Frame, JournalEvent, StderrText, split_ending
 from acp_inspector.recording.writer import RecordingWriter
 from acp_protocol.framing import LineFramer, Side
 from acp_protocol.jsonrpc import Json
@@ -131,7 +131,7 @@ class Recorder:
 
     def _frames(self, at: float, side: Side, data: bytes) -> list[Entry]:
         lines = self._cutters[side].feed(data)
-        return [Frame(self._next(), at, side, *_ending(line)) for line in lines]
+        return [Frame(self._next(), at, side, *split_ending(line)) for line in lines]
 
     def _rests(self) -> list[Entry]:
         at = self._clock() - self._began
@@ -166,7 +166,3 @@ class _Cutter:
 
     def rest(self) -> bytes:
         return self._framer.rest()
-
-
-def _ending(line: bytes) -> tuple[bytes, bytes]:
-    return (line[:-1], b"\r\n") if line.endswith(b"\r") else (line, b"\n")

@@ -74,6 +74,7 @@ class ChildProcess:
         self._process = process
         self._tail = StderrTail()
         self._stderr_done = anyio.Event()
+        self._is_stopped = False
         self.command = command
         self.stdin = stdin
         self.stdout = stdout
@@ -107,8 +108,13 @@ class ChildProcess:
     async def stop(self, grace: float = GRACE) -> int | None:
         """End the child and its group within about 3 × `grace` seconds; return the exit code.
 
+        Stopping twice is no error.
+
         None stands for a child that not even SIGKILL has ended yet (the kernel holds it).
         """
+        if self._is_stopped:
+            return self.exit_code
+        self._is_stopped = True
         with anyio.CancelScope(shield=True):
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self._drain)
@@ -132,7 +138,7 @@ class ChildProcess:
             await self._process.aclose()
         return self.exit_code
 
-    async def read_stderr(self, on_stderr: Callable[[bytes], None] | None) -> None:
+    async def read_stderr(self, on_stderr: Callable[[bytes], object] | None) -> None:
         """Read stderr until its end; `spawn` runs this beside the child."""
         assert self._process.stderr is not None
         try:
@@ -169,7 +175,7 @@ async def spawn(
     *,
     cwd: Path | None = None,
     env: Mapping[str, str] | None = None,
-    on_stderr: Callable[[bytes], None] | None = None,
+    on_stderr: Callable[[bytes], object] | None = None,
     grace: float = GRACE,
 ) -> AsyncGenerator[ChildProcess]:
     """Start `command` (no shell) in a process group of its own; end it with the block.

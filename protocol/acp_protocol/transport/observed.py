@@ -15,7 +15,7 @@ class ObservedTransport:
     fast that comes. `tell` runs in line and must be quick.
     """
 
-    def __init__(self, inner: Transport, us: Side, tell: Callable[[Side, bytes], None]) -> None:
+    def __init__(self, inner: Transport, us: Side, tell: Callable[[Side, bytes], object]) -> None:
         self._inner = inner
         self._us: Side = us
         self._them: Side = "agent" if us == "client" else "client"

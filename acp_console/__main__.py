@@ -1,0 +1,5 @@
+"""`python -m acp_console`."""
+
+from acp_console.cli.main import run
+
+run()

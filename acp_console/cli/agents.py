@@ -1,0 +1,22 @@
+"""`acp-console agents`: the agents that can be chosen by name."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+
+import click
+
+from acp_console.client.agents import AGENTS
+
+
+@click.command(name="agents")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
+def command(*, as_json: bool) -> int:
+    """List the agents that can be chosen by name.
+
+    Any other agent is given by its command: acp-console chat -- my-agent --acp
+    """
+    for agent in AGENTS:
+        click.echo(json.dumps(asdict(agent)) if as_json else f"{agent.name}  {agent.about}")
+    return 0

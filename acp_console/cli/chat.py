@@ -1,0 +1,35 @@
+"""`acp-console chat`: the console, at the conversation."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from acp_console.cli.choice import AgentCommand, agent_or_demo
+
+
+@click.command(name="chat", cls=AgentCommand, options_metavar="[OPTIONS] [-- COMMAND…]")
+@click.argument("agent", required=False)
+@click.option(
+    "--cwd",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    default=Path(),
+    help="The session's directory; this one by default.",
+)
+@click.option("--record", type=click.Path(path_type=Path), help="Record the traffic to this file.")
+@click.pass_context
+def command(context: click.Context, agent: str | None, cwd: Path, record: Path | None) -> int:
+    """Chat with AGENT, or with the agent that COMMAND starts.
+
+    \b
+    acp-console chat
+    acp-console chat --record session.acp.ndjson -- my-agent --acp
+    """  # noqa: D301 - the mark by which click keeps lines apart
+    chosen = agent_or_demo(context, agent)
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise click.UsageError("chat needs a terminal; without one there is acp-console exec")
+    from acp_console.tui.app import run_console
+
+    return run_console(agent=chosen, start="chat", cwd=cwd.resolve(), record=record)

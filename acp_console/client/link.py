@@ -1,0 +1,186 @@
+"""A running agent, and what a client can ask of it.
+
+Every line sent and received and every piece of stderr stands in the journal first; whoever wants to
+see or record what happens subscribes there.
+
+Source: ACP, Initialization; Session Setup; Prompt Turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Awaitable, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Final, TypeVar, cast
+
+import anyio
+
+from acp_console.client.agents import AgentSpec
+from acp_console.client.host import CAPABILITIES, ClientHost
+from acp_inspector.journal import Journal
+from acp_protocol.connection import Connection
+from acp_protocol.errors import (
+    AgentExitedError,
+    ConnectionClosedError,
+    RemoteProtocolError,
+    TimeLimitError,
+)
+from acp_protocol.host.processes import ChildProcess, spawn
+from acp_protocol.jsonrpc import Json
+from acp_protocol.transport.observed import ObservedTransport
+from acp_protocol.transport.process import ProcessTransport
+from acp_protocol.version import VERSION
+
+PROTOCOL_VERSION: Final = 1
+START_LIMIT: Final = 60.0
+"""Seconds that an agent has to answer `initialize`; wrappers may download it first."""
+
+_Result = TypeVar("_Result")
+
+
+class AgentLink:
+    """A connection to a running agent that has answered `initialize`."""
+
+    def __init__(self, spec: AgentSpec, child: ChildProcess, connection: Connection) -> None:
+        self.spec = spec
+        self.connection = connection
+        self.agent_info: Mapping[str, Json] = {}
+        self.capabilities: Mapping[str, Json] = {}
+        self.auth_methods: tuple[Json, ...] = ()
+        """As the agent gave them; nobody has checked them."""
+        self._child = child
+        self._host: ClientHost
+
+    @property
+    def title(self) -> str:
+        """What the agent calls itself, or what we call it; untrusted."""
+        for key in ("title", "name"):
+            name = self.agent_info.get(key)
+            if isinstance(name, str) and name:
+                return name
+        return self.spec.title
+
+    async def initialize(self, host: ClientHost, *, time_limit: float = START_LIMIT) -> None:
+        """Agree on the version; `open_link` does this.
+
+        Raises:
+            RemoteProtocolError: the agent speaks another version, or answers nonsense.
+            AgentExitedError: it ended instead of answering.
+            TimeLimitError: it did not answer in `time_limit` seconds.
+        """
+        self._host = host
+        params = {
+            "protocolVersion": PROTOCOL_VERSION,
+            "clientInfo": {"name": "acp-console", "title": "acp-console", "version": VERSION},
+            "clientCapabilities": CAPABILITIES,
+        }
+        answer = await self._watched(
+            self.connection.request("initialize", params, time_limit=time_limit)
+        )
+        members = _object(answer, "initialize")
+        version = members.get("protocolVersion")
+        if type(version) is not int or version != PROTOCOL_VERSION:
+            raise RemoteProtocolError(
+                f"the agent speaks protocol version {version!r}; "
+                f"this client speaks version {PROTOCOL_VERSION}"
+            )
+        self.agent_info = _object(members.get("agentInfo") or {}, "initialize")
+        self.capabilities = _object(members.get("agentCapabilities") or {}, "initialize")
+        methods: Json = members.get("authMethods")
+        if isinstance(methods, list):
+            self.auth_methods = tuple(cast("list[Json]", methods))
+
+    async def new_session(self, cwd: Path) -> Mapping[str, Json]:
+        """Open a session in the absolute directory `cwd`; return the agent's whole answer.
+
+        Raises:
+            RequestFailedError: the agent refused, for instance because it wants to know who you
+            are. RemoteProtocolError: its answer names no session.
+            AgentExitedError: it ended instead of answering.
+        """
+        params: dict[str, Json] = {"cwd": str(cwd), "mcpServers": []}
+        answer = await self._watched(self.connection.request("session/new", params))
+        members = _object(answer, "session/new")
+        session_id = members.get("sessionId")
+        if not isinstance(session_id, str):
+            raise RemoteProtocolError("the agent's answer to session/new names no session")
+        self._host.open_session(session_id, cwd)
+        return members
+
+    async def prompt(self, session_id: str, text: str) -> Mapping[str, Json]:
+        """Send a prompt; return the agent's answer when the turn has ended.
+
+        Raises:
+            RequestFailedError: the agent answered with an error.
+            RemoteProtocolError: its answer has no stop reason.
+            AgentExitedError: it ended instead of answering.
+        """
+        self._host.begin_turn(session_id)
+        params = {"sessionId": session_id, "prompt": [{"type": "text", "text": text}]}
+        answer = await self._watched(self.connection.request("session/prompt", params))
+        members = _object(answer, "session/prompt")
+        if not isinstance(members.get("stopReason"), str):
+            raise RemoteProtocolError("the agent's answer to session/prompt has no stopReason")
+        return members
+
+    async def cancel(self, session_id: str) -> None:
+        """Ask the agent to stop the running turn; the prompt's answer still comes."""
+        self._host.cancel_turn(session_id)
+        await self._watched(self.connection.notify("session/cancel", {"sessionId": session_id}))
+
+    async def wait_closed(self) -> AgentExitedError:
+        """Return, as a value, how the agent ended, once it has."""
+        await self.connection.wait_closed()
+        return await self._exited()
+
+    async def _watched(self, asking: Awaitable[_Result]) -> _Result:
+        try:
+            return await asking
+        except ConnectionClosedError:
+            raise await self._exited() from None
+
+    async def _exited(self) -> AgentExitedError:
+        code: int | None = None
+        with anyio.move_on_after(1):
+            code = await self._child.wait()
+        noise = [fault.raw for fault in self.connection.faults if fault.raw.strip()]
+        return AgentExitedError(code, self._child.stderr_tail(), noise[0] if noise else None)
+
+
+@asynccontextmanager
+async def open_link(
+    spec: AgentSpec,
+    *,
+    cwd: Path,
+    journal: Journal,
+    host: ClientHost,
+    start_limit: float = START_LIMIT,
+) -> AsyncGenerator[AgentLink]:
+    """Start an agent, agree on the protocol, and end the agent with the block.
+
+    Raises:
+        AgentStartError: its command could not be started.
+        AgentExitedError, RemoteProtocolError, TimeLimitError: see `AgentLink.initialize`.
+    """
+    async with spawn(spec.command, cwd=cwd, on_stderr=journal.stderr) as child:
+        journal.event("spawn", pid=child.pid)
+        transport = ObservedTransport(ProcessTransport(child), "client", journal.line)
+        try:
+            async with Connection(transport, host) as connection:
+                link = AgentLink(spec, child, connection)
+                try:
+                    await link.initialize(host, time_limit=start_limit)
+                except TimeLimitError as problem:
+                    problem.stderr_tail = child.stderr_tail()
+                    raise
+                yield link
+        finally:
+            await child.stop()
+            code = child.exit_code
+            journal.event("exit", **({"signal": -code} if code and code < 0 else {"code": code}))
+
+
+def _object(value: Json, method: str) -> Mapping[str, Json]:
+    if not isinstance(value, dict):
+        raise RemoteProtocolError(f"the agent's answer to {method} is no object")
+    return cast("dict[str, Json]", value)

@@ -1,0 +1,179 @@
+"""One row for one frame: what the tables of `show` and of the Traffic screen hold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, assert_never, cast
+
+from acp_inspector.analysis.exchanges import Exchange, Exchanges
+from acp_inspector.journal import Frame
+from acp_protocol.framing import Side
+from acp_protocol.host.text import one_line
+from acp_protocol.jsonrpc import (
+    Batch,
+    Failure,
+    Json,
+    Malformed,
+    Message,
+    Notification,
+    Request,
+    RequestId,
+    Result,
+    read_message,
+)
+
+Kind: TypeAlias = Literal["request", "notification", "result", "error", "batch", "malformed"]
+
+SUMMARY_WIDTH = 200
+"""Characters of a summary, at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What a table shows of a frame; every text is safe to show."""
+
+    n: int
+    at: float
+    side: Side
+    kind: Kind
+    method: str
+    """Its own, or that of the question it answers."""
+    id: RequestId
+    has_id: bool
+    session: str
+    latency: float | None
+    """Seconds from the question, for an answer."""
+    size: int
+    """Bytes."""
+    summary: str
+
+
+def describe(frame: Frame, exchanges: Exchanges) -> Row:
+    """Return the row of the next frame; `exchanges` learns of it, so each frame comes here once."""
+    message = read_message(frame.raw)
+    exchange = exchanges.apply(frame, message)
+    kind, method, id_, params = _facts(message, exchange)
+    is_answer = kind in {"result", "error"}
+    return Row(
+        n=frame.n,
+        at=frame.at,
+        side=frame.side,
+        kind=kind,
+        method=one_line(method, 60),
+        id=id_,
+        has_id=isinstance(message, Request | Result | Failure),
+        session=one_line(_text(params, "sessionId"), 80),
+        latency=exchange.latency if exchange and is_answer else None,
+        size=len(frame.raw),
+        summary=one_line(_summary(message, method), SUMMARY_WIDTH),
+    )
+
+
+def _facts(message: Message, exchange: Exchange | None) -> tuple[Kind, str, RequestId, Json]:
+    """Return kind, method, id and the params that name the session."""
+    match message:
+        case Request(id=id_, method=method, params=params):
+            return "request", method, id_, params
+        case Notification(method=method, params=params):
+            return "notification", method, None, params
+        case Result(id=id_) | Failure(id=id_):
+            kind: Kind = "result" if isinstance(message, Result) else "error"
+            if exchange is None:
+                return kind, "", id_, None
+            return kind, exchange.request.method, id_, exchange.request.params
+        case Batch():
+            return "batch", "", None, None
+        case Malformed():
+            return "malformed", "", None, None
+        case _:
+            assert_never(message)
+
+
+def _summary(message: Message, method: str) -> str:
+    match message:
+        case Request(params=params) | Notification(params=params):
+            return _call(method, params)
+        case Result(result=result):
+            return _result(result)
+        case Failure(code=code, message=text):
+            return f"{code} {text}"
+        case Batch(entries=entries):
+            return f"{len(entries)} entries"
+        case Malformed(reason=reason):
+            return reason
+        case _:
+            assert_never(message)
+
+
+def _call(method: str, params: Json) -> str:
+    match method:
+        case "session/update":
+            return _update(_member(params, "update"))
+        case "session/prompt":
+            return _quoted(_block(_first(_member(params, "prompt"))))
+        case "session/request_permission":
+            options = _member(params, "options")
+            count = len(cast("list[Json]", options)) if isinstance(options, list) else 0
+            return f"{_text(_member(params, 'toolCall'), 'title')} ({count} options)"
+        case "initialize":
+            name = _text(_member(params, "clientInfo"), "name")
+            return f"version {_member(params, 'protocolVersion')} {name}"
+        case _:
+            for name in ("path", "cwd", "command", "modeId", "requestId"):
+                if (value := _member(params, name)) is not None:
+                    return f"{name} {value}"
+            return ""
+
+
+def _update(update: Json) -> str:
+    name = _text(update, "sessionUpdate")
+    match name:
+        case "agent_message_chunk" | "agent_thought_chunk" | "user_message_chunk":
+            return f"{name} {_quoted(_block(_member(update, 'content')))}"
+        case "tool_call" | "tool_call_update":
+            parts = [_text(update, key) for key in ("toolCallId", "title", "status")]
+            return " ".join([name, *filter(None, parts)])
+        case "plan":
+            entries = _member(update, "entries")
+            count = len(cast("list[Json]", entries)) if isinstance(entries, list) else 0
+            return f"plan of {count} entries"
+        case "current_mode_update":
+            return f"{name} {_text(update, 'currentModeId')}"
+        case "session_info_update":
+            return f"{name} {_text(update, 'title')}"
+        case _:
+            return name
+
+
+def _result(result: Json) -> str:
+    for name in ("stopReason", "sessionId", "protocolVersion"):
+        if (value := _member(result, name)) is not None:
+            return f"{name} {value}"
+    outcome = _member(result, "outcome")
+    if outcome is not None:
+        return " ".join(filter(None, [_text(outcome, "outcome"), _text(outcome, "optionId")]))
+    if isinstance(result, Mapping):
+        return ", ".join(str(key) for key in cast("Mapping[str, Json]", result))
+    return str(result)
+
+
+def _block(block: Json) -> str:
+    return _text(block, "text") or f"[{_text(block, 'type') or 'nothing'}]"
+
+
+def _quoted(text: str) -> str:
+    return f'"{text[:SUMMARY_WIDTH]}"'
+
+
+def _first(value: Json) -> Json:
+    return cast("list[Json]", value)[0] if isinstance(value, list) and value else None
+
+
+def _text(value: Json, name: str) -> str:
+    found = _member(value, name)
+    return found if isinstance(found, str) else ""
+
+
+def _member(value: Json, name: str) -> Json:
+    return cast("Mapping[str, Json]", value).get(name) if isinstance(value, Mapping) else None
