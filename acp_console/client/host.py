@@ -6,11 +6,13 @@ Source: ACP, File System; ACP, Tool Calls, "Requesting Permission".
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, cast
 
-from acp_console.client.permissions import Decider, read_ask
+import anyio.to_thread
+
+from acp_console.client.permissions import Decider, read_ask, updated
 from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.host.files import FileMissingError, FileRefusedError, Roots
@@ -18,27 +20,33 @@ from acp_protocol.jsonrpc import Json, Notification, Request
 
 logger = logging.getLogger(__name__)
 
-CAPABILITIES: Final[dict[str, Json]] = {
-    "fs": {"readTextFile": True, "writeTextFile": True},
-    "terminal": False,
-}
+CALL_LIMIT: Final = 1000
+"""Tool calls of one session that are remembered until they have ended."""
 
 
 class ClientHost:
-    """Handles what an agent asks of its client."""
+    """Handles what an agent asks of its client.
 
-    def __init__(self, decider: Decider) -> None:
+    `reads` and `writes` say which file requests are served at all; an agent is told before it asks.
+    """
+
+    def __init__(self, decider: Decider, *, reads: bool = True, writes: bool = True) -> None:
         self._decider = decider
-        self._roots: dict[str, Roots] = {}
+        self._reads = reads
+        self._writes = writes
+        self._cwds: dict[str, Path] = {}
         self._cancelled: set[str] = set()
-        self._answerers: dict[str, Callable[[dict[str, Json]], Json]] = {
-            "fs/read_text_file": self._read,
-            "fs/write_text_file": self._write,
-        }
+        self._calls: dict[str, dict[str, dict[str, Json]]] = {}
+
+    @property
+    def capabilities(self) -> dict[str, Json]:
+        """What `initialize` tells an agent of us."""
+        files = {"readTextFile": self._reads, "writeTextFile": self._writes}
+        return {"fs": files, "terminal": False}
 
     def open_session(self, session_id: str, cwd: Path) -> None:
         """Let the agent read and write below `cwd` for this session."""
-        self._roots[session_id] = Roots([cwd])
+        self._cwds[session_id] = cwd
 
     def begin_turn(self, session_id: str) -> None:
         """Let the session ask for consent again."""
@@ -50,69 +58,101 @@ class ClientHost:
 
     async def handle_request(self, request: Request) -> Json:
         """Answer a request of the agent."""
-        from acp_protocol.schema.validate import check_params
-
-        known = request.method in self._answerers or request.method == "session/request_permission"
-        if not known:
-            raise RequestFailedError(
-                jsonrpc.METHOD_NOT_FOUND, "Method not found", {"method": request.method}
-            )
-        complaints = check_params(request.method, request.params)
-        if wrong := [str(complaint) for complaint in complaints if not complaint.lenient]:
-            raise RequestFailedError(jsonrpc.INVALID_PARAMS, f"Invalid params: {'; '.join(wrong)}")
-        if request.method == "session/request_permission":
-            return await self._decide(request)
-        return self._answerers[request.method](request.params)
+        match request.method:
+            case "session/request_permission":
+                _check(request)
+                return await self._decide(request)
+            case "fs/read_text_file" if self._reads:
+                _check(request)
+                return await anyio.to_thread.run_sync(self._read, request.params)
+            case "fs/write_text_file" if self._writes:
+                _check(request)
+                return await anyio.to_thread.run_sync(self._write, request.params)
+            case _:
+                raise RequestFailedError(
+                    jsonrpc.METHOD_NOT_FOUND, "Method not found", {"method": request.method}
+                )
 
     async def handle_notification(self, notification: Notification) -> None:
-        """Take note; what is shown comes from the journal."""
-        logger.debug("the agent told %s", notification.method)
+        """Remember what is said of a tool call; what is shown comes from the journal."""
+        match notification.params:
+            case {
+                "sessionId": str(session_id),
+                "update": {
+                    "sessionUpdate": "tool_call" | "tool_call_update",
+                    "toolCallId": str(call_id),
+                } as update,
+            }:
+                self._remember(session_id, call_id, cast("dict[str, Json]", update))
+            case _:
+                logger.debug("the agent told %s", notification.method)
+
+    def _remember(self, session_id: str, call_id: str, update: Mapping[str, Json]) -> None:
+        calls = self._calls.setdefault(session_id, {})
+        call = updated(calls.pop(call_id, {}), update)
+        if call.get("status") in {"completed", "failed"}:
+            return
+        calls[call_id] = call
+        if len(calls) > CALL_LIMIT:
+            del calls[next(iter(calls))]
 
     async def _decide(self, request: Request) -> Json:
-        ask = read_ask(request.id, request.params)
+        session_id: str = request.params["sessionId"]
+        call = self._calls.get(session_id, {}).get(request.params["toolCall"].get("toolCallId"))
+        ask = read_ask(request.id, request.params, known=call, cwd=self._cwds.get(session_id))
         if ask is None:
             raise RequestFailedError(jsonrpc.INVALID_PARAMS, "Invalid params")
         chosen = None
-        if ask.session_id not in self._cancelled:
+        if session_id not in self._cancelled:
             chosen = await self._decider.decide(ask)
         # An answer that was not offered must not go out, and none may follow on a cancelled turn.
         is_offered = any(option.id == chosen for option in ask.options)
-        if chosen is None or not is_offered or ask.session_id in self._cancelled:
+        if chosen is None or not is_offered or session_id in self._cancelled:
             return {"outcome": {"outcome": "cancelled"}}
         return {"outcome": {"outcome": "selected", "optionId": chosen}}
 
     def _read(self, params: dict[str, Json]) -> Json:
-        roots, path = self._place(params)
         try:
-            text = roots.read_text(path)
+            text = self._roots(params).read_text(params["path"])
         except FileRefusedError as problem:
             raise _refusal(problem) from None
         return {"content": _part(text, params.get("line"), params.get("limit"))}
 
     def _write(self, params: dict[str, Json]) -> Json:
-        roots, path = self._place(params)
         try:
-            roots.write_text(path, cast("str", params["content"]))
+            self._roots(params).write_text(params["path"], params["content"])
         except FileRefusedError as problem:
             raise _refusal(problem) from None
         return {}
 
-    def _place(self, params: dict[str, Json]) -> tuple[Roots, str]:
-        roots = self._roots.get(params["sessionId"])
-        if roots is None:
+    def _roots(self, params: dict[str, Json]) -> Roots:
+        cwd = self._cwds.get(params["sessionId"])
+        if cwd is None:
             raise RequestFailedError(
                 jsonrpc.RESOURCE_NOT_FOUND, "No such session", {"sessionId": params["sessionId"]}
             )
-        return roots, params["path"]
+        return Roots([cwd])
+
+
+def _check(request: Request) -> None:
+    """Refuse params that do not fit their shape, by the name of the member."""
+    # pydantic comes in with the agent's first request, not with the start.
+    from acp_protocol.schema.validate import check_params
+
+    complaints = check_params(request.method, request.params)
+    if wrong := [str(complaint) for complaint in complaints if not complaint.lenient]:
+        raise RequestFailedError(jsonrpc.INVALID_PARAMS, f"Invalid params: {'; '.join(wrong)}")
 
 
 def _part(text: str, line: int | None, limit: int | None) -> str:
-    """Return `limit` lines of `text` from the 1-based `line` on."""
+    r"""Return `limit` lines of `text` from the 1-based `line` on; only `\n` ends a line."""
     if line is None and limit is None:
         return text
-    lines = text.splitlines(keepends=True)
+    lines = text.split("\n")
     start = max((line or 1) - 1, 0)
-    return "".join(lines[start:] if limit is None else lines[start : start + limit])
+    end = len(lines) if limit is None else start + limit
+    part = "\n".join(lines[start:end])
+    return f"{part}\n" if start < end < len(lines) else part
 
 
 def _refusal(problem: FileRefusedError) -> RequestFailedError:

@@ -1,7 +1,7 @@
 """Who decides what an agent may do.
 
-Decided by the structured kind of what is asked, never by a title: an agent writes its titles
-itself.
+Decided by the structured kind of what is asked and the paths it names, never by a title: an agent
+writes its titles itself.
 
 Source: ACP, Tool Calls, "Requesting Permission".
 """
@@ -10,16 +10,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final, Literal, Protocol, TypeAlias, cast
 
 from acp_protocol.jsonrpc import Json, RequestId
 
 Allowed: TypeAlias = Literal["none", "reads", "edits", "all"]
 
+_READS: Final = frozenset({"read", "search", "think"})
 _KINDS: Final[dict[Allowed, frozenset[str]]] = {
     "none": frozenset(),
-    "reads": frozenset({"read", "search", "think"}),
-    "edits": frozenset({"read", "search", "think", "edit", "move"}),
+    "reads": _READS,
+    "edits": _READS | {"edit", "move"},
 }
 
 
@@ -39,7 +41,10 @@ class PermissionAsk:
     request_id: RequestId
     session_id: str
     tool_call: Mapping[str, Json]
+    """All that the agent has said of the call: its updates, and over them the question itself."""
     options: tuple[PermissionOption, ...]
+    cwd: Path | None = None
+    """The session's directory; None for a session that was never opened."""
 
     @property
     def kind(self) -> str:
@@ -53,6 +58,26 @@ class PermissionAsk:
         title = self.tool_call.get("title")
         return title if isinstance(title, str) else self.kind
 
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The files that the call names: its locations and its diffs."""
+        named: list[Json] = []
+        for member in ("locations", "content"):
+            entries = self.tool_call.get(member)
+            if isinstance(entries, list):
+                named += cast("list[Json]", entries)
+        paths = [
+            cast("Mapping[str, Json]", entry).get("path")
+            for entry in named
+            if isinstance(entry, Mapping)
+        ]
+        return tuple(path for path in paths if isinstance(path, str))
+
+    @property
+    def outside(self) -> tuple[str, ...]:
+        """Those of `paths` that lie outside the session's directory, links followed."""
+        return tuple(path for path in self.paths if not self._is_inside(path))
+
     def option(self, *kinds: str) -> PermissionOption | None:
         """Return the first offered option of the first of `kinds` that is offered."""
         for kind in kinds:
@@ -60,6 +85,15 @@ class PermissionAsk:
                 if option.kind == kind:
                     return option
         return None
+
+    def _is_inside(self, path: str) -> bool:
+        if self.cwd is None:
+            return False
+        try:
+            return (self.cwd / path).resolve().is_relative_to(self.cwd.resolve())
+        except (OSError, RuntimeError, ValueError):
+            # A loop of links, a NUL: a path that cannot be told leads nowhere we know.
+            return False
 
 
 class Decider(Protocol):
@@ -79,7 +113,7 @@ class PolicyDecider:
 
     async def decide(self, ask: PermissionAsk) -> str | None:
         """Allow what the policy allows, once; refuse the rest, once where that is offered."""
-        if self._allowed == "all" or ask.kind in _KINDS[self._allowed]:
+        if allows(self._allowed, ask):
             option = ask.option("allow_once", "allow_always")
         else:
             self._refused(ask)
@@ -87,8 +121,30 @@ class PolicyDecider:
         return option.id if option else None
 
 
-def read_ask(request_id: RequestId, params: Json) -> PermissionAsk | None:
-    """Return the question that the params of `session/request_permission` ask; None when broken."""
+def allows(allowed: Allowed, ask: PermissionAsk) -> bool:
+    """Tell whether a policy lets through what is asked."""
+    if allowed == "all":
+        return True
+    return ask.kind in _KINDS[allowed] and not ask.outside
+
+
+def least_that_allows(ask: PermissionAsk) -> Allowed:
+    """Return the strictest policy that would let it through."""
+    order: tuple[Allowed, ...] = ("reads", "edits")
+    return next((allowed for allowed in order if allows(allowed, ask)), "all")
+
+
+def read_ask(
+    request_id: RequestId,
+    params: Json,
+    *,
+    known: Mapping[str, Json] | None = None,
+    cwd: Path | None = None,
+) -> PermissionAsk | None:
+    """Return the question that the params of `session/request_permission` ask; None when broken.
+
+    `known` is what earlier updates said of the same call: the question need not repeat it.
+    """
     if not isinstance(params, dict):
         return None
     members = cast("dict[str, Json]", params)
@@ -99,8 +155,14 @@ def read_ask(request_id: RequestId, params: Json) -> PermissionAsk | None:
     ):
         return None
     read = [_option(option) for option in cast("list[Json]", options)]
-    known = tuple(option for option in read if option is not None)
-    return PermissionAsk(request_id, session_id, cast("dict[str, Json]", tool_call), known)
+    offered = tuple(option for option in read if option is not None)
+    call = updated(known or {}, cast("dict[str, Json]", tool_call))
+    return PermissionAsk(request_id, session_id, call, offered, cwd)
+
+
+def updated(call: Mapping[str, Json], update: Mapping[str, Json]) -> dict[str, Json]:
+    """Return a tool call after an update: what is absent or null in it stays as it was."""
+    return {**call, **{name: value for name, value in update.items() if value is not None}}
 
 
 def _option(value: Json) -> PermissionOption | None:

@@ -1,0 +1,84 @@
+"""`acp-console replay`: a recording as a regression test."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import anyio
+import click
+
+from acp_console.cli import exits
+from acp_console.cli.choice import AgentCommand, chosen_agent
+from acp_console.cli.problems import say
+from acp_inspector.recording.reader import Recording, read_recording
+from acp_inspector.replay.player import TIME_LIMIT, play_as_client
+from acp_inspector.replay.workspace import prepare_workspace
+
+
+@click.command(name="replay", cls=AgentCommand, options_metavar="[OPTIONS] [-- COMMAND…]")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("agent", required=False)
+@click.option(
+    "--as",
+    "role",
+    type=click.Choice(["client"]),
+    default="client",
+    show_default=True,
+    help="Whom to play.",
+)
+@click.option(
+    "--cwd",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="The session's directory; a fresh one where the recording brings its files, else this one.",
+)
+@click.option(
+    "--timeout", type=float, default=TIME_LIMIT, show_default=True, help="Seconds for each wait."
+)
+@click.pass_context
+def command(
+    context: click.Context,
+    *,
+    file: Path,
+    agent: str | None,
+    role: str,
+    cwd: Path | None,
+    timeout: float,
+) -> int:
+    """Play the client of the recording FILE against a fresh agent, and compare by meaning.
+
+    Exits with 0 when the agent behaves as recorded, with 1 when it does not.
+
+    \b
+    acp-console replay recordings/hello.acp.ndjson demo
+    acp-console replay --as client session.acp.ndjson -- my-agent --acp
+    """  # noqa: D301 - the mark by which click keeps lines apart
+    del role
+    chosen = chosen_agent(context, agent)
+    if chosen is None:
+        raise click.UsageError(
+            "which agent? Its command stands behind --; a recording's own is never run by itself"
+        )
+    recording = read_recording(file)
+    for fault in recording.faults:
+        say(f"{file}, line {fault.line}: {fault.reason}")
+    with _directory(recording, cwd) as directory:
+        verdict = anyio.run(
+            lambda: play_as_client(recording, chosen.command, directory, time_limit=timeout)
+        )
+    click.echo(f"{file.name}: {verdict.render()}")
+    return exits.DONE if verdict.is_passed else exits.FOUND
+
+
+@contextmanager
+def _directory(recording: Recording, cwd: Path | None) -> Generator[Path]:
+    """Yield the directory to play in."""
+    if cwd is not None or "files" not in recording.header.meta:
+        yield (cwd or Path()).resolve()
+        return
+    with tempfile.TemporaryDirectory(prefix="acp-replay-") as directory:
+        resolved = Path(directory).resolve()
+        prepare_workspace(recording.header, resolved)
+        yield resolved
