@@ -10,7 +10,7 @@ import click
 from acp_console.cli.choice import AgentCommand, agent_or_demo
 
 
-@click.command(name="chat", cls=AgentCommand, options_metavar="[OPTIONS] [-- COMMAND…]")
+@click.command(name="chat", cls=AgentCommand)
 @click.argument("agent", required=False)
 @click.option(
     "--cwd",

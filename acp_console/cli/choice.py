@@ -22,6 +22,10 @@ class AgentCommand(click.Command):
             args = args[:at]
         return super().parse_args(ctx, args)
 
+    def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
+        """Name the command where it stands: last."""
+        return [*super().collect_usage_pieces(ctx), "[-- COMMAND…]"]
+
 
 def chosen_agent(context: click.Context, name: str | None = None) -> AgentSpec | None:
     """Return the agent that was named; None when none was.

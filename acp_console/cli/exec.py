@@ -5,35 +5,41 @@ The answer goes to stdout; what is said to a person goes to stderr.
 
 from __future__ import annotations
 
+import math
+import signal
 import sys
-from collections.abc import Generator, Mapping
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final, Literal, TypeAlias, assert_never, cast, get_args
+from typing import Final, get_args
 
 import anyio
 import click
 
 from acp_console.cli import exits
 from acp_console.cli.choice import AgentCommand, agent_or_demo
+from acp_console.cli.printer import TITLE_WIDTH, Format, Printer
 from acp_console.cli.problems import say
 from acp_console.client.agents import DEMO_AGENT, AgentSpec
 from acp_console.client.host import ClientHost
-from acp_console.client.link import AgentLink, open_link
-from acp_console.client.permissions import Allowed, PermissionAsk, PolicyDecider
-from acp_inspector.journal import Entry, Frame, Journal
+from acp_console.client.link import START_LIMIT, open_link
+from acp_console.client.permissions import (
+    Allowed,
+    PermissionAsk,
+    PolicyDecider,
+    least_that_allows,
+)
+from acp_inspector.journal import Journal
 from acp_inspector.recording.origin import header_of_this_run
 from acp_inspector.recording.writer import RecordingWriter
-from acp_protocol.errors import RequestFailedError, TimeLimitError
-from acp_protocol.host.text import visible
-from acp_protocol.jsonrpc import AUTH_REQUIRED, Json, Notification, encode, read_message
-
-Format: TypeAlias = Literal["text", "json", "quiet"]
+from acp_protocol.errors import TimeLimitError
+from acp_protocol.host.text import one_line
+from acp_protocol.tasks import OwnedTasks
 
 DEMO_PROMPT: Final = "help"
 
 
-@click.command(name="exec", cls=AgentCommand, options_metavar="[OPTIONS] [-- COMMAND…]")
+@click.command(name="exec", cls=AgentCommand)
 @click.argument("words", nargs=-1, metavar="[AGENT] PROMPT")
 @click.option(
     "--cwd",
@@ -57,7 +63,12 @@ DEMO_PROMPT: Final = "help"
     show_default=True,
     help="json: each update as it came, then the end; quiet: the answer's text alone.",
 )
-@click.option("--timeout", type=float, metavar="SECONDS", help="Time for the whole turn.")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="SECONDS",
+    help="Time for the whole turn.",
+)
 @click.pass_context
 def command(
     context: click.Context,
@@ -105,94 +116,61 @@ class Turn:
         self._agent = agent
         self._cwd = cwd
         self._text = text
-        self._host = ClientHost(PolicyDecider(allow, self._tell_refusal))
+        self._host = ClientHost(
+            PolicyDecider(allow, _tell_refusal),
+            reads=allow != "none",
+            writes=allow in {"edits", "all"},
+        )
         self._record = record
-        self._printer = Printer(format_)
+        self._printer = Printer(format_, left=self._leave)
+        self._scope: anyio.CancelScope
+        self._signal: int | None = None
 
     async def run_within(self, limit: float | None) -> int:
-        """Run the turn in at most `limit` seconds; return the exit code."""
+        """Run the turn in at most `limit` seconds; return the exit code.
+
+        Raises:
+            BrokenPipeError: whoever read our stdout has gone.
+        """
         try:
-            with anyio.fail_after(limit):
-                return await self._run()
-        except TimeoutError:
-            raise TimeLimitError("the turn", limit or 0) from None
+            with anyio.CancelScope() as self._scope:
+                async with OwnedTasks() as tasks:
+                    tasks.start_soon(self._end_on_signal)
+                    await self._run(math.inf if limit is None else limit)
         finally:
             self._printer.finish()
+        if not self._printer.is_read:
+            raise BrokenPipeError
+        return exits.DONE if self._signal is None else 128 + self._signal
 
-    async def _run(self) -> int:
+    async def _run(self, limit: float) -> None:
+        deadline = anyio.current_time() + limit
         journal = Journal()
         with recorded(journal, self._agent, self._cwd, self._record):
             journal.subscribe(self._printer.show)
             async with open_link(
-                self._agent, cwd=self._cwd, journal=journal, host=self._host
+                self._agent,
+                cwd=self._cwd,
+                journal=journal,
+                host=self._host,
+                start_limit=min(START_LIMIT, limit),
             ) as link:
-                try:
+                with anyio.CancelScope(deadline=deadline) as scope:
                     session = await link.new_session(self._cwd)
                     answer = await link.prompt(session["sessionId"], self._text)
-                except RequestFailedError as problem:
-                    if problem.code == AUTH_REQUIRED:
-                        _tell_ways_in(link)
-                    raise
-            self._printer.end(session["sessionId"], answer)
-        return exits.DONE
+                    self._printer.end(session["sessionId"], answer)
+                if scope.cancelled_caught:
+                    raise TimeLimitError("the turn", limit)
 
-    def _tell_refusal(self, ask: PermissionAsk) -> None:
-        say(f"refused ({ask.kind}): {ask.title}; --allow edits or --allow all lets it through")
+    def _leave(self) -> None:
+        self._scope.cancel()
 
-
-class Printer:
-    """Prints what the agent says, as it says it."""
-
-    def __init__(self, format_: Format) -> None:
-        self._format: Format = format_
-        self._is_in_line = False
-
-    def show(self, entry: Entry) -> None:
-        """Print what a frame brings, if it brings an update."""
-        if not isinstance(entry, Frame) or entry.side != "agent":
-            return
-        message = read_message(entry.raw)
-        if not isinstance(message, Notification) or message.method != "session/update":
-            return
-        update = _member(message.params, "update")
-        match self._format:
-            case "json":
-                self._write(encode({"update": update}).decode() + "\n")
-            case "text" | "quiet":
-                self._text(update)
-            case _:
-                assert_never(self._format)
-
-    def end(self, session_id: str, answer: Mapping[str, Json]) -> None:
-        """Print how the turn ended."""
-        if self._format == "json":
-            end = {"stopReason": answer["stopReason"], "sessionId": session_id}
-            end["usage"] = answer.get("usage")
-            self._write(encode(end).decode() + "\n")
-        elif answer["stopReason"] != "end_turn":
-            self.finish()
-            say(f"the turn ended early: {answer['stopReason']}")
-
-    def finish(self) -> None:
-        """End the last line."""
-        if self._is_in_line:
-            self._write("\n")
-        self._is_in_line = False
-
-    def _text(self, update: Json) -> None:
-        match update:
-            case {"sessionUpdate": "agent_message_chunk", "content": {"text": str(text)}}:
-                self._write(visible(text))
-                self._is_in_line = not text.endswith("\n")
-            case {"sessionUpdate": "tool_call", "title": str(title)} if self._format == "text":
-                self.finish()
-                say(title, indent="  * ")
-            case _:
-                pass
-
-    def _write(self, text: str) -> None:
-        sys.stdout.write(text)
-        sys.stdout.flush()
+    async def _end_on_signal(self) -> None:
+        """End the turn, and with it the agent, when somebody ends us."""
+        with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGHUP) as signals:
+            async for number in signals:
+                self._signal = number
+                self._leave()
 
 
 @contextmanager
@@ -226,15 +204,17 @@ def _words(words: tuple[str, ...]) -> tuple[str | None, str]:
             raise click.UsageError("the prompt is one argument: put it into quotes")
     if prompt == "-":
         prompt = sys.stdin.read()
+    try:
+        prompt.encode()
+    except UnicodeEncodeError:
+        raise click.UsageError("the prompt is no UTF-8 text") from None
     if not prompt.strip():
         raise click.UsageError("the prompt is empty")
     return name, prompt
 
 
-def _tell_ways_in(link: AgentLink) -> None:
-    names = [str(_member(method, "name") or _member(method, "id")) for method in link.auth_methods]
-    say(f"ways in that it offers: {', '.join(names) or 'none'}")
-
-
-def _member(value: Json, name: str) -> Json:
-    return cast("dict[str, Json]", value).get(name) if isinstance(value, dict) else None
+def _tell_refusal(ask: PermissionAsk) -> None:
+    where = f", outside {ask.cwd}" if ask.outside else ""
+    title = one_line(ask.title, TITLE_WIDTH)
+    kind = one_line(ask.kind, TITLE_WIDTH)
+    say(f"refused: {title} ({kind}{where}); --allow {least_that_allows(ask)} lets it through")

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import io
+import logging
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import cast
 
 import click
 
-from acp_console.cli.main import COMMANDS, load
+from acp_console.cli import exits
+from acp_console.cli.choice import SEPARATOR
+from acp_console.cli.main import COMMANDS, WITHOUT_CLICK, load
+from acp_console.cli.problems import Sentences
 from acp_console.client.agents import DEMO_AGENT, command_agent
 
 
@@ -21,12 +27,11 @@ class LazyGroup(click.Group):
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return the command; while only help is written, no more than its line."""
-        if cmd_name not in COMMANDS:
-            return None
-        if ctx.resilient_parsing or ctx.params.get("is_listing") or cmd_name in {"proxy", "agent"}:
+        """Return the command; of those that do without click, no more than its line."""
+        del ctx
+        if cmd_name in WITHOUT_CLICK:
             return click.Command(cmd_name, short_help=COMMANDS[cmd_name])
-        return load(cmd_name)
+        return load(cmd_name) if cmd_name in COMMANDS else None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the table without importing a command."""
@@ -38,7 +43,7 @@ class LazyGroup(click.Group):
 @click.group(
     cls=LazyGroup,
     invoke_without_command=True,
-    context_settings={"help_option_names": ["-h", "--help"], "ignore_unknown_options": False},
+    context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Everything behind -- is an agent's command: acp-console chat -- my-agent --acp",
 )
 @click.option("--debug", is_flag=True, help="Show tracebacks; stands before the command.")
@@ -53,6 +58,20 @@ def console(context: click.Context, *, debug: bool, version: bool) -> int:
     if version or context.invoked_subcommand is not None:
         return 0
     return home()
+
+
+def run_words(words: list[str], *, is_debug: bool) -> int:
+    """Run the command that `words` name, or the console; return the exit code."""
+    level = logging.DEBUG if is_debug else logging.WARNING
+    logging.basicConfig(level=level, handlers=None if is_debug else [Sentences()])
+    # A character that the terminal has no code for must not end the command.
+    cast("io.TextIOWrapper", sys.stdout).reconfigure(errors="backslashreplace")
+    if words[:1] == [SEPARATOR]:
+        if len(words) == 1:
+            raise click.UsageError("behind -- stands an agent's command, but there is none")
+        return home(words[1:])
+    result: object = console.main(words, prog_name="acp-console", standalone_mode=False)
+    return result if isinstance(result, int) else exits.DONE
 
 
 def home(command: Sequence[str] = ()) -> int:

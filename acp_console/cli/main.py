@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, NoReturn
 
+from acp_console.cli import exits
 from acp_protocol.version import SCHEMA_ID, VERSION
 
 if TYPE_CHECKING:
@@ -23,31 +24,31 @@ COMMANDS: Final = {
     "agent": "Be an ACP agent on stdio (same as acp-agent).",
 }
 """Name and one line of help of each command; its module is imported when it is called."""
+WITHOUT_CLICK: Final = frozenset({"proxy", "agent"})
+"""Commands that read their words themselves."""
 
 
 def run(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command line and leave the process with the right exit code."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     is_debug = words[:1] == ["--debug"]
-    words = words[is_debug:]
     try:
-        code = _dispatch(words)
+        code = _dispatch(words[is_debug:], is_debug=is_debug)
+        sys.stdout.flush()
     except KeyboardInterrupt:
-        code = 130
+        code = exits.INTERRUPTED
     except BrokenPipeError:
         # Whoever read our output has enough; what is still buffered has nowhere to go.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        code = 0
-    except Exception as problem:
-        if is_debug:
-            raise
+        code = exits.DONE
+    except Exception as problem:  # noqa: BLE001 - the top of the command line: errors become sentences
         from acp_console.cli.problems import report
 
-        code = report(problem)
+        code = report(problem, is_debug=is_debug)
     sys.exit(code)
 
 
-def _dispatch(words: list[str]) -> int:
+def _dispatch(words: list[str], *, is_debug: bool) -> int:
     match words:
         case ["proxy", *rest]:
             # Started by editors, once for each session: nothing is imported that it does not need.
@@ -58,22 +59,13 @@ def _dispatch(words: list[str]) -> int:
             from acp_agent.main import run as run_agent
 
             return run_agent(rest)
-        case ["--", *command]:
-            from acp_console.cli.group import home
-
-            return home(command)
         case ["--version"]:
             print(f"acp-console {VERSION} (ACP schema {SCHEMA_ID})")  # noqa: T201 - the result
-            return 0
+            return exits.DONE
         case _:
-            return _click(words)
+            from acp_console.cli.group import run_words
 
-
-def _click(words: list[str]) -> int:
-    from acp_console.cli.group import console
-
-    result: object = console.main(words, prog_name="acp-console", standalone_mode=False)
-    return result if isinstance(result, int) else 0
+            return run_words(words, is_debug=is_debug)
 
 
 def load(name: str) -> click.Command:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import logging
 import sys
+import traceback
 from typing import Final
 
 import click
 
 from acp_console.cli import exits
 from acp_console.client.agents import UnknownAgentError
+from acp_console.client.errors import SignInRequiredError
 from acp_inspector.recording.format import RecordingError
 from acp_protocol.errors import (
     AgentExitedError,
@@ -20,9 +22,6 @@ from acp_protocol.errors import (
     TransportError,
 )
 from acp_protocol.host.text import one_line, visible
-from acp_protocol.jsonrpc import AUTH_REQUIRED
-
-logger = logging.getLogger(__name__)
 
 _CODES: Final[tuple[tuple[type[Exception], int], ...]] = (
     (RecordingError, exits.USAGE),
@@ -30,14 +29,17 @@ _CODES: Final[tuple[tuple[type[Exception], int], ...]] = (
     (AgentStartError, exits.AGENT),
     (AgentExitedError, exits.AGENT),
     (TimeLimitError, exits.TIME_LIMIT),
+    (SignInRequiredError, exits.PEER),
     (ProtocolError, exits.PEER),
     (RequestFailedError, exits.PEER),
     (TransportError, exits.AGENT),
 )
 
 
-def report(problem: Exception) -> int:
+def report(problem: Exception, *, is_debug: bool = False) -> int:
     """Say what went wrong on stderr, and return the exit code for it."""
+    if is_debug and not isinstance(problem, click.ClickException):
+        traceback.print_exception(problem)
     if isinstance(problem, click.exceptions.Exit):
         return problem.exit_code
     if isinstance(problem, click.ClickException):
@@ -51,26 +53,39 @@ def report(problem: Exception) -> int:
             for line in getattr(problem, "stderr_tail", ()):
                 say(line, indent="  | ")
             return code
-    logger.debug("not foreseen", exc_info=problem)
-    say(f"something went wrong that was not foreseen: {problem!r}; run again with --debug first")
+    say(
+        f"something went wrong that was not foreseen ({one_line(repr(problem), 200)}); "
+        "acp-console --debug … shows where"
+    )
     return exits.FOUND
 
 
 def say(text: str, *, indent: str = "acp-console: ") -> None:
-    """Write a line to stderr, made safe to show."""
-    sys.stderr.write(f"{indent}{visible(text)}\n")
+    """Write to stderr, made safe to show.
+
+    Further lines stand further in, so that no text from the wire can pass for a line of ours.
+    """
+    shown = visible(text).replace("\n", "\n" + " " * len(indent))
+    sys.stderr.write(f"{indent}{shown}\n")
+
+
+class Sentences(logging.Handler):
+    """Says what is logged, without its traceback."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Say the message of a record."""
+        say(record.getMessage())
 
 
 def _sentence(problem: Exception) -> str:
     match problem:
-        case AgentExitedError(stderr_tail=tail, noise=noise):
+        case (
+            AgentExitedError(stderr_tail=tail, noise=noise)
+            | TimeLimitError(stderr_tail=tail, noise=noise)
+        ):
             said = one_line((noise or b"").decode(errors="replace"), 80)
             heard = f"; on stdout it said what is no message of ACP: {said}" if noise else ""
-            return f"{problem}{heard}; its last words:" if tail else f"{problem}{heard}"
-        case TimeLimitError(stderr_tail=tail):
-            return f"{problem}{'; the agent said last:' if tail else ''}"
-        case RequestFailedError(code=code) if code == AUTH_REQUIRED:
-            return f"the agent wants to know who you are first: {problem.message}"
+            return f"{problem}{heard}{'; its last words on stderr:' if tail else ''}"
         case RequestFailedError():
             return f"the agent refused: {problem}"
         case _:

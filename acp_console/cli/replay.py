@@ -18,7 +18,7 @@ from acp_inspector.replay.player import TIME_LIMIT, play_as_client
 from acp_inspector.replay.workspace import prepare_workspace
 
 
-@click.command(name="replay", cls=AgentCommand, options_metavar="[OPTIONS] [-- COMMAND…]")
+@click.command(name="replay", cls=AgentCommand)
 @click.argument("file", type=click.Path(path_type=Path))
 @click.argument("agent", required=False)
 @click.option(
@@ -32,7 +32,7 @@ from acp_inspector.replay.workspace import prepare_workspace
 @click.option(
     "--cwd",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="The session's directory; a fresh one where the recording brings its files, else this one.",
+    help="The session's directory; one with the recording's files if it has some, else this one.",
 )
 @click.option(
     "--timeout", type=float, default=TIME_LIMIT, show_default=True, help="Seconds for each wait."

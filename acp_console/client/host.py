@@ -35,6 +35,7 @@ class ClientHost:
         self._reads = reads
         self._writes = writes
         self._cwds: dict[str, Path] = {}
+        self._roots: dict[str, Roots] = {}
         self._cancelled: set[str] = set()
         self._calls: dict[str, dict[str, dict[str, Json]]] = {}
 
@@ -47,6 +48,7 @@ class ClientHost:
     def open_session(self, session_id: str, cwd: Path) -> None:
         """Let the agent read and write below `cwd` for this session."""
         self._cwds[session_id] = cwd
+        self._roots[session_id] = Roots([cwd])
 
     def begin_turn(self, session_id: str) -> None:
         """Let the session ask for consent again."""
@@ -113,25 +115,25 @@ class ClientHost:
 
     def _read(self, params: dict[str, Json]) -> Json:
         try:
-            text = self._roots(params).read_text(params["path"])
+            text = self._roots_of(params).read_text(params["path"])
         except FileRefusedError as problem:
             raise _refusal(problem) from None
         return {"content": _part(text, params.get("line"), params.get("limit"))}
 
     def _write(self, params: dict[str, Json]) -> Json:
         try:
-            self._roots(params).write_text(params["path"], params["content"])
+            self._roots_of(params).write_text(params["path"], params["content"])
         except FileRefusedError as problem:
             raise _refusal(problem) from None
         return {}
 
-    def _roots(self, params: dict[str, Json]) -> Roots:
-        cwd = self._cwds.get(params["sessionId"])
-        if cwd is None:
+    def _roots_of(self, params: dict[str, Json]) -> Roots:
+        roots = self._roots.get(params["sessionId"])
+        if roots is None:
             raise RequestFailedError(
                 jsonrpc.RESOURCE_NOT_FOUND, "No such session", {"sessionId": params["sessionId"]}
             )
-        return Roots([cwd])
+        return roots
 
 
 def _check(request: Request) -> None:

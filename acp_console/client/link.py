@@ -8,7 +8,7 @@ Source: ACP, Initialization; Session Setup; Prompt Turn.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final, TypeVar, cast
@@ -16,17 +16,19 @@ from typing import Final, TypeVar, cast
 import anyio
 
 from acp_console.client.agents import AgentSpec
-from acp_console.client.host import CAPABILITIES, ClientHost
+from acp_console.client.errors import SignInRequiredError
+from acp_console.client.host import ClientHost
 from acp_inspector.journal import Journal
 from acp_protocol.connection import Connection
 from acp_protocol.errors import (
     AgentExitedError,
     ConnectionClosedError,
     RemoteProtocolError,
+    RequestFailedError,
     TimeLimitError,
 )
 from acp_protocol.host.processes import ChildProcess, spawn
-from acp_protocol.jsonrpc import Json
+from acp_protocol.jsonrpc import AUTH_REQUIRED, Json
 from acp_protocol.transport.observed import ObservedTransport
 from acp_protocol.transport.process import ProcessTransport
 from acp_protocol.version import VERSION
@@ -72,7 +74,7 @@ class AgentLink:
         params = {
             "protocolVersion": PROTOCOL_VERSION,
             "clientInfo": {"name": "acp-console", "title": "acp-console", "version": VERSION},
-            "clientCapabilities": CAPABILITIES,
+            "clientCapabilities": host.capabilities,
         }
         answer = await self._watched(
             self.connection.request("initialize", params, time_limit=time_limit)
@@ -94,8 +96,9 @@ class AgentLink:
         """Open a session in the absolute directory `cwd`; return the agent's whole answer.
 
         Raises:
-            RequestFailedError: the agent refused, for instance because it wants to know who you
-            are. RemoteProtocolError: its answer names no session.
+            SignInRequiredError: the agent wants to know who its user is.
+            RequestFailedError: the agent refused for another reason.
+            RemoteProtocolError: its answer names no session.
             AgentExitedError: it ended instead of answering.
         """
         params: dict[str, Json] = {"cwd": str(cwd), "mcpServers": []}
@@ -107,16 +110,18 @@ class AgentLink:
         self._host.open_session(session_id, cwd)
         return members
 
-    async def prompt(self, session_id: str, text: str) -> Mapping[str, Json]:
-        """Send a prompt; return the agent's answer when the turn has ended.
+    async def prompt(self, session_id: str, prompt: str | Sequence[Json]) -> Mapping[str, Json]:
+        """Send a text or content blocks; return the agent's answer when the turn has ended.
 
         Raises:
-            RequestFailedError: the agent answered with an error.
+            SignInRequiredError: the agent wants to know who its user is.
+            RequestFailedError: the agent answered with another error.
             RemoteProtocolError: its answer has no stop reason.
             AgentExitedError: it ended instead of answering.
         """
         self._host.begin_turn(session_id)
-        params = {"sessionId": session_id, "prompt": [{"type": "text", "text": text}]}
+        blocks = [{"type": "text", "text": prompt}] if isinstance(prompt, str) else list(prompt)
+        params = {"sessionId": session_id, "prompt": blocks}
         answer = await self._watched(self.connection.request("session/prompt", params))
         members = _object(answer, "session/prompt")
         if not isinstance(members.get("stopReason"), str):
@@ -138,13 +143,20 @@ class AgentLink:
             return await asking
         except ConnectionClosedError:
             raise await self._exited() from None
+        except RequestFailedError as refusal:
+            if refusal.code != AUTH_REQUIRED:
+                raise
+            raise SignInRequiredError(refusal, _names(self.auth_methods)) from None
 
     async def _exited(self) -> AgentExitedError:
         code: int | None = None
         with anyio.move_on_after(1):
             code = await self._child.wait()
-        noise = [fault.raw for fault in self.connection.faults if fault.raw.strip()]
-        return AgentExitedError(code, self._child.stderr_tail(), noise[0] if noise else None)
+        return AgentExitedError(code, self._child.stderr_tail(), self.noise())
+
+    def noise(self) -> bytes | None:
+        """Return the first line of the agent's stdout that was no message; None when all were."""
+        return next((fault.raw for fault in self.connection.faults if fault.raw.strip()), None)
 
 
 @asynccontextmanager
@@ -170,14 +182,26 @@ async def open_link(
                 link = AgentLink(spec, child, connection)
                 try:
                     await link.initialize(host, time_limit=start_limit)
+                    yield link
                 except TimeLimitError as problem:
-                    problem.stderr_tail = child.stderr_tail()
+                    problem.stderr_tail, problem.noise = child.stderr_tail(), link.noise()
                     raise
-                yield link
         finally:
             await child.stop()
             code = child.exit_code
             journal.event("exit", **({"signal": -code} if code and code < 0 else {"code": code}))
+
+
+def _names(methods: Sequence[Json]) -> tuple[str, ...]:
+    """Return what the ways to sign in are called."""
+    names: list[str] = []
+    for method in methods:
+        match method:
+            case {"name": str(name)} | {"id": str(name)}:
+                names.append(name)
+            case _:
+                pass
+    return tuple(names)
 
 
 def _object(value: Json, method: str) -> Mapping[str, Json]:

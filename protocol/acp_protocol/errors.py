@@ -87,6 +87,8 @@ class TimeLimitError(AcpError):
         """Seconds."""
         self.stderr_tail: tuple[str, ...] = ()
         """What an agent that kept us waiting last wrote to stderr."""
+        self.noise: bytes | None = None
+        """The first line on its stdout that was no message; None when all were."""
 
 
 class RequestFailedError(AcpError):

@@ -1,0 +1,92 @@
+"""Prints a turn while it runs: the answer on stdout, what is said to a person on stderr."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Mapping
+from typing import Final, Literal, TypeAlias, cast
+
+from acp_console.cli.problems import say
+from acp_inspector.journal import Entry, Frame
+from acp_protocol.host.text import one_line, visible
+from acp_protocol.jsonrpc import Json, Notification, read_message
+
+Format: TypeAlias = Literal["text", "json", "quiet"]
+
+TITLE_WIDTH: Final = 120
+"""Characters of a tool call's title, at most."""
+
+
+class Printer:
+    """Observes a journal and prints what the agent says, as it says it."""
+
+    def __init__(self, format_: Format, left: Callable[[], None]) -> None:
+        """Print in `format_`; call `left` when whoever reads our stdout has gone."""
+        self._format: Format = format_
+        self._left = left
+        self._is_in_line = False
+        self.is_read = True
+        """Whether somebody still reads our stdout."""
+
+    def show(self, entry: Entry) -> None:
+        """Print what a frame brings, if it brings an update."""
+        if not isinstance(entry, Frame) or entry.side != "agent":
+            return
+        message = read_message(entry.raw)
+        if not isinstance(message, Notification) or message.method != "session/update":
+            return
+        update = _member(message.params, "update")
+        if self._format == "json":
+            self._write_json({"update": update})
+        else:
+            self._show_text(update)
+
+    def end(self, session_id: str, answer: Mapping[str, Json]) -> None:
+        """Print how the turn ended."""
+        reason = answer["stopReason"]
+        if self._format == "json":
+            end = {"stopReason": reason, "sessionId": session_id, "usage": answer.get("usage")}
+            self._write_json(end)
+        elif reason != "end_turn":
+            self.finish()
+            say(f"the turn ended early: {one_line(str(reason), TITLE_WIDTH)}")
+
+    def finish(self) -> None:
+        """End the last line."""
+        if self._is_in_line:
+            self._write("\n")
+        self._is_in_line = False
+
+    def _show_text(self, update: Json) -> None:
+        match update:
+            case {"sessionUpdate": "agent_message_chunk", "content": {"text": str(text)}}:
+                self._write(visible(text))
+                self._is_in_line = not text.endswith("\n")
+            case {"sessionUpdate": "agent_message_chunk", "content": {"type": str(kind)}}:
+                self._write(f"[{one_line(kind, TITLE_WIDTH)}]")
+                self._is_in_line = True
+            case {"sessionUpdate": "tool_call", "title": str(title)} if self._format == "text":
+                self.finish()
+                say(one_line(title, TITLE_WIDTH), indent="  * ")
+            case _:
+                pass
+
+    def _write_json(self, value: Json) -> None:
+        # ASCII alone: it is the same JSON, and no terminal obeys it. DEL is all that json leaves.
+        line = json.dumps(value, separators=(",", ":")).replace("\x7f", "\\u007f")
+        self._write(f"{line}\n")
+
+    def _write(self, text: str) -> None:
+        if not (text and self.is_read):
+            return
+        try:
+            sys.stdout.write(text)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            self.is_read = False
+            self._left()
+
+
+def _member(value: Json, name: str) -> Json:
+    return cast("dict[str, Json]", value).get(name) if isinstance(value, dict) else None
