@@ -3,11 +3,28 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parent.parent
+LOOKS = ("CLICOLOR", "CLICOLOR_FORCE", "COLORTERM", "COLUMNS", "FORCE_COLOR", "LINES", "NO_COLOR")
+"""Variables with which a terminal or a CI job would change what programs print."""
+
+
+@pytest.fixture(scope="session", autouse=True)
+def plain_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """A home of its own and no wishes about colours or sizes, for us and for every child."""
+    home = tmp_path_factory.mktemp("home")
+    with pytest.MonkeyPatch.context() as patch:
+        for name in [*LOOKS, *(name for name in os.environ if name.startswith("TEXTUAL"))]:
+            patch.delenv(name, raising=False)
+        patch.setenv("TERM", "xterm-256color")
+        patch.setenv("HOME", str(home))
+        for kind in ("CACHE", "CONFIG", "DATA", "STATE"):
+            patch.setenv(f"XDG_{kind}_HOME", str(home / kind.lower()))
+        yield
 
 
 @pytest.fixture
