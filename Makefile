@@ -37,7 +37,7 @@ bench: install-dev ## measure, as ratios against the floor of this machine
 	@$(BIN)/python -m benchmarks
 
 schema: install-dev ## make the shapes anew from the published schemas: make schema SCHEMAS=DIR
-	@$(BIN)/python -m tools.make_schema $(SCHEMAS)
+	@$(BIN)/python tools/make_schema.py --schemas $(SCHEMAS)
 
 recordings: install-dev ## make the recordings anew with our own agent
 	@$(BIN)/python -m tools.make_recordings
@@ -57,10 +57,12 @@ clean: ## remove what was made here
 	@rm -rf $(VENV) build dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 
 $(BIN)/python:
-	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	@"$(or $(PYTHON),python3)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
 		{ echo "acp-console needs Python 3.11 or newer; set PYTHON=/path/to/python3.11" >&2; exit 1; }
+	@"$(PYTHON)" -c 'import ensurepip, venv' 2>/dev/null || \
+		{ echo "$(PYTHON) cannot make environments; install its venv package (python3-venv)" >&2; exit 1; }
 	@echo "setting up $(VENV) with $$("$(PYTHON)" --version)" >&2
-	@"$(PYTHON)" -m venv $(VENV)
+	@"$(PYTHON)" -m venv $(VENV) || { rm -rf $(VENV); exit 1; }
 
 $(STAMPS)/install: requirements.txt requirements-build.txt pyproject.toml | $(BIN)/python
 	@mkdir -p $(STAMPS)
