@@ -70,7 +70,13 @@ def run_words(words: list[str], *, is_debug: bool) -> int:
         if len(words) == 1:
             raise click.UsageError("behind -- stands an agent's command, but there is none")
         return home(words[1:])
-    result: object = console.main(words, prog_name="acp-console", standalone_mode=False)
+    try:
+        result: object = console.main(words, prog_name="acp-console", standalone_mode=False)
+    except SystemExit as problem:
+        # A reader that has left is nobody's fault; click would say 1, which here means "found".
+        if isinstance(problem.__context__, BrokenPipeError):
+            raise problem.__context__ from None
+        raise
     return result if isinstance(result, int) else exits.DONE
 
 

@@ -73,9 +73,7 @@ class Printer:
                 pass
 
     def _write_json(self, value: Json) -> None:
-        # ASCII alone: it is the same JSON, and no terminal obeys it. DEL is all that json leaves.
-        line = json.dumps(value, separators=(",", ":")).replace("\x7f", "\\u007f")
-        self._write(f"{line}\n")
+        self._write(f"{ascii_json(value)}\n")
 
     def _write(self, text: str) -> None:
         if not (text and self.is_read):
@@ -86,6 +84,12 @@ class Printer:
         except BrokenPipeError:
             self.is_read = False
             self._left()
+
+
+def ascii_json(value: Json) -> str:
+    """Return `value` as JSON on one line, in ASCII alone: no terminal obeys anything in it."""
+    # DEL is the one such character that json leaves as it is.
+    return json.dumps(value, separators=(",", ":")).replace("\x7f", "\\u007f")
 
 
 def _member(value: Json, name: str) -> Json:

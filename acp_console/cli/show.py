@@ -14,12 +14,14 @@ from rich.console import Console
 from rich.text import Text
 
 from acp_console.cli import exits
+from acp_console.cli.printer import ascii_json
 from acp_console.cli.problems import say
 from acp_inspector.analysis.exchanges import Exchanges
 from acp_inspector.analysis.search import TextFilter
 from acp_inspector.analysis.summary import Row, describe
 from acp_inspector.journal import Frame
 from acp_inspector.recording.reader import LineFault, read_lines
+from acp_protocol.host.text import one_line
 from acp_protocol.jsonrpc import Json
 
 Format: TypeAlias = Literal["table", "json", "raw"]
@@ -39,6 +41,8 @@ FIELDS: Final[dict[str, Callable[[Row], Json]]] = {
 """What is known of each frame, in the order in which it is shown."""
 
 TABLE_FIELDS: Final = ("n", "t", "from", "kind", "method", "id", "latency", "size", "summary")
+ID_WIDTH: Final = 40
+"""Characters of an id, at most."""
 _NUMBERS: Final = frozenset({"n", "t", "latency", "size"})
 _GAP: Final = "  "
 _LEAST_SUMMARY: Final = 20
@@ -70,13 +74,15 @@ def command(*, file: Path, text: str, fields: str, format_: Format, count: bool)
     if count:
         click.echo(sum(1 for _ in frames))
     elif format_ == "raw":
+        if sys.stdout.isatty():
+            raise click.UsageError("raw bytes do not belong on a terminal: redirect them")
         for frame, _ in frames:
             sys.stdout.buffer.write(frame.raw + frame.end)
         sys.stdout.buffer.flush()
     elif format_ == "json":
         for _, row in frames:
             shown = {name: FIELDS[name](row) for name in names or FIELDS}
-            click.echo(json.dumps(shown, ensure_ascii=False))
+            click.echo(ascii_json(shown))
     else:
         _print_table([row for _, row in frames], names or list(TABLE_FIELDS))
     return exits.DONE
@@ -139,7 +145,8 @@ def _cell(name: str, row: Row) -> str:
         case "latency":
             return "" if row.latency is None else f"{row.latency * 1000:.1f} ms"
         case "id":
-            return json.dumps(row.id, ensure_ascii=False) if row.has_id else ""
+            shown_id = json.dumps(row.id, ensure_ascii=False)
+            return one_line(shown_id, ID_WIDTH) if row.has_id else ""
         case _:
             value = FIELDS[name](row)
             return "" if value is None else str(value)

@@ -9,7 +9,7 @@ import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import BinaryIO, Protocol, assert_never
+from typing import BinaryIO, Final, Protocol, assert_never
 
 from acp_inspector.journal import Entry, Frame, JournalEvent, StderrText
 from acp_inspector.recording.format import (
@@ -21,6 +21,9 @@ from acp_inspector.recording.format import (
     decode_line,
 )
 from acp_protocol.errors import describe_os_error
+
+HEADER_LIMIT: Final = 2**20
+"""Bytes of the longest header that is read."""
 
 
 class Digest(Protocol):
@@ -98,15 +101,19 @@ def read_lines(path: Path) -> Iterator[Header | Entry | Footer | LineFault]:
 
 
 def _read_file(path: Path, file: BinaryIO) -> Iterator[Header | Entry | Footer | LineFault]:
-    digest = hashlib.sha256()
-    for number, line in enumerate(file, start=1):
+    # What is foreign may be one endless line, so the first is not read further than a header goes.
+    first = file.readline(HEADER_LIMIT)
+    if not first:
+        raise RecordingError(f"{path} is no recording: it is empty")
+    header = decode_line(first.rstrip(b"\n"))
+    if not isinstance(header, Header):
+        raise RecordingError(f"{path} is no recording: its first line is no header")
+    yield header
+    digest = hashlib.sha256(first)
+    for number, line in enumerate(file, start=2):
         read = decode_line(line.rstrip(b"\n"))
-        if number == 1 and not isinstance(read, Header):
-            raise RecordingError(f"{path} is no recording: its first line is no header")
         yield from _judged(read, line, LineFault(number, ""), digest)
         digest.update(line)
-    if file.tell() == 0:
-        raise RecordingError(f"{path} is no recording: it is empty")
 
 
 def _judged(
