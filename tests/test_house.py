@@ -1,0 +1,224 @@
+"""House rules that no other tool holds: what starts light, what mirrors what, what is unsaid."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+HOME = Path.home()
+"""The home of who runs the tests, taken before the tests get one of their own."""
+PACKAGES = {
+    "acp_console": ROOT / "acp_console",
+    "acp_agent": ROOT / "agent/acp_agent",
+    "acp_inspector": ROOT / "inspector/acp_inspector",
+    "acp_protocol": ROOT / "protocol/acp_protocol",
+}
+MIRRORS = {
+    "agent": PACKAGES["acp_agent"],
+    "benchmarks": ROOT / "benchmarks",
+    "console": PACKAGES["acp_console"],
+    "inspector": PACKAGES["acp_inspector"],
+    "protocol": PACKAGES["acp_protocol"],
+    "tools": ROOT / "tools",
+}
+"""Folder in tests/ and what it mirrors. What spans several parts lies at the top of tests/."""
+SUITES = {"protocol/transport/test_transports.py"}
+"""One suite for many modules, hence named after none."""
+LINES = 450
+"""Lines of a module, at most."""
+LIGHT = {
+    "acp_protocol.errors": set[str](),
+    "acp_protocol.framing": set[str](),
+    "acp_protocol.jsonrpc": set[str](),
+    "acp_protocol.peer": set[str](),
+    "acp_inspector.journal": set[str](),
+    "acp_inspector.proxy.pump": set[str](),
+    "acp_inspector.recording.writer": set[str](),
+    "acp_inspector.recording.reader": set[str](),
+    "acp_console.cli.main": set[str](),
+    "acp_console.cli.proxy": set[str](),
+    "acp_console.cli.exec": {"anyio", "click", "typing_extensions"},
+    "acp_agent.main": {"anyio", "typing_extensions"},
+}
+"""What each module may import of other people's work, whatever stands between."""
+LOOPLESS = ("acp_console.cli.proxy", "acp_inspector.proxy.pump", "acp_protocol.peer")
+"""Modules that start without an event loop."""
+CHECKS = {"annotated_types", "pydantic", "pydantic_core", "typing_inspection"}
+"""What the first check of a message against its shape brings along."""
+REPORT = """
+import atexit, runpy, sys
+at_start = set(sys.modules)
+atexit.register(lambda: sys.stderr.write(f"loaded: {' '.join(set(sys.modules) - at_start)}\\n"))
+sys.argv = sys.argv[1:]
+runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
+"""
+"""Runs a module as `python -m` does; at the end names on stderr what has been imported."""
+INITIALIZE = (
+    b'{"jsonrpc":"2.0","id":0,"method":"initialize",'
+    b'"params":{"protocolVersion":1,"clientCapabilities":{}}}\n'
+)
+
+
+def loaded_by(module: str, *arguments: str, stdin: bytes = b"") -> set[str]:
+    """Return the modules that `python -m MODULE ARGUMENTS` has imported by the time it ends."""
+    command = [sys.executable, "-c", REPORT, module, *arguments]
+    done = subprocess.run(command, input=stdin, capture_output=True, check=True, timeout=60)
+    names = re.findall(r"^loaded: (.*)$", done.stderr.decode(), re.MULTILINE)
+    assert names, done.stderr.decode()
+    return set(names[-1].split()) - {"runpy"}
+
+
+def imported_by(module: str) -> set[str]:
+    """Return the modules that `import MODULE` imports in a fresh interpreter."""
+    program = f"import sys; at = set(sys.modules); import {module}; print(*set(sys.modules) - at)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
+    return set(done.stdout.decode().split())
+
+
+def foreign(modules: set[str]) -> set[str]:
+    """Return the packages among `modules` that are neither ours nor the standard library's."""
+    tops = {name.partition(".")[0] for name in modules}
+    ours = {*PACKAGES, "__main__"}
+    # The data of sysconfig bear the machine's name, hence stand in no list.
+    return {
+        top
+        for top in tops
+        if top not in sys.stdlib_module_names | ours and not top.startswith("_sysconfigdata")
+    }
+
+
+@cache
+def known_files() -> tuple[Path, ...]:
+    """Return the files that are in git or could be added to it."""
+    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, check=True).stdout
+    paths = (ROOT / name for name in listed.decode().split("\0") if name)
+    return tuple(sorted({path for path in paths if path.is_file()}))
+
+
+def texts() -> Iterator[tuple[str, str]]:
+    """Yield name and text of every text file that git knows."""
+    for path in known_files():
+        content = path.read_bytes()
+        if b"\0" not in content[:8192]:
+            yield str(path.relative_to(ROOT)), content.decode("utf-8", "replace")
+
+
+def generated() -> set[Path]:
+    """Return the modules that no hand writes: the ones that the formatter leaves alone."""
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    return {ROOT / name for name in settings["tool"]["ruff"]["extend-exclude"]}
+
+
+@pytest.mark.parametrize("module", LIGHT)
+def test_a_module_imports_no_more_than_its_short_list(module: str) -> None:
+    assert foreign(imported_by(module)) <= LIGHT[module]
+
+
+@pytest.mark.parametrize("module", LOOPLESS)
+def test_what_an_editor_waits_for_imports_no_event_loop(module: str) -> None:
+    assert "asyncio" not in imported_by(module)
+
+
+def test_the_proxy_imports_nothing_late_either(tmp_path: Path) -> None:
+    """The first frame would pay for it."""
+    record = ("--record", str(tmp_path / "it.acp.ndjson"))
+    loaded = loaded_by("acp_console", "proxy", *record, "--", "cat", stdin=INITIALIZE)
+    assert foreign(loaded) == set()
+    assert "asyncio" not in loaded
+    assert [name for name in loaded if name.startswith("acp_protocol.schema")] == []
+
+
+def test_the_agent_answers_without_screens_and_without_the_inspector() -> None:
+    loaded = loaded_by("acp_agent", stdin=INITIALIZE)
+    assert foreign(loaded) <= LIGHT["acp_agent.main"] | CHECKS
+    assert [name for name in loaded if name.startswith(("acp_console", "acp_inspector"))] == []
+
+
+def test_every_test_module_mirrors_a_module() -> None:
+    strays: list[str] = []
+    for path in sorted((ROOT / "tests").glob("*/**/test_*.py")):
+        part, *rooms = path.parent.relative_to(ROOT / "tests").parts
+        twin = MIRRORS[part].joinpath(*rooms, path.stem.removeprefix("test_"))
+        name = str(path.relative_to(ROOT / "tests"))
+        if not (twin.is_dir() or twin.with_suffix(".py").is_file() or name in SUITES):
+            strays.append(name)
+    assert strays == []
+
+
+def test_every_suite_that_mirrors_no_module_exists() -> None:
+    assert [name for name in SUITES if not (ROOT / "tests" / name).is_file()] == []
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_every_package_says_what_is_public_and_has_it(package: str) -> None:
+    folder = PACKAGES[package]
+    assert (folder / "py.typed").is_file()
+    for path in sorted(folder.rglob("__init__.py")):
+        name = ".".join([package, *path.parent.relative_to(folder).parts])
+        module = importlib.import_module(name)
+        public: list[str] = module.__all__
+        assert module.__doc__, f"{name} does not say why it exists"
+        assert [word for word in public if not hasattr(module, word)] == [], name
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_every_folder_with_modules_is_a_package(package: str) -> None:
+    folders = {path.parent for path in PACKAGES[package].rglob("*.py")}
+    assert [folder for folder in sorted(folders) if not (folder / "__init__.py").is_file()] == []
+
+
+@pytest.mark.parametrize("folder", ["agent", "inspector", "protocol"])
+def test_a_folder_that_holds_a_package_is_none_itself(folder: str) -> None:
+    """As a package it would collide with the packages of the people who build agents."""
+    assert list((ROOT / folder).glob("*.py")) == []
+
+
+def test_no_module_is_longer_than_the_wall() -> None:
+    modules = [path for path in known_files() if path.suffix == ".py" and path not in generated()]
+    lengths = {str(path.relative_to(ROOT)): len(path.read_bytes().splitlines()) for path in modules}
+    assert {name: length for name, length in lengths.items() if length > LINES} == {}
+
+
+def test_no_file_names_the_host_of_a_registry() -> None:
+    """The words are built in pieces, or this file would be the one that names them."""
+    hosts = [
+        "pypi" + ".org",
+        "python" + "hosted.org",
+        "registry.npm" + "js",
+        "registry.yarn" + "pkg",
+    ]
+    found = [(name, host) for name, text in texts() for host in hosts if host in text]
+    assert found == []
+
+
+def test_no_lock_says_where_files_come_from() -> None:
+    spots = re.compile(
+        r"^\s*(-i|-f|--(extra-)?index-url|--find-links|--trusted-host)\b|://", re.MULTILINE
+    )
+    locks = [path for path in known_files() if path.match("requirements*.txt")]
+    assert locks
+    assert [path.name for path in locks if spots.search(path.read_text())] == []
+
+
+def test_no_file_names_a_path_of_this_machine() -> None:
+    places = (ROOT, ROOT.parent / "shared", Path(sys.base_prefix))
+    # One level deep is too common a word: /usr, /app. A home is told by what follows it.
+    words = {str(place) for place in places if len(place.parts) > 2} | {f"{HOME}/"}
+    found = [(name, word) for name, text in texts() for word in words if word in text]
+    assert found == []
+
+
+def test_no_product_code_reads_the_folder_beside_the_checkout() -> None:
+    word = ".." + "/shared"
+    code = [(name, text) for name, text in texts() if not name.startswith(("tests/", "docs/"))]
+    assert [name for name, text in code if word in text] == []
