@@ -29,7 +29,7 @@ DEMO_AGENT: Final = AgentSpec(
     name="demo",
     title="Demo agent",
     command=(sys.executable, "-m", "acp_agent"),
-    about="embedded; no key, no network, yet it truly reads, searches, edits and runs",
+    about="no key, no network, yet it truly reads, searches, edits and runs",
 )
 AGENTS: Final = (DEMO_AGENT,)
 

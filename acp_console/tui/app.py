@@ -1,0 +1,84 @@
+"""The console: an app that holds screens, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import ClassVar, Literal
+
+from textual.app import App, SystemCommand
+from textual.binding import BindingType
+from textual.screen import Screen
+
+from acp_console.client.agents import AGENTS, AgentSpec
+from acp_console.tui.commands import COMMANDS, bindings
+from acp_console.tui.screens.chat import ChatScreen
+from acp_console.tui.screens.help import HelpScreen
+from acp_console.tui.screens.home import HomeScreen
+
+
+class ConsoleApp(App[int]):
+    """Chats with agents and shows what goes over the wire."""
+
+    TITLE = "acp-console"
+    CSS_PATH = "app.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = bindings("everywhere")
+    ENABLE_COMMAND_PALETTE = True
+
+    def __init__(
+        self,
+        *,
+        agent: AgentSpec | None = None,
+        start: Literal["home", "chat"] = "home",
+        cwd: Path,
+        record: Path | None = None,
+    ) -> None:
+        super().__init__()
+        self._agents = AGENTS if agent is None or agent in AGENTS else (agent, *AGENTS)
+        self._start_agent = agent if start == "chat" else None
+        self._cwd = cwd
+        self._record = record
+
+    def on_mount(self) -> None:
+        """Open the first screen."""
+        self.theme = "textual-dark"
+        self.push_screen(HomeScreen(self._agents))
+        if self._start_agent is not None:
+            self._chat_with(self._start_agent)
+
+    def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
+        """Offer every deed of this screen in the palette, beside Textual's own."""
+        yield from super().get_system_commands(screen)
+        for command in COMMANDS:
+            if hasattr(screen, f"action_{command.action}"):
+                deed = getattr(screen, f"action_{command.action}")
+                yield SystemCommand(command.title, command.help, deed)
+
+    def on_home_screen_agent_chosen(self, message: HomeScreen.AgentChosen) -> None:
+        """Open the chat with the agent that was chosen."""
+        self._chat_with(message.agent)
+
+    def action_help(self) -> None:
+        """Explain the screen that is open."""
+        if not isinstance(self.screen, HelpScreen):
+            self.push_screen(HelpScreen())
+
+    def _chat_with(self, agent: AgentSpec) -> None:
+        record, self._record = self._record, None
+        self.push_screen(ChatScreen(agent, self._cwd, record))
+
+
+def run_console(
+    *,
+    agent: AgentSpec | None = None,
+    start: Literal["home", "chat"] = "home",
+    cwd: Path,
+    record: Path | None = None,
+) -> int:
+    """Run the console until the user leaves; return the exit code.
+
+    `record` is where the traffic of the first chat is recorded.
+    """
+    app = ConsoleApp(agent=agent, start=start, cwd=cwd, record=record)
+    app.run()
+    return app.return_code or 0

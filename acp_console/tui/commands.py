@@ -1,0 +1,60 @@
+"""Every deed that has a key, in one table: bindings, footer, palette and help are made from it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias
+
+from textual.binding import Binding, BindingType
+
+Scope: TypeAlias = Literal["everywhere", "home", "chat", "traffic"]
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One deed."""
+
+    id: str
+    key: str
+    action: str
+    title: str
+    """A word or two, for the footer and the palette."""
+    help: str
+    scope: Scope
+    is_in_footer: bool = True
+
+
+COMMANDS: Final = (
+    Command("console.help", "f1", "help", "Help", "Explain this screen", "everywhere"),
+    Command("console.quit", "ctrl+q", "quit", "Quit", "End the agent and leave", "everywhere"),
+    Command("home.open", "enter", "open", "Chat", "Chat with the chosen agent", "home"),
+    Command(
+        "chat.traffic", "f2", "traffic", "Traffic", "Show or hide the frames beside it", "chat"
+    ),
+    Command("chat.cancel", "escape", "cancel", "Stop", "Stop the running turn", "chat"),
+    Command("chat.restart", "f5", "restart", "Restart", "Start the agent anew", "chat", False),
+    Command("chat.home", "f3", "home", "Agents", "Leave for the list of agents", "chat"),
+    Command("frames.copy", "c", "copy", "Copy", "Copy the frame's exact bytes", "traffic"),
+    Command("frames.follow", "f", "follow", "Follow", "Keep the newest frame in sight", "traffic"),
+    Command(
+        "frames.filter", "slash", "filter", "Filter", "Show frames that hold a text", "traffic"
+    ),
+    Command("frames.answer", "a", "jump", "Answer", "Jump to the answer or question", "traffic"),
+)
+
+
+def bindings(scope: Scope) -> list[BindingType]:
+    """Return the bindings of a scope."""
+    return [
+        Binding(
+            command.key,
+            command.action,
+            command.title,
+            tooltip=command.help,
+            show=command.is_in_footer,
+            id=command.id,
+            priority=command.key.startswith(("f1", "f2", "f3", "f5")),
+        )
+        for command in COMMANDS
+        if command.scope == scope
+    ]

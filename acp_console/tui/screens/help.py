@@ -1,0 +1,67 @@
+"""What the keys do."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from rich.table import Table
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import VerticalScroll
+from textual.screen import ModalScreen
+from textual.widgets import Static
+
+from acp_console.tui.commands import COMMANDS
+
+_SCOPES = {
+    "everywhere": "Everywhere",
+    "home": "List of agents",
+    "chat": "Chat",
+    "traffic": "Traffic (with the list of frames in focus)",
+}
+_EDITOR = (
+    ("enter", "Send the prompt"),
+    ("ctrl+j", "New line in the prompt"),
+    ("up / down", "Earlier prompts, in an empty editor"),
+    ("1 … 9", "Answer a permission prompt"),
+    ("tab", "Next part of the screen"),
+    ("ctrl+p", "Palette: every deed, and the themes"),
+)
+
+
+class HelpScreen(ModalScreen[None]):
+    """A table of the keys."""
+
+    CSS_PATH = "help.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,f1,q,enter", "dismiss_help", "Close"),
+    ]
+
+    def compose(self) -> ComposeResult:
+        with VerticalScroll(id="help-box"):
+            yield Static(self._table(), id="help-table")
+
+    def action_dismiss_help(self) -> None:
+        """Go back."""
+        self.dismiss(None)
+
+    def on_mount(self) -> None:
+        """Name the box."""
+        self.query_one("#help-box").border_title = "Keys"
+        self.query_one("#help-box").border_subtitle = "Esc closes"
+
+    @staticmethod
+    def _table() -> Table:
+        table = Table(box=None, show_header=False, padding=(0, 2, 0, 0), expand=True)
+        table.add_column(style="bold", no_wrap=True)
+        table.add_column()
+        for scope, title in _SCOPES.items():
+            table.add_row(f"[bold underline]{title}[/]", "")
+            for command in COMMANDS:
+                if command.scope == scope:
+                    table.add_row(command.key.replace("slash", "/"), command.help)
+            if scope == "chat":
+                for key, text in _EDITOR:
+                    table.add_row(key, text)
+            table.add_row("", "")
+        return table

@@ -1,0 +1,257 @@
+"""How each item of a conversation looks; each is built from its item and can be built again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, cast
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.widget import Widget
+from textual.widgets import Collapsible, Markdown, Static
+
+from acp_console.tui.widgets.diff import diff_text
+from acp_console.tui.widgets.permission import PermissionPrompt
+from acp_inspector.analysis.conversation import (
+    AgentMessage,
+    Item,
+    Notice,
+    Plan,
+    Thought,
+    ToolCall,
+    TurnEnd,
+    UserMessage,
+)
+from acp_protocol.host.text import one_line, visible
+from acp_protocol.jsonrpc import Json
+
+STATUS: Final = {
+    "pending": ("○", "pending"),
+    "in_progress": ("◐", "running"),
+    "completed": ("●", "done"),
+    "failed": ("✗", "failed"),
+    "cancelled": ("◌", "cancelled"),
+}
+"""Sign and word of each status: never a colour alone."""
+
+CONTENT_LINES: Final = 16
+"""Lines of a tool's output that are shown; the rest is in the traffic."""
+
+
+class UserView(Static):
+    """What the user said."""
+
+    def __init__(self, item: UserMessage) -> None:
+        super().__init__(classes="item user")
+        self.item = item
+
+    def on_mount(self) -> None:
+        """Show it."""
+        self.refresh_item()
+
+    async def sync(self) -> None:
+        """Show what the item says now."""
+        self.refresh_item()
+
+    def refresh_item(self) -> None:
+        """Write the text anew."""
+        blocks = "".join(f"\n[{_type(block)}]" for block in self.item.blocks)
+        self.update(Text(visible(self.item.text + blocks)))
+
+
+class AgentView(Markdown):
+    """What the agent said, as Markdown that grows."""
+
+    def __init__(self, item: AgentMessage) -> None:
+        text = item.text
+        super().__init__(visible(text), classes="item agent", open_links=False)
+        self.item = item
+        self._shown = len(text)
+
+    async def sync(self) -> None:
+        """Append what came since the last time."""
+        text = self.item.text
+        fragment, self._shown = text[self._shown :], len(text)
+        if fragment:
+            await self.append(visible(fragment))
+
+
+class ThoughtView(Collapsible):
+    """What the agent thought, folded."""
+
+    def __init__(self, item: Thought) -> None:
+        self._body = Static(classes="thought-text")
+        super().__init__(self._body, title="Thought", collapsed=True, classes="item thought")
+        self.item = item
+
+    async def on_mount(self) -> None:
+        """Show what is there already."""
+        await self.sync()
+
+    async def sync(self) -> None:
+        """Write the thought anew, its beginning in the title."""
+        text = self.item.text
+        self.title = f"Thought  {one_line(text, 60)}".replace("[", "\\[")
+        self._body.update(Text(visible(text)))
+
+
+class PlanView(Static):
+    """The plan, as a list whose steps get done."""
+
+    def __init__(self, item: Plan) -> None:
+        super().__init__(classes="item plan")
+        self.item = item
+
+    async def on_mount(self) -> None:
+        """Show it."""
+        await self.sync()
+
+    async def sync(self) -> None:
+        """Write the steps anew."""
+        text = Text.assemble(("Plan", "bold"))
+        done = sum(_string(entry, "status") == "completed" for entry in self.item.entries)
+        text.append(f"  {done} of {len(self.item.entries)} done", style="dim")
+        for entry in self.item.entries:
+            sign, word = STATUS.get(_string(entry, "status"), ("?", "unknown"))
+            text.append(f"\n {sign} {one_line(_string(entry, 'content'), 200)}")
+            text.append(f"  {word}", style="dim")
+        self.update(text)
+
+
+class ToolCallView(Vertical):
+    """A tool call: what it is, how far it is, and what it brought."""
+
+    def __init__(self, item: ToolCall) -> None:
+        super().__init__(classes="item tool")
+        self.item = item
+        self._head = Static(classes="tool-head")
+        self._body = Static(classes="tool-body")
+
+    def compose(self) -> ComposeResult:
+        yield self._head
+        yield self._body
+
+    async def on_mount(self) -> None:
+        """Show it."""
+        await self.sync()
+
+    async def sync(self) -> None:
+        """Write head and body anew, and show or remove the question for consent."""
+        item = self.item
+        sign, word = STATUS.get(item.status, ("?", one_line(item.status, 20)))
+        head = Text.assemble(
+            (f"{sign} ", "bold"), (one_line(item.title or item.key, 120), "bold"),
+            (f"  {one_line(item.kind, 20)} · {word}", "dim"),
+        )  # fmt: skip
+        self._head.update(head)
+        body = [_content(content) for content in item.content]
+        self._body.update(Group(*body))
+        self._body.display = bool(body)
+        for status in STATUS:
+            self.set_class(item.status == status, f"-{status.replace('_', '-')}")
+        await self._sync_permission()
+
+    async def _sync_permission(self) -> None:
+        permission = self.item.permission
+        shown = self.query(PermissionPrompt)
+        is_open = permission is not None and permission.outcome is None
+        if is_open and not shown and permission is not None:
+            await self.mount(PermissionPrompt(permission))
+        if not is_open and shown:
+            await shown.remove()
+
+
+class TurnEndView(Static):
+    """The end of a turn, where it is worth a word."""
+
+    def __init__(self, item: TurnEnd) -> None:
+        super().__init__(classes="item turn-end")
+        self.item = item
+
+    async def on_mount(self) -> None:
+        """Show it."""
+        await self.sync()
+
+    async def sync(self) -> None:
+        """Write the reason."""
+        item = self.item
+        self.set_class(item.error is not None, "-failed")
+        self.display = item.error is not None or item.stop_reason != "end_turn"
+        reason = f"turn failed: {item.error}" if item.error else f"turn ended: {item.stop_reason}"
+        self.update(Text(f"— {one_line(reason, 300)}"))
+
+
+class NoticeView(Static):
+    """A line worth knowing."""
+
+    def __init__(self, item: Notice) -> None:
+        super().__init__(Text(f"· {one_line(item.text, 300)}"), classes="item notice")
+        self.item = item
+
+    async def sync(self) -> None:
+        """A notice does not change."""
+
+
+ItemView = UserView | AgentView | ThoughtView | PlanView | ToolCallView | TurnEndView | NoticeView
+
+
+def view_of(item: Item) -> ItemView:
+    """Return a new widget that shows `item`."""
+    match item:
+        case UserMessage():
+            return UserView(item)
+        case AgentMessage():
+            return AgentView(item)
+        case Thought():
+            return ThoughtView(item)
+        case Plan():
+            return PlanView(item)
+        case ToolCall():
+            return ToolCallView(item)
+        case TurnEnd():
+            return TurnEndView(item)
+        case Notice():
+            return NoticeView(item)
+
+
+def focusable_prompt(view: Widget) -> PermissionPrompt | None:
+    """Return the open question for consent in a view, if there is one."""
+    return view.query(PermissionPrompt).first() if view.query(PermissionPrompt) else None
+
+
+def _content(content: Json) -> RenderableType:
+    match content:
+        case {"type": "diff", "path": str(path), "newText": str(new)}:
+            return diff_text(path, cast("Mapping[str, Json]", content).get("oldText"), new)
+        case {"type": "content", "content": {"type": "text", "text": str(text)}}:
+            return _output(text)
+        case _:
+            return Text(f"[{_type(content)}]", style="dim")
+
+
+def _output(text: str) -> Text:
+    """Return a tool's output: fences are taken off, for what is inside is shown as it is."""
+    lines = visible(text).splitlines()
+    if (
+        len(lines) >= 2
+        and lines[0].startswith("```")
+        and lines[-1] == lines[0].rstrip("abcdefghijklmnopqrstuvwxyz")
+    ):
+        lines = lines[1:-1]
+    shown = Text("\n".join(lines[:CONTENT_LINES]), no_wrap=True, overflow="ellipsis")
+    if len(lines) > CONTENT_LINES:
+        shown.append(
+            f"\n… {len(lines) - CONTENT_LINES} more lines, all of them in the traffic", "dim"
+        )
+    return shown
+
+
+def _type(block: Json) -> str:
+    return one_line(_string(block, "type") or "unknown content", 40)
+
+
+def _string(value: Json, name: str) -> str:
+    found = cast("Mapping[str, Json]", value).get(name) if isinstance(value, Mapping) else None
+    return found if isinstance(found, str) else ""
