@@ -6,14 +6,16 @@ is swapped while we look leads out. Files are written beside their place and ren
 that a reader sees the old text or the new one.
 
 A file that is hard-linked and belongs to somebody else is not read: its other name may lie outside.
+One of our own is: who can link it can copy it as well, and no look at one name tells where the
+others lie. Writing always makes a new file, so another name keeps the old text.
 
 Source: docs/design/security.md, "Files"; ACP, File System.
 """
 
 from __future__ import annotations
 
+import errno
 import os
-import secrets
 import stat
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
@@ -28,6 +30,7 @@ LINK_LIMIT: Final = 20
 """Symbolic links that one path may lead through."""
 _NEW_FILE_MODE: Final = 0o666
 _NEW_DIRECTORY_MODE: Final = 0o777
+_ANY_WRITE: Final = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
 _WALK: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -60,11 +63,8 @@ class Roots:
             FileMissingError: there is no such file.
             FileRefusedError: it lies outside, is no regular file, too large or no UTF-8 text.
         """
-        with (
-            self._parent(path, is_made=False) as (directory, name),
-            os.fdopen(_open(path, directory, name), "rb") as file,
-        ):
-            content = file.read(SIZE_LIMIT + 1)
+        with self._parent(path) as (directory, name):
+            content = _content(path, _open(path, directory, name))
         if len(content) > SIZE_LIMIT:
             raise FileRefusedError(path, f"the file is larger than {SIZE_LIMIT} bytes")
         try:
@@ -91,13 +91,13 @@ class Roots:
                 raise FileRefusedError(path, describe_os_error(problem)) from None
 
     def delete(self, path: str) -> None:
-        """Remove the file at the absolute `path`.
+        """Remove the file at the absolute `path`; of a symbolic link the link, not what it names.
 
         Raises:
             FileMissingError: there is no such file.
-            FileRefusedError: it lies outside, or the disk refuses.
+            FileRefusedError: it lies outside, is a directory, or the disk refuses.
         """
-        with self._parent(path, is_made=False) as (directory, name):
+        with self._parent(path, is_last_followed=False) as (directory, name):
             try:
                 os.unlink(name, dir_fd=directory)
             except FileNotFoundError:
@@ -105,13 +105,28 @@ class Roots:
             except OSError as problem:
                 raise FileRefusedError(path, describe_os_error(problem)) from None
 
+    def check_inside(self, path: str) -> None:
+        """Judge the absolute `path` by its spelling alone: nothing is looked up on the disk.
+
+        Raises:
+            FileRefusedError: it lies outside, or is no path at all.
+        """
+        self._located(path, path)
+
     @contextmanager
-    def _parent(self, path: str, *, is_made: bool) -> Generator[tuple[int, str]]:
-        """Yield a descriptor of the directory that holds the file, and the file's name in it."""
+    def _parent(
+        self, path: str, *, is_made: bool = False, is_last_followed: bool = True
+    ) -> Generator[tuple[int, str]]:
+        """Yield a descriptor of the directory that holds the file, and the file's name in it.
+
+        `is_made` makes directories that are missing; `is_last_followed` follows a link in the place
+        of the file, too.
+        """
         target = path
         for _ in range(LINK_LIMIT):
             root, parts = self._located(path, target)
-            walked = _walk(path, root, parts, is_made=is_made)
+            links = parts if is_last_followed else parts[:-1]
+            walked = _walk(path, root, parts, len(links), is_made=is_made)
             if isinstance(walked, str):
                 target = walked
                 continue
@@ -126,6 +141,10 @@ class Roots:
         """Return the root that `target` lies in, and its way from there."""
         if "\0" in target:
             raise FileRefusedError(path, "a path holds no NUL")
+        try:
+            os.fsencode(target)
+        except UnicodeEncodeError:
+            raise FileRefusedError(path, "the path has no form on this disk") from None
         pure = PurePosixPath(target)
         if not pure.is_absolute():
             raise FileRefusedError(path, "the path is not absolute")
@@ -140,15 +159,20 @@ class Roots:
         raise FileRefusedError(path, "the path lies outside the directories of this session")
 
 
-def _walk(path: str, root: PurePosixPath, parts: tuple[str, ...], *, is_made: bool) -> int | str:
-    """Return a descriptor of the last directory, or what a symbolic link on the way leads to."""
+def _walk(
+    path: str, root: PurePosixPath, parts: tuple[str, ...], links: int, *, is_made: bool
+) -> int | str:
+    """Return a descriptor of the last directory, or what a symbolic link on the way leads to.
+
+    Links are looked for among the first `links` parts.
+    """
     try:
         directory = os.open(root, _WALK)
     except OSError as problem:
         raise FileRefusedError(path, describe_os_error(problem)) from None
     here = root
     for position, part in enumerate(parts):
-        if (link := _link(directory, part)) is not None:
+        if position < links and (link := _link(directory, part)) is not None:
             os.close(directory)
             return os.path.normpath(here.joinpath(link, *parts[position + 1 :]))
         if position == len(parts) - 1:
@@ -196,6 +220,14 @@ def _open(path: str, directory: int, name: str) -> int:
     return descriptor
 
 
+def _content(path: str, descriptor: int) -> bytes:
+    try:
+        with os.fdopen(descriptor, "rb") as file:
+            return file.read(SIZE_LIMIT + 1)
+    except OSError as problem:
+        raise FileRefusedError(path, describe_os_error(problem)) from None
+
+
 def _check_readable(path: str, status: os.stat_result) -> None:
     if stat.S_ISDIR(status.st_mode):
         raise FileRefusedError(path, "it is a directory")
@@ -212,7 +244,10 @@ def _replace(path: str, directory: int, name: str, content: bytes) -> None:
         if not stat.S_ISREG(status.st_mode):
             raise FileRefusedError(path, "it is no regular file")
         mode = stat.S_IMODE(status.st_mode)
-    beside = f".{name[:100]}.{secrets.token_hex(4)}"
+        if not mode & _ANY_WRITE:
+            # Renaming would not ask for this permission, so it has to be asked here.
+            raise PermissionError(errno.EACCES, "the file is read-only")
+    beside = f".acp-{os.urandom(8).hex()}"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     descriptor = os.open(beside, flags, _NEW_FILE_MODE, dir_fd=directory)
     try:

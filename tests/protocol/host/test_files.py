@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import os
+import socket
 import stat
+import tempfile
 import threading
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from acp_protocol.host.files import FileMissingError, FileRefusedError, Roots
 
@@ -53,11 +58,59 @@ def test_a_missing_file_is_told_apart(root: Path) -> None:
         ("/proc/self/environ", "outside"),
         ("{root}/sub", "is a directory"),
         ("{root}/notes.txt/x", "not a directory"),
+        ("/{root}/notes.txt", "outside"),
+        ("{root}/\ud800", "no form on this disk"),
+        ("{root}/" + "x" * 300, "name too long"),
+        ("", "not absolute"),
+        ("~/notes.txt", "not absolute"),
+        ("file://{root}/notes.txt", "not absolute"),
     ],
 )
 def test_ways_out_are_closed(root: Path, path: str, reason: str) -> None:
     with pytest.raises(FileRefusedError, match=reason):
         Roots([root]).read_text(path.format(root=root))
+
+
+@pytest.mark.parametrize(
+    ("path", "reason"),
+    [
+        ("{root}/../secret.txt", r"with \.\. is not followed"),
+        ("{root}/new/../../secret.txt", r"with \.\. is not followed"),
+        ("/etc/acp-test", "outside"),
+        ("{root}/sub", "no regular file"),
+        ("{root}/notes.txt/x", "not a directory"),
+        ("{root}/a\0b", "no NUL"),
+        ("{root}/\ud800", "no form on this disk"),
+    ],
+)
+def test_ways_out_are_closed_to_writers_too(root: Path, path: str, reason: str) -> None:
+    with pytest.raises(FileRefusedError, match=reason):
+        Roots([root]).write_text(path.format(root=root), "x")
+    assert (root.parent / "secret.txt").read_text() == "secret"
+
+
+@given(parts=st.lists(st.text(max_size=6) | st.sampled_from(["..", ".", "", "out", "notes.txt"])))
+@example(parts=["out", "secret.txt"])
+@example(parts=["..", "secret.txt"])
+def test_no_path_whatever_leads_out(parts: list[str]) -> None:
+    with tempfile.TemporaryDirectory() as directory:
+        outside, root = Path(directory), Path(directory, "root")
+        root.mkdir()
+        (outside / "secret.txt").write_text("secret")
+        (root / "notes.txt").write_text("notes")
+        (root / "out").symlink_to(outside)
+        try:
+            text = Roots([root]).read_text("/".join([str(root), *parts]))
+        except FileRefusedError:
+            return
+        assert text == "notes"
+
+
+def test_the_spelling_alone_can_be_judged(root: Path) -> None:
+    roots = Roots([root])
+    roots.check_inside(str(root / "not" / "there.txt"))
+    with pytest.raises(FileRefusedError, match="outside"):
+        roots.check_inside(str(root.parent / "secret.txt"))
 
 
 def test_a_link_that_stays_inside_is_followed(root: Path) -> None:
@@ -95,6 +148,26 @@ def test_a_fifo_is_refused_and_does_not_hang(root: Path) -> None:
         roots.write_text(str(root / "fifo"), "x")
 
 
+def test_a_socket_and_a_device_are_refused(root: Path) -> None:
+    (root / "null").symlink_to("/dev/null")
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(root / "socket"))
+        with pytest.raises(FileRefusedError):
+            Roots([root]).read_text(str(root / "socket"))
+    with pytest.raises(FileRefusedError, match="outside"):
+        Roots([root]).read_text(str(root / "null"))
+
+
+def test_a_hard_link_of_somebody_else_is_not_read(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (root / "linked").hardlink_to(root.parent / "secret.txt")
+    stranger = os.geteuid() + 1
+    monkeypatch.setattr(os, "geteuid", lambda: stranger)
+    with pytest.raises(FileRefusedError, match="hard-linked"):
+        Roots([root]).read_text(str(root / "linked"))
+
+
 def test_writing_a_hard_link_leaves_its_other_name_alone(root: Path) -> None:
     (root / "linked").hardlink_to(root.parent / "secret.txt")
     Roots([root]).write_text(str(root / "linked"), "changed")
@@ -105,6 +178,19 @@ def test_the_mode_of_a_file_stays(root: Path) -> None:
     (root / "notes.txt").chmod(0o751)
     Roots([root]).write_text(str(root / "notes.txt"), "x")
     assert stat.S_IMODE((root / "notes.txt").stat().st_mode) == 0o751
+
+
+def test_a_read_only_file_is_not_replaced(root: Path) -> None:
+    (root / "notes.txt").chmod(0o444)
+    with pytest.raises(FileRefusedError, match="read-only"):
+        Roots([root]).write_text(str(root / "notes.txt"), "x")
+    assert (root / "notes.txt").read_text() == "notes\n"
+
+
+def test_a_name_as_long_as_the_disk_allows_is_written(root: Path) -> None:
+    path = root / ("語" * 84)
+    Roots([root]).write_text(str(path), "x")
+    assert path.read_text() == "x"
 
 
 def test_binary_and_huge_files_are_refused(root: Path) -> None:
@@ -171,3 +257,27 @@ def test_deleting_stays_inside_too(root: Path) -> None:
         roots.delete(str(root / "notes.txt"))
     with pytest.raises(FileRefusedError, match="outside"):
         roots.delete(str(root.parent / "secret.txt"))
+    with pytest.raises(FileRefusedError, match="is a directory"):
+        roots.delete(str(root / "sub"))
+
+
+def test_deleting_a_link_leaves_alone_what_it_names(root: Path) -> None:
+    (root / "in").symlink_to("notes.txt")
+    (root / "out").symlink_to("../secret.txt")
+    roots = Roots([root])
+    roots.delete(str(root / "in"))
+    roots.delete(str(root / "out"))
+    assert sorted(path.name for path in root.iterdir()) == ["notes.txt", "sub"]
+    assert (root.parent / "secret.txt").exists()
+
+
+def test_no_descriptor_is_left_open(root: Path) -> None:
+    (root / "link").symlink_to("sub/../notes.txt")
+    roots = Roots([root])
+    before = sorted(Path("/dev/fd").iterdir())
+    for name in ("notes.txt", "link", "gone.txt", "sub", "sub/x/y", "notes.txt/x"):
+        with suppress(FileRefusedError):
+            roots.read_text(str(root / name))
+        with suppress(FileRefusedError):
+            roots.write_text(str(root / name), "x")
+    assert sorted(Path("/dev/fd").iterdir()) == before
