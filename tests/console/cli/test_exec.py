@@ -1,0 +1,403 @@
+"""One turn without a screen: what it prints, how it ends, and what bad agents get."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from acp_console.cli import exits
+from acp_inspector.recording.reader import read_recording
+from tests.console.conftest import Agent, Call
+
+FRIENDLY = """
+prompt = hear_prompt()
+say("You said *")
+say(prompt["params"]["prompt"][0]["text"])
+say("*.")
+end(prompt, usage={"totalTokens": 3})
+hear("never")
+"""
+CAREFUL = """
+prompt = hear_prompt()
+update("tool_call", toolCallId="t", title="Run make", kind="execute")
+say(ask_consent(toolCallId="t"))
+end(prompt)
+hear("never")
+"""
+
+
+def json_lines(text: str) -> list[Any]:
+    return [json.loads(line) for line in text.splitlines()]
+
+
+# What it prints
+
+
+def test_the_answer_stands_on_stdout_and_nothing_else(agent: Agent, call: Call) -> None:
+    done = call("exec", "hello", "--", *agent(FRIENDLY))
+    assert (done.code, done.out, done.err) == (exits.DONE, "You said *hello*.\n", "")
+
+
+def test_tool_calls_are_told_on_stderr_and_keep_quiet_when_asked(agent: Agent, call: Call) -> None:
+    command = agent(CAREFUL)
+    done = call("exec", "--allow", "all", "go", "--", *command)
+    assert (done.out, done.err) == ("yes\n", "  * Run make\n")
+    done = call("exec", "--format", "quiet", "--allow", "all", "go", "--", *command)
+    assert (done.out, done.err) == ("yes\n", "")
+
+
+def test_json_gives_each_update_as_it_came_and_then_the_end(agent: Agent, call: Call) -> None:
+    script = """
+prompt = hear_prompt()
+update("plan", entries=[], _meta={"mine": [1.50, "\\u009b\\u007f\\ud800"]})
+update("of next year", some="thing")
+end(prompt, usage={"totalTokens": 3})
+hear("never")
+"""
+    done = call("exec", "--format", "json", "hello", "--", *agent(script))
+    assert done.code == exits.DONE
+    assert done.out.isascii()
+    assert done.out.replace("\n", "").isprintable()
+    assert json_lines(done.out) == [
+        {
+            "update": {
+                "sessionUpdate": "plan",
+                "entries": [],
+                "_meta": {"mine": [1.5, "\x9b\x7f\ud800"]},
+            }
+        },
+        {"update": {"sessionUpdate": "of next year", "some": "thing"}},
+        {"stopReason": "end_turn", "sessionId": "s1", "usage": {"totalTokens": 3}},
+    ]
+
+
+def test_content_that_is_no_text_is_named(agent: Agent, call: Call) -> None:
+    script = """
+prompt = hear_prompt()
+update("agent_message_chunk", content={"type": "image", "data": "", "mimeType": "image/png"})
+end(prompt)
+"""
+    assert call("exec", "draw", "--", *agent(script)).out == "[image]\n"
+
+
+def test_an_early_end_is_told(agent: Agent, call: Call) -> None:
+    done = call("exec", "hello", "--", *agent('end(hear_prompt(), "max_tokens")'))
+    assert (done.code, done.out) == (exits.DONE, "")
+    assert done.err == "acp-console: the turn ended early: max_tokens\n"
+
+
+def test_the_prompt_may_come_from_stdin(
+    agent: Agent, call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO("from a\npipe"))
+    done = call("exec", "-", "--", *agent(FRIENDLY))
+    assert done.out == "You said *from a\npipe*.\n"
+
+
+def test_the_session_is_opened_where_cwd_says(agent: Agent, call: Call, tmp_path: Path) -> None:
+    place = tmp_path / "place"
+    place.mkdir()
+    script = """
+greet()
+opened = hear("session/new")
+tell(id=opened["id"], result={"sessionId": "s1"})
+prompt = hear("session/prompt")
+say(opened["params"]["cwd"] + " " + os.getcwd())
+end(prompt)
+"""
+    done = call("exec", "--cwd", str(place), "where", "--", *agent(script))
+    assert done.out == f"{place.resolve()} {place.resolve()}\n"
+
+
+def test_the_embedded_agent_answers_where_none_is_named(call: Call, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("needle\n")
+    named = call("exec", "--cwd", str(tmp_path), "demo", "search needle")
+    unnamed = call("exec", "--cwd", str(tmp_path), "search needle")
+    assert named.code == unnamed.code == exits.DONE
+    assert "a.txt" in named.out
+    assert named.out == unnamed.out
+
+
+# What an agent may do
+
+
+def test_what_is_refused_is_told_with_the_way_to_allow_it(agent: Agent, call: Call) -> None:
+    done = call("exec", "go", "--", *agent(CAREFUL))
+    assert (done.code, done.out) == (exits.DONE, "no\n")
+    assert done.err.splitlines()[1] == (
+        "acp-console: refused: Run make (execute); --allow all lets it through"
+    )
+
+
+@pytest.mark.parametrize(
+    ("allow", "reads", "writes"),
+    [("none", False, False), ("reads", True, False), ("edits", True, True), ("all", True, True)],
+)
+def test_the_policy_holds_for_our_own_file_service_too(
+    agent: Agent, call: Call, tmp_path: Path, allow: str, reads: bool, writes: bool
+) -> None:
+    script = """
+hello = hear("initialize")
+files = hello["params"]["clientCapabilities"]["fs"]
+tell(id=hello["id"], result={"protocolVersion": 1})
+opened = hear("session/new")
+tell(id=opened["id"], result={"sessionId": "s1"})
+prompt = hear("session/prompt")
+path = opened["params"]["cwd"] + "/made.txt"
+wrote = "result" in ask("fs/write_text_file", path=path, content="x")
+read = "result" in ask("fs/read_text_file", path=__file__)
+say(json.dumps([files["readTextFile"], read, files["writeTextFile"], wrote]))
+end(prompt)
+"""
+    command = agent(script)
+    done = call("exec", "--allow", allow, "--cwd", str(tmp_path), "go", "--", *command)
+    assert json.loads(done.out) == [reads, reads, writes, writes]
+    assert (tmp_path / "made.txt").exists() is writes
+
+
+# Hostile text
+
+
+def test_nothing_from_the_wire_reaches_the_terminal_as_it_came(agent: Agent, call: Call) -> None:
+    script = r"""
+prompt = hear_prompt()
+say("\x1b]0;title\x07\u202e\x9b31m\ud800 text\n")
+update("tool_call", toolCallId="t", title="ls\nacp-console: all is well\x1b[2J", kind="execute")
+ask_consent(toolCallId="t", title="read\nacp-console: nothing was refused", kind="execute\n")
+sys.stderr.write("\x1b[31mlast\x9b words\n")
+error = {"code": -1, "message": "bad\x1b\nacp-console: fine"}
+tell(id=prompt["id"], error=error)
+hear("never")
+"""
+    done = call("exec", "go", "--", *agent(script))
+    assert done.code == exits.PEER
+    shown = (done.out + done.err).replace("\n", "")
+    assert shown.isprintable()
+    lines = [line for line in done.err.splitlines() if line.startswith("acp-console:")]
+    assert [line.split(":")[1] for line in lines] == [" refused", " the agent refused"]
+
+
+def test_a_terminal_without_the_characters_gets_their_numbers(agent: Agent) -> None:
+    """In a process of its own, because the encoding is settled at its start."""
+    command = [sys.executable, "-m", "acp_console", "exec", "hi", "--", *agent(FRIENDLY)]
+    env = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    done = subprocess.run(
+        [*command[:4], "‹é›", *command[5:]], env=env, capture_output=True, timeout=30
+    )
+    assert (done.returncode, done.stdout) == (0, b"You said *\\u2039\\xe9\\u203a*.\n")
+
+
+# Recording
+
+
+def test_a_turn_is_recorded_private_and_whole(agent: Agent, call: Call, tmp_path: Path) -> None:
+    path = tmp_path / "it.acp.ndjson"
+    assert call("exec", "--record", str(path), "hello", "--", *agent(FRIENDLY)).code == exits.DONE
+    recording = read_recording(path)
+    assert recording.faults == ()
+    assert recording.footer is not None
+    assert [frame.side for frame in recording.frames].count("agent") == 6
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_recording_that_is_there_is_not_touched(agent: Agent, call: Call, tmp_path: Path) -> None:
+    path = tmp_path / "it.acp.ndjson"
+    path.write_text("mine")
+    done = call("exec", "--record", str(path), "hello", "--", *agent(FRIENDLY))
+    assert (done.code, path.read_text()) == (exits.USAGE, "mine")
+    assert "exists already" in done.err
+
+
+def test_what_happened_before_the_agent_died_is_in_the_recording(
+    agent: Agent, call: Call, tmp_path: Path
+) -> None:
+    path = tmp_path / "it.acp.ndjson"
+    command = agent('hear_prompt(); say("half a"); sys.stderr.write("oh\\n"); os.abort()')
+    done = call("exec", "--record", str(path), "hello", "--", *command)
+    assert (done.code, done.out) == (exits.AGENT, "half a\n")
+    assert "SIGABRT" in done.err
+    assert "  | oh\n" in done.err
+    recording = read_recording(path)
+    assert b"half a" in recording.frames[-1].raw
+    assert recording.footer is not None
+
+
+# Bad agents
+
+
+def test_a_command_that_does_not_exist(call: Call) -> None:
+    done = call("exec", "hello", "--", "/no/such/agent")
+    assert (done.code, done.out) == (exits.AGENT, "")
+    assert done.err == (
+        "acp-console: cannot start /no/such/agent: "
+        "there is no such command; check its spelling and PATH\n"
+    )
+
+
+def test_a_file_that_may_not_be_executed(call: Call, tmp_path: Path) -> None:
+    path = tmp_path / "agent"
+    path.write_text("")
+    done = call("exec", "hello", "--", str(path))
+    assert done.code == exits.AGENT
+    assert "it may not be executed" in done.err
+
+
+def test_an_agent_that_exits_at_once(agent: Agent, call: Call) -> None:
+    script = "sys.stderr.write('one\\n\\ntwo: no \\x1b[1mkey\\n'); sys.exit(7)"
+    done = call("exec", "hello", "--", *agent(script))
+    assert (done.code, done.out) == (exits.AGENT, "")
+    assert done.err.splitlines() == [
+        "acp-console: the agent exited with code 7; its last words on stderr:",
+        "  | one",
+        "  | two: no ␛[1mkey",
+    ]
+
+
+def test_an_agent_that_exits_at_once_without_a_word(agent: Agent, call: Call) -> None:
+    done = call("exec", "hello", "--", *agent("sys.exit(0)"))
+    assert (done.code, done.err) == (exits.AGENT, "acp-console: the agent exited with code 0\n")
+
+
+def test_an_agent_that_prints_garbage_and_leaves(agent: Agent, call: Call) -> None:
+    done = call("exec", "hello", "--", *agent("print('usage: \\x1b[1magent [file]')"))
+    assert done.code == exits.AGENT
+    assert done.err == (
+        "acp-console: the agent exited with code 0; "
+        "on stdout it said what is no message of ACP: usage: ␛[1magent [file]\n"
+    )
+
+
+def test_an_agent_that_prints_garbage_and_stays(agent: Agent, call: Call) -> None:
+    command = agent("print('Ready.', flush=True); hear('never')")
+    done = call("exec", "--timeout", "0.5", "hello", "--", *command)
+    assert done.code == exits.TIME_LIMIT
+    assert done.err == (
+        "acp-console: the answer to initialize took longer than 0.5 s; "
+        "on stdout it said what is no message of ACP: Ready.\n"
+    )
+
+
+def test_garbage_between_the_messages_does_no_harm(agent: Agent, call: Call) -> None:
+    script = """
+print("Welcome!")
+sys.stdout.buffer.write(b"\\xff\\xfe\\n{\\n\\n[]\\n"); sys.stdout.flush()
+prompt = hear_prompt()
+print('{"jsonrpc": "2.0", "id": 77, "result": null}')
+say("fine")
+end(prompt)
+"""
+    done = call("exec", "hello", "--", *agent(script))
+    assert (done.code, done.out) == (exits.DONE, "fine\n")
+
+
+def test_an_agent_that_never_answers(agent: Agent, call: Call) -> None:
+    command = agent("hear_prompt(); say('well'); sys.stderr.write('hm\\n'); hear('never')")
+    done = call("exec", "--timeout", "1", "hello", "--", *command)
+    assert (done.code, done.out) == (exits.TIME_LIMIT, "well\n")
+    assert done.err.splitlines() == [
+        "acp-console: the turn took longer than 1 s; its last words on stderr:",
+        "  | hm",
+    ]
+
+
+def test_an_agent_of_another_protocol_version(agent: Agent, call: Call) -> None:
+    done = call("exec", "hello", "--", *agent("greet(2); hear('never')"))
+    assert done.code == exits.PEER
+    assert done.err == (
+        "acp-console: the agent speaks protocol version 2; this client speaks version 1\n"
+    )
+
+
+def test_an_agent_that_wants_a_sign_in(agent: Agent, call: Call) -> None:
+    script = """
+greet(authMethods=[{"id": "web", "name": "With a browser"}])
+tell(id=hear("session/new")["id"], error={"code": -32000, "message": "Authentication required"})
+hear("never")
+"""
+    done = call("exec", "hello", "--", *agent(script))
+    assert done.code == exits.PEER
+    assert "sign in first (Authentication required); it offers: With a browser." in done.err
+
+
+def test_an_agent_that_answers_with_an_error(agent: Agent, call: Call) -> None:
+    script = """
+prompt = hear_prompt()
+tell(id=prompt["id"], error={"code": -32603, "message": "Internal error"})
+hear("never")
+"""
+    done = call("exec", "hello", "--", *agent(script))
+    assert done.code == exits.PEER
+    assert done.err == "acp-console: the agent refused: Internal error (-32603)\n"
+
+
+# Wrong calls
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ([], "what shall the agent be told?"),
+        (["  "], "the prompt is empty"),
+        (["nobody", "hello"], "there is no agent 'nobody'; known are: demo"),
+        (["a", "b", "c"], "put it into quotes"),
+        (["hello", "--"], "there is none"),
+        (["demo", "hello", "--", "cat"], "not both"),
+        (["--timeout", "0", "hello"], "--timeout"),
+        (["--allow", "everything", "hello"], "--allow"),
+        (["--format", "xml", "hello"], "--format"),
+        (["--cwd", "/no/such/place", "hello"], "--cwd"),
+        (["--record", "/no/such/place/it", "hello"], "cannot record to /no/such/place/it"),
+        (["\udcff", "hello"], "there is no agent"),
+        (["\udcff"], "the prompt is no UTF-8 text"),
+    ],
+)
+def test_a_wrong_call_is_told_what_is_wrong(call: Call, words: list[str], sentence: str) -> None:
+    done = call("exec", *words)
+    assert (done.code, done.out) == (exits.USAGE, "")
+    assert sentence in done.err
+
+
+# The process
+
+
+def test_a_reader_that_has_enough_ends_the_turn_without_a_word(agent: Agent) -> None:
+    """`exec … | head -1`."""
+    script = """
+prompt = hear_prompt()
+for number in range(100_000):
+    say(f"line {number}\\n")
+end(prompt)
+"""
+    command = [sys.executable, "-m", "acp_console", "exec", "count", "--", *agent(script)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
+        assert child.stdout is not None
+        assert child.stderr is not None
+        assert child.stdout.readline() == b"line 0\n"
+        child.stdout.close()
+        assert child.stderr.read() == b""
+        assert child.wait(30) == exits.DONE
+
+
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, exits.INTERRUPTED), (signal.SIGTERM, 143)]
+)
+def test_a_signal_ends_the_turn_and_the_agent(agent: Agent, number: int, code: int) -> None:
+    command = agent('hear_prompt(); say(f"{os.getpid()}\\n"); hear("never")')
+    words = [sys.executable, "-m", "acp_console", "exec", "wait", "--", *command]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
+        assert child.stdout is not None
+        assert child.stderr is not None
+        agents_pid = int(child.stdout.readline())
+        child.send_signal(number)
+        assert child.wait(30) == code
+        assert child.stderr.read().strip() == b""
+    with pytest.raises(ProcessLookupError):
+        os.kill(agents_pid, 0)

@@ -1,0 +1,250 @@
+"""Starting agents and talking with them, over real pipes."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import anyio
+import pytest
+
+from acp_console.client.agents import command_agent
+from acp_console.client.errors import SignInRequiredError
+from acp_console.client.host import ClientHost
+from acp_console.client.link import AgentLink, open_link
+from acp_console.client.permissions import PolicyDecider
+from acp_inspector.journal import Frame, Journal, JournalEvent, StderrText
+from acp_protocol.errors import (
+    AgentExitedError,
+    AgentStartError,
+    RemoteProtocolError,
+    RequestFailedError,
+    TimeLimitError,
+)
+from acp_protocol.jsonrpc import Request, read_message
+from acp_protocol.schema.validate import check_params
+from tests.console.conftest import Agent
+
+
+@asynccontextmanager
+async def linked(
+    command: list[str], cwd: Path, journal: Journal | None = None, start_limit: float = 20
+) -> AsyncGenerator[AgentLink]:
+    host = ClientHost(PolicyDecider("reads", lambda ask: None))
+    with anyio.fail_after(30):
+        async with open_link(
+            command_agent(command),
+            cwd=cwd,
+            journal=Journal() if journal is None else journal,
+            host=host,
+            start_limit=start_limit,
+        ) as link:
+            yield link
+
+
+async def test_a_turn_from_the_start_of_the_agent_to_its_end(agent: Agent, tmp_path: Path) -> None:
+    command = agent("""
+greet(agentInfo={"name": "tiny", "version": "1"}, agentCapabilities={"loadSession": True})
+open_session()
+prompt = hear("session/prompt")
+sys.stderr.write("thinking\\n"); sys.stderr.flush()
+say(prompt["params"]["prompt"][0]["text"].upper())
+end(prompt, usage={"totalTokens": 3})
+hear("never")
+""")
+    journal = Journal()
+    async with linked(command, tmp_path, journal) as link:
+        assert (link.title, link.capabilities) == ("tiny", {"loadSession": True})
+        session = await link.new_session(tmp_path)
+        answer = await link.prompt(session["sessionId"], "hello")
+    assert answer == {"stopReason": "end_turn", "usage": {"totalTokens": 3}}
+    events = [entry.name for entry in journal.entries if isinstance(entry, JournalEvent)]
+    assert (events[0], events[-1]) == ("spawn", "exit")
+    frames = [entry for entry in journal.entries if isinstance(entry, Frame)]
+    assert [frame.side[0] for frame in frames] == ["c", "a", "c", "a", "c", "a", "a"]
+    assert b"HELLO" in frames[5].raw
+    stderr = [entry.text for entry in journal.entries if isinstance(entry, StderrText)]
+    assert b"".join(stderr) == b"thinking\n"
+
+
+async def test_what_we_send_fits_the_published_shapes(agent: Agent, tmp_path: Path) -> None:
+    journal = Journal()
+    async with linked(agent("end(hear_prompt())"), tmp_path, journal) as link:
+        session = await link.new_session(tmp_path)
+        await link.prompt(session["sessionId"], [{"type": "text", "text": "a block"}])
+    sent = [entry for entry in journal.entries if isinstance(entry, Frame)]
+    asked = [read_message(frame.raw) for frame in sent if frame.side == "client"]
+    requests = [message for message in asked if isinstance(message, Request)]
+    assert [request.method for request in requests] == [
+        "initialize",
+        "session/new",
+        "session/prompt",
+    ]
+    for request in requests:
+        assert not check_params(request.method, request.params)
+
+
+async def test_a_cancelled_turn_still_ends(agent: Agent, tmp_path: Path) -> None:
+    """ACP, Prompt Turn, "Cancellation": the agent answers with `cancelled`, not with an error."""
+    command = agent("""
+prompt = hear_prompt()
+say("working")
+hear("session/cancel")
+end(prompt, "cancelled")
+""")
+    journal = Journal()
+    async with linked(command, tmp_path, journal) as link:
+        session = await link.new_session(tmp_path)
+
+        async def cancel_once_it_works() -> None:
+            working = anyio.Event()
+            journal.subscribe(lambda entry: working.set())
+            await working.wait()
+            await link.cancel(session["sessionId"])
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(cancel_once_it_works)
+            answer = await link.prompt(session["sessionId"], "work")
+    assert answer["stopReason"] == "cancelled"
+
+
+@pytest.mark.parametrize("version", ["2", "0", "True", "'1'", "1.0", "None"])
+async def test_another_protocol_version_is_told_as_such(
+    agent: Agent, tmp_path: Path, version: str
+) -> None:
+    with pytest.raises(RemoteProtocolError, match="speaks protocol version .*speaks version 1"):
+        async with linked(agent(f"greet({version})"), tmp_path):
+            pytest.fail("the link was opened")
+
+
+@pytest.mark.parametrize(
+    "answer", ["'fine'", "[]", "None", "{'protocolVersion': 1, 'agentInfo': 'me'}"]
+)
+async def test_a_senseless_answer_is_the_agents_fault(
+    agent: Agent, tmp_path: Path, answer: str
+) -> None:
+    command = agent(f"tell(id=hear('initialize')['id'], result={answer})")
+    with pytest.raises(RemoteProtocolError):
+        async with linked(command, tmp_path):
+            pytest.fail("the link was opened")
+
+
+async def test_an_answer_without_session_or_stop_reason_is_the_agents_fault(
+    agent: Agent, tmp_path: Path
+) -> None:
+    command = agent("""
+greet()
+tell(id=hear("session/new")["id"], result={})
+tell(id=hear("session/prompt")["id"], result={"stopReason": None})
+""")
+    async with linked(command, tmp_path) as link:
+        with pytest.raises(RemoteProtocolError, match="names no session"):
+            await link.new_session(tmp_path)
+        with pytest.raises(RemoteProtocolError, match="no stopReason"):
+            await link.prompt("s1", "hello")
+
+
+async def test_an_agent_that_wants_a_sign_in_names_its_ways(agent: Agent, tmp_path: Path) -> None:
+    command = agent("""
+greet(authMethods=[{"id": "a", "name": "With a browser"}, {"id": "key"}, "?", None])
+refusal = {"code": -32000, "message": "Authentication required"}
+tell(id=hear("session/new")["id"], error=refusal)
+hear("never")
+""")
+    async with linked(command, tmp_path) as link:
+        with pytest.raises(SignInRequiredError, match="it offers: With a browser, key") as caught:
+            await link.new_session(tmp_path)
+    assert caught.value.methods == ("With a browser", "key")
+
+
+async def test_an_error_answer_comes_whole(agent: Agent, tmp_path: Path) -> None:
+    command = agent("""
+greet()
+error = {"code": -32603, "message": "no model", "data": {"model": "x"}}
+tell(id=hear("session/new")["id"], error=error)
+hear("never")
+""")
+    async with linked(command, tmp_path) as link:
+        with pytest.raises(RequestFailedError) as refusal:
+            await link.new_session(tmp_path)
+    assert (refusal.value.code, refusal.value.data) == (-32603, {"model": "x"})
+
+
+async def test_an_agent_that_dies_leaves_its_code_and_its_last_words(
+    agent: Agent, tmp_path: Path
+) -> None:
+    command = agent("""
+greet()
+hear("session/new")
+sys.stderr.write("no key\\nset KEY\\n")
+sys.exit(9)
+""")
+    async with linked(command, tmp_path) as link:
+        with pytest.raises(AgentExitedError) as caught:
+            await link.new_session(tmp_path)
+        assert (await link.wait_closed()).code == 9
+    assert (caught.value.code, caught.value.stderr_tail) == (9, ("no key", "set KEY"))
+
+
+async def test_an_agent_that_was_killed_names_the_signal(agent: Agent, tmp_path: Path) -> None:
+    command = agent('greet(); hear("session/new"); os.kill(os.getpid(), 9)')
+    journal = Journal()
+    async with linked(command, tmp_path, journal) as link:
+        with pytest.raises(AgentExitedError, match="SIGKILL"):
+            await link.new_session(tmp_path)
+    last = journal.entries[-1]
+    assert isinstance(last, JournalEvent)
+    assert (last.name, dict(last.data)) == ("exit", {"signal": 9})
+
+
+async def test_an_agent_that_keeps_silent_is_told_with_what_it_said_instead(
+    agent: Agent, tmp_path: Path
+) -> None:
+    command = agent("""
+sys.stderr.write("downloading\\n"); sys.stderr.flush()
+print("Welcome!", flush=True)
+hear("never")
+""")
+    with pytest.raises(TimeLimitError, match="answer to initialize") as caught:
+        async with linked(command, tmp_path, start_limit=1):
+            pytest.fail("the link was opened")
+    assert caught.value.stderr_tail == ("downloading",)
+    assert caught.value.noise == b"Welcome!"
+
+
+async def test_stray_lines_on_stdout_are_kept_and_do_no_harm(agent: Agent, tmp_path: Path) -> None:
+    command = agent('print("Welcome!", flush=True); end(hear_prompt())')
+    journal = Journal()
+    async with linked(command, tmp_path, journal) as link:
+        session = await link.new_session(tmp_path)
+        await link.prompt(session["sessionId"], "hello")
+        assert link.noise() == b"Welcome!"
+    raws = [entry.raw for entry in journal.entries if isinstance(entry, Frame)]
+    assert b"Welcome!" in raws
+
+
+async def test_a_command_that_cannot_be_started_says_so(tmp_path: Path) -> None:
+    with pytest.raises(AgentStartError, match="there is no such command"):
+        async with linked([str(tmp_path / "missing")], tmp_path):
+            pytest.fail("the link was opened")
+
+
+async def test_nothing_is_left_behind(agent: Agent, tmp_path: Path) -> None:
+    """Neither an agent that does not care that we left, nor what it started."""
+    command = agent("""
+import subprocess
+child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+greet(agentInfo={"name": str(child.pid)})
+time.sleep(600)
+""")
+    async with linked(command, tmp_path) as link:
+        grandchild = int(str(link.agent_info["name"]))
+    assert not Path(f"/proc/{grandchild}").exists() or _is_zombie(grandchild)
+
+
+def _is_zombie(pid: int) -> bool:
+    if sys.platform != "linux":
+        return False
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"

@@ -1,0 +1,136 @@
+"""What may be done without a person: judged by kind and path, never by title."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from acp_console.client.permissions import (
+    Allowed,
+    PermissionAsk,
+    PermissionOption,
+    PolicyDecider,
+    allows,
+    least_that_allows,
+    read_ask,
+)
+
+OPTIONS = (
+    PermissionOption("always", "Always", "allow_always"),
+    PermissionOption("once", "Once", "allow_once"),
+    PermissionOption("no", "No", "reject_once"),
+)
+
+
+def asked(cwd: Path = Path("/work"), **tool_call: Any) -> PermissionAsk:
+    return PermissionAsk(1, "s1", tool_call, OPTIONS, cwd)
+
+
+@pytest.mark.parametrize(
+    ("kind", "least"),
+    [
+        ("read", "reads"),
+        ("search", "reads"),
+        ("think", "reads"),
+        ("edit", "edits"),
+        ("move", "edits"),
+        ("delete", "all"),
+        ("execute", "all"),
+        ("fetch", "all"),
+        ("switch_mode", "all"),
+        ("other", "all"),
+        ("a kind of next year", "all"),
+        (None, "all"),
+        (7, "all"),
+    ],
+)
+def test_each_kind_needs_its_policy(kind: object, least: Allowed) -> None:
+    order: list[Allowed] = ["none", "reads", "edits", "all"]
+    ask = asked(kind=kind)
+    let_through = [allowed for allowed in order if allows(allowed, ask)]
+    assert let_through == order[order.index(least) :]
+    assert least_that_allows(ask) == least
+
+
+def test_a_title_decides_nothing() -> None:
+    assert not allows("reads", asked(title="read README.md", kind="execute"))
+    assert not allows("edits", asked(title="kind: edit"))
+
+
+@pytest.mark.parametrize(
+    "tool_call",
+    [
+        {"locations": [{"path": "/etc/passwd"}]},
+        {"locations": [{"path": "/work/a"}, {"path": "/work/../etc/passwd"}]},
+        {"locations": [{"path": "../secret"}]},
+        {"locations": [{"path": "/work\0/a"}]},
+        {"content": [{"type": "diff", "path": "/root/.profile", "newText": "x"}]},
+    ],
+)
+def test_a_path_outside_the_session_needs_all(tool_call: dict[str, Any]) -> None:
+    ask = asked(kind="edit", **tool_call)
+    assert ask.outside
+    assert not allows("edits", ask)
+    assert allows("all", ask)
+
+
+def test_a_path_inside_the_session_does_not() -> None:
+    ask = asked(kind="edit", locations=[{"path": "/work/a/../b"}, {"path": "c"}, "?", {"path": 1}])
+    assert ask.paths == ("/work/a/../b", "c")
+    assert allows("edits", ask)
+
+
+def test_a_link_that_leads_out_is_outside(tmp_path: Path) -> None:
+    (tmp_path / "way-out").symlink_to("/")
+    path = str(tmp_path / "way-out" / "etc" / "passwd")
+    assert asked(tmp_path, kind="read", locations=[{"path": path}]).outside == (path,)
+
+
+async def test_what_is_allowed_is_allowed_once() -> None:
+    refused: list[PermissionAsk] = []
+    chosen = await PolicyDecider("all", refused.append).decide(asked(kind="execute"))
+    assert (chosen, refused) == ("once", [])
+
+
+async def test_what_is_refused_is_told_and_answered_with_the_refusal_that_was_offered() -> None:
+    refused: list[PermissionAsk] = []
+    ask = asked(kind="execute")
+    assert await PolicyDecider("reads", refused.append).decide(ask) == "no"
+    assert refused == [ask]
+
+
+async def test_where_no_refusal_is_offered_nothing_is_chosen() -> None:
+    ask = PermissionAsk(1, "s1", {"kind": "execute"}, OPTIONS[:2], Path("/work"))
+    assert await PolicyDecider("none", lambda refused: None).decide(ask) is None
+
+
+def test_the_question_stands_over_what_was_said_before_and_nothing_is_lost() -> None:
+    params = {"sessionId": "s1", "toolCall": {"toolCallId": "t", "kind": None}, "options": []}
+    ask = read_ask(1, params, known={"kind": "read", "title": "Look"})
+    assert ask is not None
+    assert (ask.kind, ask.title) == ("read", "Look")
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner),
+    max_leaves=8,
+)
+
+
+@given(session=json_values, call=json_values, options=json_values)
+def test_no_question_of_an_agent_raises(session: Any, call: Any, options: Any) -> None:
+    read_ask(1, {"sessionId": session, "toolCall": call, "options": options})
+
+
+@given(kind=json_values, locations=json_values, content=json_values)
+def test_no_tool_call_raises_or_passes_for_a_harmless_one(
+    kind: Any, locations: Any, content: Any
+) -> None:
+    ask = asked(kind=kind, locations=locations, content=content)
+    assert allows("none", ask) is False
+    assert allows("reads", ask) is (kind in ("read", "search", "think") and not ask.outside)

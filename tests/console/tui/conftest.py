@@ -1,0 +1,77 @@
+"""What the tests of the screens share."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from syrupy.assertion import SnapshotAssertion
+from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
+from textual.app import App
+from textual.pilot import Pilot
+
+from acp_inspector.journal import Entry, Frame
+
+LIMIT = 20.0
+"""Seconds after which a screen counts as stuck."""
+
+
+class SvgExtension(SingleFileSnapshotExtension):
+    """Pictures, one file each."""
+
+    file_extension = "svg"
+    _write_mode = WriteMode.TEXT
+
+
+@pytest.fixture
+def picture(snapshot: SnapshotAssertion) -> SnapshotAssertion:
+    """A snapshot that is a picture."""
+    return snapshot.use_extension(SvgExtension)
+
+
+@pytest.fixture(autouse=True)
+def still_cursor(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep cursors from blinking: a picture is taken at any moment."""
+    monkeypatch.setattr("textual.widgets.Input.cursor_blink", False)
+    monkeypatch.setattr("textual.widgets.TextArea.cursor_blink", False)
+    monkeypatch.setenv("TEXTUAL_ANIMATIONS", "none")
+
+
+async def until(pilot: Pilot[Any], holds: Callable[[], object]) -> None:
+    """Let the app run until `holds` does."""
+    with anyio.fail_after(LIMIT):
+        while not holds():
+            await pilot.pause(0.01)
+    await pilot.pause()
+
+
+def say(app: App[Any]) -> str:
+    """Return all text that the screen shows now."""
+    lines = app.screen._compositor.render_strips()  # pyright: ignore[reportPrivateUsage] - no other way
+    return "\n".join(strip.text for strip in lines)
+
+
+def entries(*said: tuple[str, object]) -> list[Entry]:
+    """Return frames of "client" or "agent", a tenth of a second apart; bytes stand for themselves."""
+    frames: list[Entry] = []
+    for n, (side, what) in enumerate(said, start=1):
+        raw = what if isinstance(what, bytes) else json.dumps({"jsonrpc": "2.0"} | what).encode()  # pyright: ignore[reportOperatorIssue] - an object
+        frames.append(Frame(n, n / 10, "client" if side == "client" else "agent", raw))
+    return frames
+
+
+def update(kind: str, **members: object) -> tuple[str, dict[str, object]]:
+    """Return the agent's `session/update`."""
+    params = {"sessionId": "s1", "update": {"sessionUpdate": kind} | members}
+    return "agent", {"method": "session/update", "params": params}
+
+
+@pytest.fixture
+def workplace(tmp_path: Path) -> Path:
+    """A directory to work in."""
+    (tmp_path / "notes.txt").write_text("one\ntwo\n")
+    return tmp_path

@@ -1,0 +1,190 @@
+"""The console against the real demo agent: what a user does, and what the user sees."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from textual.widgets import Input, Markdown
+
+from acp_console.client.agents import DEMO_AGENT, command_agent
+from acp_console.tui.app import ConsoleApp
+from acp_console.tui.screens.chat import ChatScreen
+from acp_console.tui.screens.home import HomeScreen
+from acp_console.tui.widgets.permission import PermissionPrompt
+from tests.console.tui.conftest import say, until
+
+
+def chat_of(app: ConsoleApp) -> ChatScreen:
+    screen = app.screen
+    assert isinstance(screen, ChatScreen)
+    return screen
+
+
+async def test_enter_at_home_opens_a_chat_with_the_demo_agent(workplace: Path) -> None:
+    app = ConsoleApp(cwd=workplace)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await until(pilot, lambda: isinstance(app.screen, HomeScreen))
+        assert "Demo agent" in say(app)
+        await pilot.press("enter")
+        await until(pilot, lambda: "● ready" in say(app))
+        assert "Try one of these" in say(app)
+
+
+async def test_typing_at_home_filters_the_agents(workplace: Path) -> None:
+    agent = command_agent(["my-agent", "--acp"])
+    app = ConsoleApp(agent=agent, cwd=workplace)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await until(pilot, lambda: "my-agent" in say(app) and "Demo agent" in say(app))
+        await pilot.press(*"my-a")
+        await until(pilot, lambda: "Demo agent" not in say(app))
+        app.screen.query_one(Input).value = "nothing like it"
+        await until(pilot, lambda: "No agent matches" in say(app))
+        await pilot.press("escape")
+        await until(pilot, lambda: "Demo agent" in say(app))
+
+
+async def test_a_prompt_is_answered_in_streamed_markdown(workplace: Path) -> None:
+    app = ConsoleApp(agent=DEMO_AGENT, start="chat", cwd=workplace)
+    async with app.run_test(size=(100, 40)) as pilot:
+        await until(pilot, lambda: "● ready" in say(app))
+        await pilot.press(*"read notes.txt", "enter")
+        await until(pilot, lambda: "gave 2 lines" in say(app))
+        await until(pilot, lambda: "● ready" in say(app))
+        shown = say(app)
+        assert "Read notes.txt" in shown
+        assert "read · done" in shown
+        assert len(app.screen.query(Markdown)) == 2
+
+
+@pytest.mark.parametrize(
+    ("key", "content", "word"),
+    [("1", "changed\ntwo\n", "edit · done"), ("3", "one\ntwo\n", "edit · failed")],
+)
+async def test_a_permission_is_answered_by_its_number(
+    workplace: Path, key: str, content: str, word: str
+) -> None:
+    app = ConsoleApp(agent=DEMO_AGENT, start="chat", cwd=workplace)
+    async with app.run_test(size=(100, 40)) as pilot:
+        await until(pilot, lambda: "● ready" in say(app))
+        app.screen.query_one("#editor").insert("edit notes.txt: one => changed")  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType] - the editor
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.focused, PermissionPrompt))
+        shown = say(app)
+        assert "-one" in shown
+        assert "+changed" in shown
+        assert "? waits for you" in shown
+        await pilot.press(key)
+        await until(pilot, lambda: word in say(app))
+        await until(pilot, lambda: "● ready" in say(app))
+        assert (workplace / "notes.txt").read_text() == content
+        assert not app.screen.query(PermissionPrompt)
+
+
+async def test_a_permission_is_answered_by_mouse(workplace: Path) -> None:
+    app = ConsoleApp(agent=DEMO_AGENT, start="chat", cwd=workplace)
+    async with app.run_test(size=(100, 40)) as pilot:
+        await until(pilot, lambda: "● ready" in say(app))
+        await pilot.press(*"run echo hi", "enter")
+        await until(
+            pilot,
+            lambda: (
+                app.screen.query(PermissionPrompt).first().query("Button")
+                if app.screen.query(PermissionPrompt)
+                else None
+            ),
+        )
+        await pilot.pause()
+        assert await pilot.click("PermissionPrompt Button.allow")
+        await until(pilot, lambda: "execute · done" in say(app))
+
+
+async def test_escape_stops_the_turn_and_answers_the_open_question(workplace: Path) -> None:
+    app = ConsoleApp(agent=DEMO_AGENT, start="chat", cwd=workplace)
+    async with app.run_test(size=(100, 40)) as pilot:
+        await until(pilot, lambda: "● ready" in say(app))
+        await pilot.press(*"edit notes.txt", "enter")
+        await until(pilot, lambda: isinstance(app.focused, PermissionPrompt))
+        await pilot.press("escape")
+        await until(pilot, lambda: "turn ended: cancelled" in say(app))
+        assert (workplace / "notes.txt").read_text() == "one\ntwo\n"
+        assert not app.screen.query(PermissionPrompt)
+
+
+async def test_the_traffic_shows_the_frames_of_this_session(workplace: Path) -> None:
+    app = ConsoleApp(agent=DEMO_AGENT, start="chat", cwd=workplace)
+    async with app.run_test(size=(200, 50)) as pilot:
+        await until(pilot, lambda: "● ready" in say(app))
+        await pilot.press(*"help", "enter")
+        await until(pilot, lambda: "end_turn" in str(chat_of(app).traffic.table.rows))
+        await pilot.press("f2")
+        await until(pilot, lambda: "stopReason end_turn" in say(app))
+        assert '"stopReason": "end_turn"' in say(app)
+        await pilot.press("slash", *"initialize")
+        await until(pilot, lambda: "2 of " in say(app))
+        assert "version 1 acp-console" in say(app)
+        await pilot.press("f2")
+        await until(pilot, lambda: "stopReason" not in say(app))
+
+
+async def test_an_agent_that_cannot_start_is_told_with_what_to_do(workplace: Path) -> None:
+    app = ConsoleApp(agent=command_agent(["no-such-agent"]), start="chat", cwd=workplace)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await until(pilot, lambda: "✗ stopped" in say(app))
+        assert "there is no such command" in say(app)
+        assert "F5 starts the agent anew" in say(app)
+
+
+async def test_an_agent_that_dies_is_told_with_its_last_words_and_starts_anew(
+    workplace: Path,
+) -> None:
+    flag = workplace / "was-here"
+    script = (
+        "import os, sys, runpy\n"
+        f"flag = {str(flag)!r}\n"
+        "if os.path.exists(flag): runpy.run_module('acp_agent', run_name='__main__')\n"
+        "open(flag, 'w').close(); print('no [b]memory[/b] left', file=sys.stderr); sys.exit(9)\n"
+    )
+    agent = command_agent([sys.executable, "-c", script])
+    app = ConsoleApp(agent=agent, start="chat", cwd=workplace)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await until(pilot, lambda: "exited with code 9" in say(app))
+        assert "no [b]memory[/b] left" in say(app)
+        await pilot.press("f5")
+        await until(pilot, lambda: "● ready" in say(app))
+
+
+async def test_a_prompt_that_is_sent_while_busy_waits_for_its_turn(workplace: Path) -> None:
+    app = ConsoleApp(agent=DEMO_AGENT, start="chat", cwd=workplace)
+    async with app.run_test(size=(100, 40)) as pilot:
+        await until(pilot, lambda: "● ready" in say(app))
+        await pilot.press(*"run cat", "enter")
+        await until(pilot, lambda: isinstance(app.focused, PermissionPrompt))
+        chat_of(app).editor.focus()
+        await pilot.press(*"search two", "enter")
+        await until(pilot, lambda: "1 prompt queued" in say(app))
+        await pilot.press("tab", "shift+tab")
+        app.screen.query_one(PermissionPrompt).focus()
+        await pilot.press("1")
+        await until(pilot, lambda: "notes.txt:2: two" in say(app))
+
+
+async def test_a_slash_lists_the_agents_commands(workplace: Path) -> None:
+    app = ConsoleApp(agent=DEMO_AGENT, start="chat", cwd=workplace)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await until(pilot, lambda: "● ready" in say(app))
+        await until(pilot, lambda: chat_of(app)._current() is not None)
+        await pilot.press("slash", "t")
+        await until(pilot, lambda: "/tour" in str(chat_of(app).query_one("#hints").render()))  # pyright: ignore[reportUnknownMemberType] - a Static
+
+
+async def test_f1_explains_the_keys_and_f3_leaves_for_the_agents(workplace: Path) -> None:
+    app = ConsoleApp(agent=DEMO_AGENT, start="chat", cwd=workplace)
+    async with app.run_test(size=(100, 40)) as pilot:
+        await until(pilot, lambda: "● ready" in say(app))
+        await pilot.press("f1")
+        await until(pilot, lambda: "Stop the running turn" in say(app))
+        await pilot.press("escape")
+        await pilot.press("f3")
+        await until(pilot, lambda: isinstance(app.screen, HomeScreen))

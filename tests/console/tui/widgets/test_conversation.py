@@ -1,0 +1,112 @@
+"""The conversation as its user sees it, built from the items of a fold."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from syrupy.assertion import SnapshotAssertion
+from textual.app import App, ComposeResult
+from textual.widgets import Markdown
+
+from acp_console.tui.screens import chat
+from acp_console.tui.widgets.conversation import ConversationView
+from acp_inspector.analysis.conversation import Conversations
+from acp_inspector.journal import Entry, Frame
+from tests.console.tui.conftest import entries, say, until, update
+
+OPTIONS = [
+    {"optionId": "a", "name": "Allow", "kind": "allow_once"},
+    {"optionId": "r", "name": "Reject", "kind": "reject_once"},
+]
+TALK = entries(
+    ("client", {"id": 1, "method": "session/prompt", "params": {"sessionId": "s1", "prompt": [{"type": "text", "text": "Please [b]fix[/b] it"}]}}),
+    update("agent_thought_chunk", content={"type": "text", "text": "[@click=app.quit]Hmm[/]"}),
+    update("plan", entries=[{"content": "Look", "priority": "high", "status": "completed"}, {"content": "Change", "priority": "high", "status": "in_progress"}]),
+    update("agent_message_chunk", content={"type": "text", "text": "I change `a.py`, see "}),
+    update("agent_message_chunk", content={"type": "text", "text": "[here](http://evil.example).\n"}),
+    update("tool_call", toolCallId="c1", title="Edit a.py", kind="edit", status="pending", content=[{"type": "diff", "path": "/w/a.py", "oldText": "x = 1\ny = 2\n", "newText": "x = 1\ny = 3\n"}]),
+    ("agent", {"id": 9, "method": "session/request_permission", "params": {"sessionId": "s1", "toolCall": {"toolCallId": "c1"}, "options": OPTIONS}}),
+)  # fmt: skip
+REST = entries(
+    ("client", {"id": 9, "result": {"outcome": {"outcome": "selected", "optionId": "a"}}}),
+    update("tool_call_update", toolCallId="c1", status="completed"),
+    ("agent", {"id": 1, "error": {"code": -32603, "message": "Out of [red]tokens"}}),
+)
+
+
+class TalkApp(App[None]):
+    """An app with nothing but the conversation, in the colours of the chat."""
+
+    CSS_PATH = Path(chat.__file__).parent / "chat.tcss"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.talks = Conversations()
+
+    def compose(self) -> ComposeResult:
+        yield ConversationView("welcome", id="conversation")
+
+    async def feed(self, said: list[Entry]) -> None:
+        """Take frames as the chat does."""
+        frames = [entry for entry in said if isinstance(entry, Frame)]
+        changes = [change for frame in frames for change in self.talks.apply(frame)]
+        await self.query_one(ConversationView).sync([c.item for c in changes if c.item])
+
+
+@pytest.mark.parametrize("size", [(80, 30), (120, 40)])
+async def test_it_looks_as_it_should(size: tuple[int, int], picture: SnapshotAssertion) -> None:
+    app = TalkApp()
+    async with app.run_test(size=size) as pilot:
+        await app.feed(TALK)
+        await until(pilot, lambda: "May the agent do this?" in say(app))
+        await pilot.pause()
+        assert app.export_screenshot() == picture
+
+
+async def test_text_from_the_wire_is_never_markup() -> None:
+    app = TalkApp()
+    async with app.run_test(size=(100, 40)) as pilot:
+        await app.feed(TALK)
+        await app.feed(REST)
+        await until(pilot, lambda: "Out of [red]tokens" in say(app))
+        assert "Please [b]fix[/b] it" in say(app)
+        assert "[@click=app.quit]Hmm[/]" in say(app)
+
+
+async def test_an_answered_question_disappears_and_the_call_is_done() -> None:
+    app = TalkApp()
+    async with app.run_test(size=(100, 40)) as pilot:
+        await app.feed(TALK)
+        await until(pilot, lambda: "1  Allow" in say(app))
+        await app.feed(REST)
+        await until(pilot, lambda: "edit · done" in say(app))
+        assert "May the agent do this?" not in say(app)
+
+
+async def test_chunks_of_one_message_stay_one_widget() -> None:
+    app = TalkApp()
+    async with app.run_test(size=(100, 40)) as pilot:
+        await app.feed(TALK)
+        for _ in range(50):
+            await app.feed(
+                entries(
+                    update("agent_message_chunk", content={"type": "text", "text": "more and "})
+                )
+            )
+        await until(pilot, lambda: "more and more" in say(app))
+        assert len(app.query(Markdown)) == 2
+
+
+async def test_it_can_be_built_again_from_the_frames() -> None:
+    app = TalkApp()
+    async with app.run_test(size=(100, 40)) as pilot:
+        await app.feed(TALK)
+        await app.feed(REST)
+        await until(pilot, lambda: "edit · done" in say(app))
+        before = say(app)
+        await app.query_one(ConversationView).remove()
+        await app.mount(ConversationView("welcome", id="conversation"))
+        app.talks = Conversations()
+        await app.feed([*TALK, *REST])
+        await until(pilot, lambda: say(app) == before)
