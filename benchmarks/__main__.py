@@ -1,0 +1,38 @@
+"""`python -m benchmarks [MEASURE…]`: measure, and print one table in Markdown."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from benchmarks import round_trip, start, throughput
+from benchmarks.table import Section, machine, table
+
+MEASURES: Final[dict[str, Callable[[], Section]]] = {
+    "start": start.measure,
+    "round-trip": round_trip.measure,
+    "throughput": throughput.measure,
+}
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Run the measures that are asked for, all of them when none is; return the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("measures", nargs="*", metavar="MEASURE", help=", ".join(MEASURES))
+    names: list[str] = parser.parse_args(arguments).measures or list(MEASURES)
+    if unknown := [name for name in names if name not in MEASURES]:
+        parser.error(f"no such measure: {', '.join(unknown)}; there are {', '.join(MEASURES)}")
+    sections: list[Section] = []
+    for name in names:
+        print(f"measuring {name} …", file=sys.stderr)
+        sections.append(MEASURES[name]())
+    print(machine())
+    print()
+    print(table(sections))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(run())

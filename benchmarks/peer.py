@@ -1,0 +1,141 @@
+"""A child process that is measured, and the commands of such children."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final, Self
+
+WAIT: Final = 30.0
+"""Seconds after which a child that says nothing is given up."""
+CHUNK: Final = 1 << 16
+"""Bytes asked for in one read, which is what a pipe holds."""
+SCRIPTS: Final = Path(sysconfig.get_path("scripts"))
+AGENT: Final = (str(SCRIPTS / "acp-agent"),)
+CONSOLE: Final = (str(SCRIPTS / "acp-console"),)
+CAT: Final = ("cat",)
+PUMP: Final = (sys.executable, str(Path(__file__).with_name("pump.py")), "--")
+"""Stands before a command: the same place in the middle, with nothing but reads and writes."""
+
+
+def proxy(record: Path, command: Sequence[str]) -> tuple[str, ...]:
+    """Return the command that runs `command` behind the recording proxy."""
+    return (*CONSOLE, "proxy", "--record", str(record), "--", *command)
+
+
+def message(size: int) -> bytes:
+    """Return a line of exactly `size` bytes, newline included, as an agent sends it most often."""
+    params = {
+        "sessionId": "sess_0123456789abcdef",
+        "update": {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": ""}},
+    }
+    frame = {"jsonrpc": "2.0", "method": "session/update", "params": params}
+    start, end = json.dumps(frame, separators=(",", ":")).split('"text":""')
+    fill = size - len(start) - len(end) - len('"text":""\n')
+    return f'{start}"text":"{"x" * fill}"{end}\n'.encode()
+
+
+def environment() -> dict[str, str]:
+    """Return the environment of a user: with compiled modules kept, and no profile written."""
+    unwanted = ("PYTHONDONTWRITEBYTECODE", "PYTHONPROFILEIMPORTTIME", "PYTHONUNBUFFERED")
+    return {name: value for name, value in os.environ.items() if name not in unwanted}
+
+
+class SilentPeerError(Exception):
+    """A child did not say what was waited for."""
+
+
+class Peer:
+    """A running child with raw pipes; leaving the block ends it and all that it started."""
+
+    def __init__(self, command: Sequence[str]) -> None:
+        self._command = command
+        self._child = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            bufsize=0,
+            env=environment(),
+            start_new_session=True,
+        )
+        assert self._child.stdin is not None
+        assert self._child.stdout is not None
+        self._stdin = self._child.stdin
+        self._stdout = self._child.stdout
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stdin.close()
+        try:
+            self._child.wait(WAIT)
+        except subprocess.TimeoutExpired:
+            os.killpg(self._child.pid, signal.SIGKILL)
+            self._child.wait()
+        self._stdout.close()
+
+    def write(self, data: bytes) -> None:
+        """Write `data` whole."""
+        rest = memoryview(data)
+        while rest:
+            rest = rest[os.write(self._stdin.fileno(), rest) :]
+
+    def read(self) -> bytes:
+        """Return what there is, at least a byte; nothing at the end.
+
+        Raises:
+            SilentPeerError: nothing came in time.
+        """
+        descriptor = self._stdout.fileno()
+        if not select.select([descriptor], [], [], WAIT)[0]:
+            raise SilentPeerError(f"{' '.join(self._command)} said nothing for {WAIT:.0f} seconds")
+        return os.read(descriptor, CHUNK)
+
+    def read_bytes(self, count: int) -> None:
+        """Read until `count` bytes have come.
+
+        Raises:
+            SilentPeerError: they did not come.
+        """
+        while count > 0:
+            chunk = self.read()
+            if not chunk:
+                raise SilentPeerError(f"{' '.join(self._command)} ended too early")
+            count -= len(chunk)
+
+    def read_line(self) -> bytes:
+        """Return what came up to the end of a line.
+
+        Raises:
+            SilentPeerError: no line came.
+        """
+        line = b""
+        while not line.endswith(b"\n"):
+            chunk = self.read()
+            if not chunk:
+                raise SilentPeerError(f"{' '.join(self._command)} ended too early")
+            line += chunk
+        return line
+
+    def end(self) -> None:
+        """Close the child's stdin and wait until it has ended.
+
+        Raises:
+            SilentPeerError: it did not end, or not well.
+        """
+        self._stdin.close()
+        try:
+            code = self._child.wait(WAIT)
+        except subprocess.TimeoutExpired:
+            raise SilentPeerError(f"{' '.join(self._command)} does not end") from None
+        if code:
+            raise SilentPeerError(f"{' '.join(self._command)} ended with {code}")

@@ -1,0 +1,15 @@
+"""The measure of a round trip, run shortly: it has to work, however fast."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks import round_trip
+
+
+def test_pump_and_proxy_are_compared_with_the_hop(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(round_trip, "ROUNDS", 20)
+    monkeypatch.setattr(round_trip, "WARM_UP", 5)
+    rows = round_trip.measure().rows
+    assert len(rows) == 4
+    assert ["what the hop adds" in row.against for row in rows] == [False, False, True, True]
