@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from benchmarks import round_trip, start, throughput
+from benchmarks.peer import SilentPeerError
 from benchmarks.table import Section, machine, table
 
 MEASURES: Final[dict[str, Callable[[], Section]]] = {
@@ -27,7 +28,11 @@ def run(arguments: Sequence[str] | None = None) -> int:
     sections: list[Section] = []
     for name in names:
         print(f"measuring {name} …", file=sys.stderr)
-        sections.append(MEASURES[name]())
+        try:
+            sections.append(MEASURES[name]())
+        except SilentPeerError as problem:
+            print(f"cannot measure {name}: {problem}", file=sys.stderr)
+            return 1
     print(machine())
     print()
     print(table(sections))

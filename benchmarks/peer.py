@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import select
+import shlex
 import signal
 import subprocess
 import sys
@@ -61,7 +62,6 @@ class Peer:
             command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
             bufsize=0,
             env=environment(),
             start_new_session=True,
@@ -90,15 +90,17 @@ class Peer:
             rest = rest[os.write(self._stdin.fileno(), rest) :]
 
     def read(self) -> bytes:
-        """Return what there is, at least a byte; nothing at the end.
+        """Return what there is, at least a byte.
 
         Raises:
-            SilentPeerError: nothing came in time.
+            SilentPeerError: nothing came in time, or the child closed its stdout.
         """
         descriptor = self._stdout.fileno()
         if not select.select([descriptor], [], [], WAIT)[0]:
-            raise SilentPeerError(f"{' '.join(self._command)} said nothing for {WAIT:.0f} seconds")
-        return os.read(descriptor, CHUNK)
+            raise self._problem(f"said nothing for {WAIT:.0f} seconds")
+        if chunk := os.read(descriptor, CHUNK):
+            return chunk
+        raise self._problem("ended too early")
 
     def read_bytes(self, count: int) -> None:
         """Read until `count` bytes have come.
@@ -107,24 +109,7 @@ class Peer:
             SilentPeerError: they did not come.
         """
         while count > 0:
-            chunk = self.read()
-            if not chunk:
-                raise SilentPeerError(f"{' '.join(self._command)} ended too early")
-            count -= len(chunk)
-
-    def read_line(self) -> bytes:
-        """Return what came up to the end of a line.
-
-        Raises:
-            SilentPeerError: no line came.
-        """
-        line = b""
-        while not line.endswith(b"\n"):
-            chunk = self.read()
-            if not chunk:
-                raise SilentPeerError(f"{' '.join(self._command)} ended too early")
-            line += chunk
-        return line
+            count -= len(self.read())
 
     def end(self) -> None:
         """Close the child's stdin and wait until it has ended.
@@ -136,6 +121,9 @@ class Peer:
         try:
             code = self._child.wait(WAIT)
         except subprocess.TimeoutExpired:
-            raise SilentPeerError(f"{' '.join(self._command)} does not end") from None
+            raise self._problem("does not end") from None
         if code:
-            raise SilentPeerError(f"{' '.join(self._command)} ended with {code}")
+            raise self._problem(f"ended with {code}")
+
+    def _problem(self, what: str) -> SilentPeerError:
+        return SilentPeerError(f"{shlex.join(self._command)} {what}")

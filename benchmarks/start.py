@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -11,7 +12,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from benchmarks.peer import AGENT, CAT, CONSOLE, Peer, environment, message, proxy
+from benchmarks.peer import (
+    AGENT,
+    CAT,
+    CONSOLE,
+    WAIT,
+    Peer,
+    SilentPeerError,
+    environment,
+    message,
+    proxy,
+)
 from benchmarks.table import Row, Section, Spread
 
 ROUNDS: Final = 40
@@ -54,8 +65,14 @@ def measure() -> Section:
 
 def _until_ended(command: Sequence[str]) -> float:
     begin = time.perf_counter()
-    subprocess.run(command, check=True, env=environment(), capture_output=True)
-    return time.perf_counter() - begin
+    done = subprocess.run(
+        command, check=False, env=environment(), capture_output=True, timeout=WAIT
+    )
+    seconds = time.perf_counter() - begin
+    if done.returncode:
+        said = done.stderr.decode(errors="replace").strip()
+        raise SilentPeerError(f"{shlex.join(command)} ended with {done.returncode}: {said}")
+    return seconds
 
 
 def _until_answered(command: Sequence[str], question: bytes) -> float:

@@ -21,7 +21,7 @@ def test_a_message_has_exactly_the_size_that_was_asked_for(size: int) -> None:
 def test_the_bare_pump_passes_bytes_both_ways_and_ends_with_its_command() -> None:
     with Peer([*PUMP, *CAT]) as peer:
         peer.write(b"there and back\n")
-        assert peer.read_line() == b"there and back\n"
+        assert peer.read() == b"there and back\n"
         peer.end()
 
 
@@ -31,3 +31,8 @@ def test_a_child_that_ends_badly_is_told() -> None:
         pytest.raises(SilentPeerError, match="ended with 7"),
     ):
         peer.end()
+
+
+def test_a_child_that_leaves_without_an_answer_is_told() -> None:
+    with Peer(["true"]) as peer, pytest.raises(SilentPeerError, match="true ended too early"):
+        peer.read()
