@@ -1,9 +1,8 @@
 """What the published schema says of a value beyond its type, as marks in `Annotated`.
 
-The marks hold facts only; what validation makes of them stands in `validate`, which alone knows
-pydantic. The reader's tolerance is the
-protocol's own: a malformed optional value is to be read as absent rather than to spoil the whole
-message.
+The marks hold facts only. Pydantic asks each for its part of a core schema, which is a plain dict;
+hence they work with it and import nothing of it. Tolerance is the protocol's own: a reader takes a
+malformed optional value as absent rather than lose the whole message.
 
 Source: ACP schema, `x-deserialize-default-on-error`, `x-deserialize-skip-invalid-items`,
 `x-deserialize-default-on-null`.
@@ -13,21 +12,26 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, Any, Final, TypeAlias
+from typing import Annotated, Any, Final, TypeAlias, cast
+
+CoreSchema: TypeAlias = dict[str, Any]
+GetSchema: TypeAlias = Callable[[Any], CoreSchema]
+
+ELSE: Final = "*"
+"""Among the values of a tag: any string that no other arm is chosen by."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
     """Least and greatest value of a number; None is no bound."""
 
-    least: int | None = None
-    greatest: int | None = None
+    least: float | None = None
+    greatest: float | None = None
 
-    def __get_pydantic_core_schema__(self, source: Any, handler: Callable[[Any], Any]) -> Any:
-        """Hold a number to its bounds; called by pydantic only."""
-        from acp_protocol.schema.validate import bounded_schema
-
-        return bounded_schema(self, handler(source))
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetSchema) -> CoreSchema:
+        """Hold a number to its bounds."""
+        bounds = {"ge": self.least, "le": self.greatest}
+        return handler(source) | {key: bound for key, bound in bounds.items() if bound is not None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,26 +40,48 @@ class AtLeast:
 
     length: int
 
-    def __get_pydantic_core_schema__(self, source: Any, handler: Callable[[Any], Any]) -> Any:
-        """Hold a value to its least length; called by pydantic only."""
-        from acp_protocol.schema.validate import filled_schema
-
-        return filled_schema(self, handler(source))
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetSchema) -> CoreSchema:
+        """Hold a value to its least length."""
+        return handler(source) | {"min_length": self.length}
 
 
 @dataclass(frozen=True, slots=True)
 class Tagged:
-    """A union whose arms are told apart by the member `tag`."""
+    """A union of objects whose arms are told apart by the member `tag`."""
 
     tag: str
     values: tuple[str | None, ...]
-    """The value that chooses each arm, in the union's order; None chooses it for all others."""
+    """What chooses each arm, in the union's order; an arm of None asks for no tag, so it may hold
+    whatever the tag says."""
 
-    def __get_pydantic_core_schema__(self, source: Any, handler: Callable[[Any], Any]) -> Any:
-        """Look at one arm only; called by pydantic only."""
-        from acp_protocol.schema.validate import tagged_schema
+    def key(self, tag: object) -> str | None:
+        """Return which of `values` an object with `tag` is looked up by."""
+        if not isinstance(tag, str):
+            return None
+        return tag if tag in self.values else ELSE
 
-        return tagged_schema(self, handler(source))
+    def places(self, key: str | None) -> tuple[int, ...]:
+        """Return the places of the arms that may hold, the chosen ones first."""
+        keys = (None,) if key is None else (key, None)
+        return tuple(
+            place for key in keys for place, value in enumerate(self.values) if value == key
+        )
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetSchema) -> CoreSchema:
+        """Look at the chosen arms only."""
+        arms = handler(source)["choices"]
+        choices: dict[str, CoreSchema] = {}
+        for key in (*self.values, ELSE, None):
+            if places := self.places(key):
+                choices[key or ""] = _union([arms[place] for place in places])
+        is_closed = ELSE not in choices
+        discriminator = self.tag if is_closed else self._key_of
+        return {"type": "tagged-union", "discriminator": discriminator, "choices": choices}
+
+    def _key_of(self, value: Any) -> str | None:
+        if not isinstance(value, dict):
+            return None
+        return self.key(cast("dict[str, Any]", value).get(self.tag)) or ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,13 +93,16 @@ class Tolerance:
     items: bool = False
     """Malformed entries of a list are left out."""
     null: bool = False
-    """Null is read as the empty value; anything else malformed is an error."""
+    """Null is read as the empty value, though its sender may not write it."""
 
-    def __get_pydantic_core_schema__(self, source: Any, handler: Callable[[Any], Any]) -> Any:
-        """Let validation report what is borne instead of refusing it; called by pydantic only."""
-        from acp_protocol.schema.validate import tolerant_schema
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetSchema) -> CoreSchema:
+        """Validate as a sender has to write; what is borne is found by `complaints`."""
+        schema = handler(source)
+        return schema["schema"] if self.null else schema
 
-        return tolerant_schema(self, handler(source))
+
+def _union(arms: list[CoreSchema]) -> CoreSchema:
+    return arms[0] if len(arms) == 1 else {"type": "union", "choices": arms}
 
 
 I32: TypeAlias = Annotated[int, Bounds(-(2**31), 2**31 - 1)]

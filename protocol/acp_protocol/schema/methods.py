@@ -2,48 +2,48 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cache
-from typing import Literal
+from typing import Final
+
+from acp_protocol.framing import Side
+from acp_protocol.schema import table_v1
+from acp_protocol.schema.method import Kind, Method
+
+METHODS: Final[tuple[Method, ...]] = table_v1.METHODS
+"""Every method of every version that is built in."""
+
+_BY_NAME: Final[dict[tuple[int, str, Kind], Method]] = {
+    (row.version, row.name, row.kind): row for row in METHODS
+}
+_VERSIONS: Final = frozenset(row.version for row in METHODS)
 
 
-@dataclass(frozen=True, slots=True)
-class Method:
-    """One row of the table."""
+def find_method(name: str, version: int = 1, *, kind: Kind | None = None) -> Method | None:
+    """Return the row of `name`; None for extensions (`_…`), future and unknown methods.
 
-    name: str
-    sent_by: Literal["client", "agent", "either"]
-    kind: Literal["request", "notification"]
-    params: str | None
-    """Name of the definition of its params."""
-    result: str | None
-    """Name of the definition of its result."""
-    version: int
-    is_stable: bool
-    gate: str | None
-    """Path of the capability that allows it; None when none is needed."""
-
-
-def methods(version: int = 1) -> tuple[Method, ...]:
-    """Return all methods of a protocol version, by name.
+    A few names are both a request and a notification; without `kind` the request is meant.
 
     Raises:
-        ValueError: no shapes of that version are built in.
+        ValueError: the version is not built in.
     """
-    if version != 1:
-        raise ValueError(f"no shapes of protocol version {version} are built in")
-    from acp_protocol.schema.table_v1 import METHODS
-
-    return METHODS
-
-
-def find_method(name: str, version: int = 1) -> Method | None:
-    """Return the row of `name`; None for extensions (`_…`), future and unknown methods."""
-    return _by_name(version).get(name)
+    _require(version)
+    for each in (kind,) if kind else ("request", "notification"):
+        if row := _BY_NAME.get((version, name, each)):
+            return row
+    return None
 
 
-@cache
-def _by_name(version: int) -> dict[str, Method]:
-    # A name that is both a request and a notification is met as its request, which has the result.
-    rows = sorted(methods(version), key=lambda method: method.kind == "request")
-    return {method.name: method for method in rows}
+def methods_sent_by(side: Side, version: int = 1) -> tuple[Method, ...]:
+    """Return the methods that `side` may send, by name; those that both may send are among them.
+
+    Raises:
+        ValueError: the version is not built in.
+    """
+    _require(version)
+    return tuple(
+        row for row in METHODS if row.version == version and row.sent_by in {side, "either"}
+    )
+
+
+def _require(version: int) -> None:
+    if version not in _VERSIONS:
+        raise ValueError(f"protocol version {version} is not built in")

@@ -1,175 +1,82 @@
-"""Holds JSON against the shapes, and says in our own words what does not fit.
+"""Holds JSON against the shapes: a quick look by pydantic, an exact one where that finds a fault.
 
-The only room that knows pydantic. Adapters are built on first use, under a lock. What the schema
-lets a reader bear is a `Complaint` too, marked lenient: the message is good, its sender is not.
+The only room that knows pydantic, and it knows it late: a program that never checks anything starts
+without it. What the schema lets a reader bear is a `Complaint` too, marked lenient.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any, Final, cast
-
-from pydantic import TypeAdapter, ValidationError
-from pydantic_core import ErrorDetails, core_schema
+from typing import TYPE_CHECKING, Any, Final
 
 from acp_protocol.jsonrpc import Json
-from acp_protocol.schema import v1
-from acp_protocol.schema.marks import AtLeast, Bounds, Tagged, Tolerance
+from acp_protocol.schema.complaints import Complaint, find_complaints
+from acp_protocol.schema.method import Kind
 from acp_protocol.schema.methods import find_method
 
-_WORDS: Final = {
-    "missing": "is missing",
-    "string_type": "is no string",
-    "bool_type": "is no boolean",
-    "int_type": "is no integer",
-    "int_from_float": "is no integer",
-    "float_type": "is no number",
-    "dict_type": "is no object",
-    "list_type": "is no array",
-    "none_required": "is not null",
-    "greater_than_equal": "is too small",
-    "less_than_equal": "is too large",
-    "too_short": "is too short",
-    "string_too_short": "is too short",
-    "literal_error": "is none of the known values",
-}
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
 
-_adapters: dict[str, TypeAdapter[Any]] = {}
-_lock = threading.Lock()
+__all__ = ["Complaint", "check", "check_params", "check_result", "shape"]
+
+_adapters: Final[dict[tuple[str, int], TypeAdapter[Any]]] = {}
+_lock: Final = threading.Lock()
 
 
-@dataclass(frozen=True, slots=True)
-class Complaint:
-    """One place that does not fit its shape."""
+def check_params(
+    method: str, params: Json, version: int = 1, *, kind: Kind | None = None
+) -> tuple[Complaint, ...]:
+    """Return what is wrong with the params of `method`; nothing if the method is not known.
 
-    path: str
-    """Member names and list positions from the outside in, joined by dots; empty for the whole."""
-    reason: str
-    """What is wrong there, to be read after the path: "is no string"."""
-    lenient: bool = False
-    """A reader has to bear it."""
-
-    def __str__(self) -> str:
-        """Return path and reason as one phrase."""
-        return f"{self.path or 'the value'} {self.reason}"
-
-
-def check_params(method: str, params: Json, version: int = 1) -> tuple[Complaint, ...]:
-    """Return what is wrong with the params of `method`; nothing for a method that is not known."""
-    row = find_method(method, version)
+    Absent params (None) are taken for an empty object: it is members that are required. A name that
+    is both a request and a notification is taken for the request, unless `kind` tells.
+    """
+    row = find_method(method, version, kind=kind)
     if row is None or row.params is None:
         return ()
-    # Absent params stand for an empty object: it is the members that are required.
-    return check(row.params, {} if params is None else params)
+    return check(row.params, {} if params is None else params, version, path="params")
 
 
 def check_result(method: str, result: Json, version: int = 1) -> tuple[Complaint, ...]:
-    """Return what is wrong with the result of `method`; nothing for a method that is not known."""
-    row = find_method(method, version)
+    """Return what is wrong with the result of `method`; nothing if the method is not known."""
+    row = find_method(method, version, kind="request")
     if row is None or row.result is None:
         return ()
-    return check(row.result, result)
+    return check(row.result, result, version, path="result")
 
 
-def check(definition: str, value: Json) -> tuple[Complaint, ...]:
-    """Return what is wrong with `value` as the definition of that name.
+def check(
+    definition: str, value: Json, version: int = 1, *, path: str = ""
+) -> tuple[Complaint, ...]:
+    """Return what is wrong with `value`, which stands at `path`, as the definition of that name.
 
     Raises:
         KeyError: there is no such definition.
+        ValueError: the version is not built in.
     """
-    borne: list[Complaint] = []
-    try:
-        _adapter(definition).validate_python(value, strict=True, context={"borne": borne})
-    except ValidationError as problem:
-        borne += _complaints(problem)
-    return tuple(dict.fromkeys(borne))
+    if _adapter(definition, version).validator.isinstance_python(value, strict=True):
+        return ()
+    return tuple(find_complaints(shape(definition, version), value, path))
 
 
-def _adapter(definition: str) -> TypeAdapter[Any]:
+def shape(definition: str, version: int = 1) -> Any:
+    """Return the shape of a definition: a TypedDict, or an alias for what is no plain object.
+
+    Raises:
+        KeyError: there is no such definition.
+        ValueError: the version is not built in.
+    """
+    if version != 1:
+        raise ValueError(f"protocol version {version} is not built in")
+    from acp_protocol.schema import v1
+
+    return vars(v1)[definition]
+
+
+def _adapter(definition: str, version: int) -> TypeAdapter[Any]:
     with _lock:
-        if definition not in _adapters:
-            _adapters[definition] = TypeAdapter(vars(v1)[definition])
-        return _adapters[definition]
+        if (definition, version) not in _adapters:
+            from pydantic import TypeAdapter
 
-
-def _complaints(problem: ValidationError, before: str = "") -> Iterator[Complaint]:
-    for error in problem.errors(include_url=False, include_input=False):
-        yield Complaint(_path(error, before), _reason(error))
-
-
-def _path(error: ErrorDetails, before: str) -> str:
-    # Between the members stand the names of union arms, which are nothing on the wire.
-    parts = [str(part) for part in error["loc"] if isinstance(part, int) or _is_member(part)]
-    return ".".join([before, *parts] if before else parts)
-
-
-def _is_member(part: str) -> bool:
-    is_arm = part.startswith(_ARM) or part[:1].isupper() or "[" in part
-    return not is_arm and part not in _TYPE_WORDS
-
-
-_ARM: Final = "\0"
-_TYPE_WORDS: Final = frozenset({"str", "int", "float", "bool", "none"})
-
-
-def _reason(error: ErrorDetails) -> str:
-    if error["type"] == "tag":
-        return f"has no known {error['msg']}"
-    return _WORDS.get(error["type"], "does not fit its shape")
-
-
-def tolerant_schema(tolerance: Tolerance, inner: core_schema.CoreSchema) -> core_schema.CoreSchema:
-    """Return `inner` with the schema's tolerance around it; what was borne goes to the context."""
-
-    def bear(value: Any, check: Any, info: core_schema.ValidationInfo[Any]) -> Any:
-        if tolerance.null:
-            return value if value is None else check(value)
-        try:
-            return check(value)
-        except ValidationError as problem:
-            if not (tolerance.value or (tolerance.items and isinstance(value, list))):
-                raise
-            borne: list[Complaint] = info.context["borne"]
-            place = info.field_name or ""
-            borne += [
-                Complaint(found.path, found.reason, lenient=True)
-                for found in _complaints(problem, place)
-            ]
-            return None
-
-    return core_schema.with_info_wrap_validator_function(bear, inner)
-
-
-def tagged_schema(tagged: Tagged, union: Any) -> core_schema.CoreSchema:
-    """Return `union` with its arm chosen by the tag, so that complaints speak of that arm alone."""
-
-    def choose(value: Json) -> str | None:
-        if not isinstance(value, dict):
-            return _ARM
-        tag = cast("dict[str, Json]", value).get(tagged.tag)
-        if isinstance(tag, str) and tag in tagged.values:
-            return _ARM + tag
-        return _ARM if None in tagged.values else None
-
-    arms = {
-        _ARM + (value or ""): arm
-        for value, arm in zip(tagged.values, union["choices"], strict=True)
-    }
-    return core_schema.tagged_union_schema(
-        arms,
-        choose,
-        custom_error_type="tag",
-        custom_error_message=f"{tagged.tag}",
-    )
-
-
-def bounded_schema(bounds: Bounds, inner: Any) -> core_schema.CoreSchema:
-    """Return the number schema `inner` with its bounds."""
-    return inner | {"ge": bounds.least, "le": bounds.greatest}
-
-
-def filled_schema(filled: AtLeast, inner: Any) -> core_schema.CoreSchema:
-    """Return the schema `inner` of a string or a list with its least length."""
-    return inner | {"min_length": filled.length}
+            _adapters[definition, version] = TypeAdapter(shape(definition, version))
+        return _adapters[definition, version]

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
+from typing import Any, Literal
 
 import pytest
 
-from acp_protocol.schema.methods import find_method, methods
+from acp_protocol.schema.methods import METHODS, find_method, methods_sent_by
 
 
 def test_a_row_tells_who_sends_what_and_what_allows_it() -> None:
@@ -27,6 +26,7 @@ def test_a_row_tells_who_sends_what_and_what_allows_it() -> None:
         ("session/update", "agent", "notification", True),
         ("session/fork", "client", "request", False),
         ("$/cancel_request", "either", "notification", True),
+        ("proxy/initialize", "client", "request", False),
     ],
 )
 def test_sides_and_kinds_are_those_of_the_protocol(
@@ -37,6 +37,25 @@ def test_sides_and_kinds_are_those_of_the_protocol(
     assert (row.sent_by, row.kind, row.is_stable) == (sent_by, kind, stable)
 
 
+@pytest.mark.parametrize(
+    ("kind", "sent_by", "params"),
+    [
+        ("request", "agent", "MessageMcpRequest"),
+        ("notification", "client", "MessageMcpNotification"),
+    ],
+)
+def test_a_name_that_is_both_request_and_notification_has_two_rows(
+    kind: Literal["request", "notification"], sent_by: str, params: str
+) -> None:
+    row = find_method("mcp/message", kind=kind)
+    assert row is not None
+    assert (row.sent_by, row.params) == (sent_by, params)
+
+
+def test_a_notification_is_not_found_as_a_request() -> None:
+    assert find_method("session/cancel", kind="request") is None
+
+
 @pytest.mark.parametrize("name", ["_mine", "nes/start", "session/promptt", ""])
 def test_what_is_not_in_the_schema_is_not_in_the_table(name: str) -> None:
     assert find_method(name) is None
@@ -44,15 +63,52 @@ def test_what_is_not_in_the_schema_is_not_in_the_table(name: str) -> None:
 
 def test_a_version_that_is_not_built_in_is_our_mistake() -> None:
     with pytest.raises(ValueError, match="version 7"):
-        methods(7)
+        find_method("initialize", 7)
+    with pytest.raises(ValueError, match="version 7"):
+        methods_sent_by("client", 7)
 
 
 def test_every_request_has_a_result_and_no_notification_has_one() -> None:
-    for row in methods():
+    for row in METHODS:
         assert (row.result is not None) == (row.kind == "request"), row.name
 
 
-def test_every_method_of_the_published_schema_stands_in_the_table(shared: Path) -> None:
-    text = (shared / "acp-schema" / "v1" / "schema.unstable.json").read_text()
-    published = {d["x-method"] for d in json.loads(text)["$defs"].values() if "x-method" in d}
-    assert {row.name for row in methods()} == published
+def test_a_side_may_send_its_own_methods_and_those_of_both() -> None:
+    clients = {row.name for row in methods_sent_by("client")}
+    agents = {row.name for row in methods_sent_by("agent")}
+    assert {"session/prompt", "$/cancel_request"} <= clients
+    assert {"session/update", "$/cancel_request"} <= agents
+    assert "session/prompt" not in agents
+    assert clients | agents == {row.name for row in METHODS}
+
+
+def test_a_gate_is_a_path_into_the_capabilities(definitions: dict[str, Any]) -> None:
+    starts = {
+        "clientCapabilities": definitions["InitializeRequest"],
+        "agentCapabilities": definitions["InitializeResponse"],
+        "authMethods": definitions["InitializeResponse"],
+    }
+    for gate in {row.gate for row in METHODS if row.gate}:
+        schema = starts[gate.split(".")[0]]
+        for member in gate.split("."):
+            schema = inside(schema, definitions)["properties"][member]
+
+
+def inside(schema: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:
+    """Follow references down to the object that they mean."""
+    parts = [schema, *schema.get("allOf", ()), *schema.get("anyOf", ())]
+    for part in parts:
+        if "$ref" in part:
+            return inside(definitions[part["$ref"].removeprefix("#/$defs/")], definitions)
+    return schema
+
+
+def test_every_method_of_the_published_schema_stands_in_the_table(
+    definitions: dict[str, Any], stable: dict[str, Any]
+) -> None:
+    assert {row.name for row in METHODS} == names_in(definitions)
+    assert {row.name for row in METHODS if row.is_stable} == names_in(stable)
+
+
+def names_in(definitions: dict[str, Any]) -> set[str]:
+    return {schema["x-method"] for schema in definitions.values() if "x-method" in schema}

@@ -1,8 +1,8 @@
-"""Which capability gates which method: facts that stand in the protocol's text, not in its schema.
+"""Facts about methods that stand in the protocol's text, not in its schema.
 
-A path starts with the side's member of `initialize`: `agentCapabilities…` are the agent's (in its
-answer), `clientCapabilities…` the client's (in its question). Methods that are missing here need no
-capability.
+A gate is the path of the capability that allows a method. It starts with a member of `initialize`:
+`agentCapabilities…` are the agent's (in its answer), `clientCapabilities…` the client's (in its
+question). Methods that are missing here need no capability.
 """
 
 from __future__ import annotations
@@ -42,3 +42,6 @@ GATES: Final[dict[int, dict[str, str]]] = {
         "terminal/wait_for_exit": "clientCapabilities.terminal",
     },
 }
+
+SENT_BY: Final = {"proxy/initialize": "client"}
+"""Who sends a method whose `x-side` is a proxy; the others go both ways."""

@@ -1,0 +1,1 @@
+"""How a published JSON schema becomes Python: read, laid out as objects, spelled as source."""
