@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import io
 import logging
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import cast
+from typing import Final, cast
 
 import click
 
@@ -16,6 +17,10 @@ from acp_console.cli.choice import SEPARATOR
 from acp_console.cli.main import COMMANDS, WITHOUT_CLICK, load
 from acp_console.cli.problems import Sentences
 from acp_console.client.agents import DEMO_AGENT, command_agent
+
+PROGRAM: Final = "acp-console"
+COMPLETION: Final = "_ACP_CONSOLE_COMPLETE"
+"""The variable by which a shell asks what could come next."""
 
 
 class LazyGroup(click.Group):
@@ -70,13 +75,14 @@ def run_words(words: list[str], *, is_debug: bool) -> int:
         if len(words) == 1:
             raise click.UsageError("behind -- stands an agent's command, but there is none")
         return home(words[1:])
+    if COMPLETION in os.environ:
+        console.main(words, prog_name=PROGRAM)
     try:
-        result: object = console.main(words, prog_name="acp-console", standalone_mode=False)
-    except SystemExit as problem:
-        # A reader that has left is nobody's fault; click would say 1, which here means "found".
-        if isinstance(problem.__context__, BrokenPipeError):
-            raise problem.__context__ from None
-        raise
+        # Not through main(): it ends with 1, which here means "found", when a reader has left.
+        with console.make_context(PROGRAM, words) as context:
+            result: object = console.invoke(context)
+    except click.exceptions.Exit as ending:
+        return ending.exit_code
     return result if isinstance(result, int) else exits.DONE
 
 

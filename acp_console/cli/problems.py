@@ -40,8 +40,6 @@ def report(problem: Exception, *, is_debug: bool = False) -> int:
     """Say what went wrong on stderr, and return the exit code for it."""
     if is_debug and not isinstance(problem, click.ClickException):
         traceback.print_exception(problem)
-    if isinstance(problem, click.exceptions.Exit):
-        return problem.exit_code
     if isinstance(problem, click.ClickException):
         problem.show()
         return problem.exit_code

@@ -99,7 +99,7 @@ def call(capsys: pytest.CaptureFixture[str]) -> Call:
         shown = capsys.readouterr()
         code = ending.value.code
         assert isinstance(code, int)
-        assert "Traceback" not in shown.err
+        assert not any(line.startswith("Traceback") for line in shown.err.splitlines())
         return Outcome(code, shown.out, shown.err)
 
     return call_now

@@ -107,14 +107,14 @@ end(prompt, "cancelled")
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(cancel_once_it_works)
             answer = await link.prompt(session["sessionId"], "work")
-    assert answer["stopReason"] == "cancelled"
+            assert answer["stopReason"] == "cancelled"
 
 
 @pytest.mark.parametrize("version", ["2", "0", "True", "'1'", "1.0", "None"])
 async def test_another_protocol_version_is_told_as_such(
     agent: Agent, tmp_path: Path, version: str
 ) -> None:
-    with pytest.raises(RemoteProtocolError, match="speaks protocol version .*speaks version 1"):
+    with pytest.raises(RemoteProtocolError, match=r"speaks protocol version .*speaks version 1"):
         async with linked(agent(f"greet({version})"), tmp_path):
             pytest.fail("the link was opened")
 

@@ -109,7 +109,11 @@ async def test_where_no_refusal_is_offered_nothing_is_chosen() -> None:
 
 
 def test_the_question_stands_over_what_was_said_before_and_nothing_is_lost() -> None:
-    params = {"sessionId": "s1", "toolCall": {"toolCallId": "t", "kind": None}, "options": []}
+    params: dict[str, Any] = {
+        "sessionId": "s1",
+        "toolCall": {"toolCallId": "t", "kind": None},
+        "options": [],
+    }
     ask = read_ask(1, params, known={"kind": "read", "title": "Look"})
     assert ask is not None
     assert (ask.kind, ask.title) == ("read", "Look")

@@ -1,0 +1,146 @@
+"""Which command runs, and where errors become sentences."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from acp_console.cli import exits
+from acp_console.cli.main import COMMANDS, run
+from acp_protocol.version import SCHEMA_ID, VERSION
+from tests.console.conftest import Agent, Call
+
+
+def test_the_version_names_the_schema_that_is_built_in(call: Call) -> None:
+    done = call("--version")
+    assert (done.code, done.out) == (
+        exits.DONE,
+        f"acp-console {VERSION} (ACP schema {SCHEMA_ID})\n",
+    )
+
+
+def test_help_lists_every_command(call: Call) -> None:
+    done = call("--help")
+    assert done.code == exits.DONE
+    for name in COMMANDS:
+        assert f"\n  {name} " in done.out
+
+
+@pytest.mark.parametrize("command", [name for name in COMMANDS if name != "agent"])
+def test_each_command_has_help_with_an_example(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ending:
+        run([command, "--help"])
+    assert ending.value.code == exits.DONE
+    shown = capsys.readouterr().out
+    assert "acp-" in shown.partition("sage: ")[2].partition("\n")[2]
+
+
+@pytest.mark.parametrize("words", [["nothing"], ["--nothing"], ["exec", "--nothing", "hello"]])
+def test_what_is_not_known_is_wrong_usage(call: Call, words: list[str]) -> None:
+    done = call(*words)
+    assert (done.code, done.out) == (exits.USAGE, "")
+    assert "nothing" in done.err
+
+
+def test_without_a_terminal_there_is_one_turn_and_a_line_that_says_so(call: Call) -> None:
+    done = call()
+    assert done.code == exits.DONE
+    assert "demo agent" in done.out
+    assert done.err == (
+        "acp-console: there is no terminal, so this is one turn with the embedded demo agent, "
+        "without a screen\n"
+    )
+
+
+def test_without_a_terminal_a_command_gets_its_turn_too(agent: Agent, call: Call) -> None:
+    done = call("--", *agent('end(hear_prompt(), "end_turn")'))
+    assert done.code == exits.DONE
+    assert "one turn with python" in done.err
+
+
+def test_chat_needs_a_terminal_and_says_what_does_not(call: Call) -> None:
+    done = call("chat")
+    assert done.code == exits.USAGE
+    assert "chat needs a terminal; without one there is acp-console exec" in done.err
+
+
+def test_nothing_behind_the_dashes_is_wrong_usage(call: Call) -> None:
+    for words in (["--"], ["chat", "--"], ["exec", "hello", "--"], ["proxy", "--"]):
+        assert call(*words).code == exits.USAGE
+
+
+def test_debug_shows_where_and_keeps_the_exit_code(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ending:
+        run(["--debug", "exec", "hello", "--", "/no/such/agent"])
+    assert ending.value.code == exits.AGENT
+    shown = capsys.readouterr().err
+    assert shown.startswith("Traceback")
+    assert shown.endswith("there is no such command; check its spelling and PATH\n")
+
+
+def test_what_nobody_foresaw_is_one_sentence_too(
+    call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(command: object = ()) -> int:
+        raise ZeroDivisionError("a\nb\x1b")
+
+    monkeypatch.setattr("acp_console.cli.group.home", fail)
+    done = call()
+    assert done.code == exits.FOUND
+    assert len(done.err.splitlines()) == 1
+    assert done.err.rstrip("\n").isprintable()
+    assert "ZeroDivisionError" in done.err
+    assert "--debug" in done.err
+
+
+@pytest.mark.parametrize("words", [["show", "--help"], ["agents"], ["--help"]])
+def test_a_reader_that_has_left_is_no_error(words: list[str]) -> None:
+    command = [sys.executable, "-m", "acp_console", *words]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as child:
+        assert child.stdout is not None
+        child.stdout.close()
+        assert child.stderr is not None
+        assert (child.stderr.read(), child.wait(30)) == (b"", exits.DONE)
+
+
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        ("acp-console ex", "plain,exec"),
+        ("acp-console exec --for", "plain,--format"),
+        ("acp-console exec --allow e", "plain,edits"),
+        ("acp-console show --co", "plain,--count"),
+        ("acp-console pro", "plain,proxy"),
+    ],
+)
+def test_the_shell_completes_commands_options_and_values(
+    call: Call, monkeypatch: pytest.MonkeyPatch, words: str, offered: str
+) -> None:
+    monkeypatch.setenv("COMP_WORDS", words)
+    monkeypatch.setenv("COMP_CWORD", str(len(words.split()) - 1))
+    monkeypatch.setenv("_ACP_CONSOLE_COMPLETE", "bash_complete")
+    assert call().out == f"{offered}\n"
+
+
+def test_a_log_is_told_in_one_line_without_its_traceback() -> None:
+    """In a process of its own, because the log is set up once."""
+    program = """
+import logging
+from acp_console.cli import group
+def home(command=()):
+    try:
+        1 / 0
+    except ZeroDivisionError:
+        logging.getLogger("acp_inspector").exception("an observer\\x1b failed")
+    return 0
+group.home = home
+group.run_words([], is_debug=False)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=30)
+    assert done.stderr.decode() == "acp-console: an observer␛ failed\n"

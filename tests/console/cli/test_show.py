@@ -1,0 +1,143 @@
+"""Frames of a recording: as a table, as JSON, as bytes; and files that are none."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from acp_console.cli import exits
+from acp_inspector.journal import Journal
+from acp_inspector.recording.origin import header_of_this_run
+from acp_inspector.recording.writer import RecordingWriter
+from acp_protocol.jsonrpc import request_line
+from tests.console.conftest import Call
+
+HELLO = {"sessionId": "s1", "prompt": [{"type": "text", "text": "hello"}]}
+FRAMES = (
+    ("client", request_line(1, "session/prompt", HELLO), b"\n"),
+    (
+        "agent",
+        b'{"jsonrpc":"2.0", "id":"\xc2\x9b31m\xe2\x80\xae", "method":"_\\u001b[2J"}',
+        b"\r\n",
+    ),
+    ("agent", b"no \xff message \x1b[31m", b"\n"),
+    ("agent", b'{"jsonrpc":"2.0","id":1,"result":{"stopReason":"end_turn"}}', b""),
+)
+
+
+class Ticks:
+    """A clock that goes a quarter of a second with each look."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        self.now += 0.25
+        return self.now
+
+
+@pytest.fixture
+def recording(tmp_path: Path) -> Path:
+    path = tmp_path / "it.acp.ndjson"
+    journal = Journal(clock=Ticks())
+    for side, raw, end in FRAMES:
+        journal.frame("client" if side == "client" else "agent", raw, end)
+    writer = RecordingWriter(path, header_of_this_run(["a"], tmp_path))
+    writer.write(journal.entries)
+    writer.close()
+    return path
+
+
+def test_the_table_is_plain_where_no_terminal_is(call: Call, recording: Path) -> None:
+    done = call("show", str(recording))
+    assert (done.code, done.err) == (exits.DONE, "")
+    assert done.out.replace("\n", "").isprintable()
+    head, *rows = [line.split() for line in done.out.splitlines()]
+    assert head == ["n", "t", "from", "kind", "method", "id", "latency", "size", "summary"]
+    assert [row[0] for row in rows] == ["1", "2", "3", "4"]
+    assert rows[0][2:] == ["→", "client", "request", "session/prompt", "1", "120", '"hello"']
+    assert rows[3][5:] == ["session/prompt", "1", "750.0", "ms", "59", "stopReason", "end_turn"]
+
+
+def test_json_is_one_object_a_line_that_no_terminal_obeys(call: Call, recording: Path) -> None:
+    done = call("show", "--format", "json", str(recording))
+    assert done.out.isascii()
+    assert done.out.replace("\n", "").isprintable()
+    rows = [json.loads(line) for line in done.out.splitlines()]
+    assert [row["kind"] for row in rows] == ["request", "request", "malformed", "result"]
+    assert rows[1]["id"] == "\x9b31m\u202e"
+    assert rows[3]["latency"] == 0.75
+    assert list(rows[0]) == [
+        *("n", "t", "from", "kind", "method", "id", "session", "latency", "size", "summary")
+    ]
+
+
+def test_raw_is_every_byte(recording: Path, monkeypatch: pytest.MonkeyPatch, call: Call) -> None:
+    out = io.TextIOWrapper(io.BytesIO())
+    monkeypatch.setattr(sys, "stdout", out)
+    assert call("show", "--format", "raw", str(recording)).code == exits.DONE
+    shown = out.buffer
+    assert isinstance(shown, io.BytesIO)
+    assert shown.getvalue() == b"".join(raw + end for _, raw, end in FRAMES)
+
+
+def test_raw_bytes_do_not_go_to_a_terminal(
+    recording: Path, monkeypatch: pytest.MonkeyPatch, call: Call
+) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    done = call("show", "--format", "raw", str(recording))
+    assert (done.code, done.out) == (exits.USAGE, "")
+
+
+def test_only_the_frames_that_hold_the_text_are_shown(call: Call, recording: Path) -> None:
+    done = call("show", "--filter", "PROMPT", "--fields", "n,method", str(recording))
+    assert [line.split()[0] for line in done.out.splitlines()] == ["n", "1", "4"]
+    assert call("show", "--filter", "nowhere", "--count", str(recording)).out == "0\n"
+    assert call("show", "--count", str(recording)).out == "4\n"
+
+
+def test_a_field_that_is_none_is_told_with_those_that_are(call: Call, recording: Path) -> None:
+    done = call("show", "--fields", "n,color", str(recording))
+    assert done.code == exits.USAGE
+    assert "there is no field 'color'; there are: n, t, from" in done.err
+
+
+def test_a_recording_that_was_cut_is_shown_as_far_as_it_goes(call: Call, recording: Path) -> None:
+    cut = recording.read_bytes().splitlines(keepends=True)
+    recording.write_bytes(b"".join(cut[:3]) + cut[3][:20])
+    done = call("show", "--count", str(recording))
+    assert (done.code, done.out) == (exits.DONE, "2\n")
+    assert "line 4: the file ends in the middle of this line" in done.err
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (b"", "it is empty"),
+        (b"\n", "its first line is no header"),
+        (b"hello\n", "its first line is no header"),
+        (b'{"jsonrpc":"2.0","id":1,"result":null}\n', "its first line is no header"),
+        (b"\0" * 3_000_000, "its first line is no header"),
+        (b"[" * 200_000, "its first line is no header"),
+    ],
+)
+def test_a_foreign_file_is_named_as_such(
+    call: Call, tmp_path: Path, content: bytes, sentence: str
+) -> None:
+    path = tmp_path / "foreign"
+    path.write_bytes(content)
+    for words in (["show"], ["replay"]):
+        done = call(*words, str(path), *(["demo"] if words == ["replay"] else []))
+        assert (done.code, done.out) == (exits.USAGE, "")
+        assert done.err == f"acp-console: {path} is no recording: {sentence}\n"
+
+
+def test_a_file_that_cannot_be_read_is_told(call: Call, tmp_path: Path) -> None:
+    for path, reason in [(tmp_path / "none", "no such file"), (tmp_path, "is a directory")]:
+        done = call("show", str(path))
+        assert done.code == exits.USAGE
+        assert f"cannot read {path}: {reason}" in done.err
