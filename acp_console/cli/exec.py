@@ -6,7 +6,6 @@ The answer goes to stdout; what is said to a person goes to stderr.
 from __future__ import annotations
 
 import math
-import signal
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -18,6 +17,7 @@ import click
 
 from acp_console.cli import exits
 from acp_console.cli.choice import AgentCommand, agent_or_demo
+from acp_console.cli.loop import run_until_signal
 from acp_console.cli.printer import TITLE_WIDTH, Format, Printer
 from acp_console.cli.problems import say
 from acp_console.client.agents import DEMO_AGENT, AgentSpec
@@ -34,7 +34,6 @@ from acp_inspector.recording.origin import header_of_this_run
 from acp_inspector.recording.writer import RecordingWriter
 from acp_protocol.errors import TimeLimitError
 from acp_protocol.host.text import one_line
-from acp_protocol.tasks import OwnedTasks
 
 DEMO_PROMPT: Final = "help"
 
@@ -90,7 +89,7 @@ def command(
     name, text = _words(words)
     agent = agent_or_demo(context, name)
     turn = Turn(agent, cwd.resolve(), text, allow, format_, record)
-    return anyio.run(turn.run_within, timeout)
+    return run_until_signal(lambda: turn.run_within(math.inf if timeout is None else timeout))
 
 
 def run_demo_turn(agent: AgentSpec = DEMO_AGENT) -> int:
@@ -98,7 +97,7 @@ def run_demo_turn(agent: AgentSpec = DEMO_AGENT) -> int:
     which = "the embedded demo agent" if agent is DEMO_AGENT else agent.name
     say(f"there is no terminal, so this is one turn with {which}, without a screen")
     turn = Turn(agent, Path.cwd(), DEMO_PROMPT, "reads", "text", None)
-    return anyio.run(turn.run_within, None)
+    return run_until_signal(lambda: turn.run_within(math.inf))
 
 
 class Turn:
@@ -124,9 +123,8 @@ class Turn:
         self._record = record
         self._printer = Printer(format_, left=self._leave)
         self._scope: anyio.CancelScope
-        self._signal: int | None = None
 
-    async def run_within(self, limit: float | None) -> int:
+    async def run_within(self, limit: float) -> int:
         """Run the turn in at most `limit` seconds; return the exit code.
 
         Raises:
@@ -134,14 +132,12 @@ class Turn:
         """
         try:
             with anyio.CancelScope() as self._scope:
-                async with OwnedTasks() as tasks:
-                    tasks.start_soon(self._end_on_signal)
-                    await self._run(math.inf if limit is None else limit)
+                await self._run(limit)
         finally:
             self._printer.finish()
         if not self._printer.is_read:
             raise BrokenPipeError
-        return exits.DONE if self._signal is None else 128 + self._signal
+        return exits.DONE
 
     async def _run(self, limit: float) -> None:
         deadline = anyio.current_time() + limit
@@ -164,13 +160,6 @@ class Turn:
 
     def _leave(self) -> None:
         self._scope.cancel()
-
-    async def _end_on_signal(self) -> None:
-        """End the turn, and with it the agent, when somebody ends us."""
-        with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGHUP) as signals:
-            async for number in signals:
-                self._signal = number
-                self._leave()
 
 
 @contextmanager

@@ -7,15 +7,16 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
-import anyio
 import click
 
 from acp_console.cli import exits
 from acp_console.cli.choice import AgentCommand, chosen_agent
+from acp_console.cli.loop import run_until_signal
 from acp_console.cli.problems import say
 from acp_inspector.recording.reader import Recording, read_recording
 from acp_inspector.replay.player import TIME_LIMIT, play_as_client
 from acp_inspector.replay.workspace import prepare_workspace
+from acp_protocol.host.text import visible
 
 
 @click.command(name="replay", cls=AgentCommand)
@@ -35,7 +36,12 @@ from acp_inspector.replay.workspace import prepare_workspace
     help="The session's directory; one with the recording's files if it has some, else this one.",
 )
 @click.option(
-    "--timeout", type=float, default=TIME_LIMIT, show_default=True, help="Seconds for each wait."
+    "--timeout",
+    type=click.FloatRange(min=0, min_open=True),
+    default=TIME_LIMIT,
+    show_default=True,
+    metavar="SECONDS",
+    help="Time for each wait.",
 )
 @click.pass_context
 def command(
@@ -64,12 +70,14 @@ def command(
     recording = read_recording(file)
     for fault in recording.faults:
         say(f"{file}, line {fault.line}: {fault.reason}")
+
+    async def play(directory: Path) -> int:
+        verdict = await play_as_client(recording, chosen.command, directory, time_limit=timeout)
+        click.echo(f"{visible(file.name)}: {verdict.render()}")
+        return exits.DONE if verdict.is_passed else exits.FOUND
+
     with _directory(recording, cwd) as directory:
-        verdict = anyio.run(
-            lambda: play_as_client(recording, chosen.command, directory, time_limit=timeout)
-        )
-    click.echo(f"{file.name}: {verdict.render()}")
-    return exits.DONE if verdict.is_passed else exits.FOUND
+        return run_until_signal(lambda: play(directory))
 
 
 @contextmanager

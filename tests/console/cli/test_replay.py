@@ -1,0 +1,107 @@
+"""A recording as a regression test, from the command line."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from acp_console.cli import exits
+from tests.console.conftest import Agent, Call
+
+COUNTING = """
+prompt = hear_prompt()
+say("one, ")
+say("two")
+end(prompt)
+hear("never")
+"""
+
+
+@pytest.fixture
+def recording(agent: Agent, call: Call, tmp_path: Path) -> Path:
+    path = tmp_path / "counting.acp.ndjson"
+    assert call("exec", "--record", str(path), "count", "--", *agent(COUNTING)).code == exits.DONE
+    return path
+
+
+def test_an_agent_that_behaves_as_recorded_passes(
+    recording: Path, agent: Agent, call: Call
+) -> None:
+    """However it cuts its text."""
+    command = agent('prompt = hear_prompt(); say("one, two"); end(prompt); hear("never")')
+    done = call("replay", "--as", "client", str(recording), "--", *command)
+    assert (done.code, done.err) == (exits.DONE, "")
+    assert done.out.startswith("counting.acp.ndjson: pass: 3 client frames played")
+
+
+def test_an_agent_that_does_not_fails_with_a_diff(
+    recording: Path, agent: Agent, call: Call
+) -> None:
+    command = agent('prompt = hear_prompt(); say("one, three\\x1b[2J"); end(prompt); hear("never")')
+    done = call("replay", str(recording), "--", *command)
+    assert (done.code, done.err) == (exits.FOUND, "")
+    assert "counting.acp.ndjson: fail: 1 thing wrong" in done.out
+    assert "- one, two\n" in done.out
+    assert "+ one, three␛[2J\n" in done.out
+
+
+def test_an_agent_that_dies_fails_with_its_last_words(
+    recording: Path, agent: Agent, call: Call
+) -> None:
+    command = agent('sys.stderr.write("no key\\n"); sys.exit(7)')
+    done = call("replay", str(recording), "--", *command)
+    assert done.code == exits.FOUND
+    assert "the agent exited with code 7\n    | no key\n" in done.out
+
+
+def test_an_agent_that_keeps_silent_fails_in_time(
+    recording: Path, agent: Agent, call: Call
+) -> None:
+    done = call("replay", "--timeout", "0.5", str(recording), "--", *agent('hear("never")'))
+    assert done.code == exits.FOUND
+    assert "the agent kept silent for 0.5 s" in done.out
+
+
+def test_a_recording_starts_nothing_by_itself(recording: Path, call: Call, tmp_path: Path) -> None:
+    """Its command is in its header, and stays there."""
+    lines = recording.read_text().splitlines(keepends=True)
+    header = json.loads(lines[0])
+    header["command"] = ["touch", str(tmp_path / "started")]
+    recording.write_text(json.dumps(header) + "\n" + "".join(lines[1:]))
+    done = call("replay", str(recording))
+    assert (done.code, done.out) == (exits.USAGE, "")
+    assert "a recording's own is never run by itself" in done.err
+    assert not (tmp_path / "started").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "sentence"),
+    [
+        (["nobody"], exits.USAGE, "there is no agent 'nobody'"),
+        (["demo", "--", "cat"], exits.USAGE, "not both"),
+        (["--timeout", "0", "demo"], exits.USAGE, "--timeout"),
+        (["--as", "editor", "demo"], exits.USAGE, "--as"),
+        (["--", "/no/such/agent"], exits.AGENT, "there is no such command"),
+    ],
+)
+def test_a_wrong_call_is_told_what_is_wrong(
+    recording: Path, call: Call, words: list[str], code: int, sentence: str
+) -> None:
+    done = call("replay", str(recording), *words)
+    assert (done.code, done.out) == (code, "")
+    assert sentence in done.err
+
+
+def test_a_signal_ends_the_replay_and_the_agent(recording: Path, agent: Agent) -> None:
+    command = agent("""
+import signal
+os.kill(os.getppid(), signal.SIGTERM)
+hear("never")
+""")
+    words = [sys.executable, "-m", "acp_console", "replay", str(recording), "--", *command]
+    done = subprocess.run(words, capture_output=True, timeout=30, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (143, b"", b"")
