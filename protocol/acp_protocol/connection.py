@@ -113,6 +113,7 @@ class Connection:
         self._peer = Peer()
         self._waiters: dict[tuple[str, RequestId], _Waiter] = {}
         self._running: dict[tuple[str, RequestId], anyio.CancelScope] = {}
+        self._unanswered = 0
         self._sending = anyio.Lock()
         self._gone = anyio.Event()
         self._settled = anyio.Event()
@@ -195,8 +196,8 @@ class Connection:
         await self._gone.wait()
 
     async def wait_settled(self) -> None:
-        """Return when no request of the peer waits for our answer."""
-        while self._running:
+        """Return when no request of the peer waits for our answer: the last one has left."""
+        while self._unanswered:
             self._settled = anyio.Event()
             await self._settled.wait()
 
@@ -257,6 +258,7 @@ class Connection:
             refusal = RequestFailedError(jsonrpc.INTERNAL_ERROR, "Too many open requests")
             self._tasks.start_soon(self._refuse, request.id, refusal)
             return
+        self._unanswered += 1
         scope = self._running[id_key(request.id)] = anyio.CancelScope()
         self._tasks.start_soon(self._serve, request, scope)
 
@@ -274,7 +276,8 @@ class Connection:
             await self._follow(result, request.method)
         else:
             await self._send_quietly(self._peer.answer(request.id, result))
-        if not self._running:
+        self._unanswered -= 1
+        if not self._unanswered:
             self._settled.set()
 
     async def _follow(self, answer: Followed, method: str) -> None:

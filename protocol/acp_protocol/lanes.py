@@ -57,13 +57,18 @@ class Lanes:
             await self._append(session, step)
 
     async def follow(self, session: str | None, deed: Deed) -> None:
-        """Let `deed` happen after the entries before it: at once when none of them is left."""
+        """Let `deed` happen after the entries before it: at once when none of them is left.
+
+        A task that it starts has begun when the next entry is taken: who asks and at once says
+        something about what was asked, such as to cancel it, is not overheard.
+        """
         if session not in self._lanes if session is not None else not self._lanes:
             deed()
             return
 
         async def step() -> None:
             deed()
+            await anyio.lowlevel.checkpoint()
 
         await self.put(session, step)
 

@@ -219,6 +219,60 @@ async def test_a_request_starts_after_the_notifications_before_it() -> None:
     assert seen == ["session/cancel", "session/prompt"]
 
 
+async def test_what_follows_on_a_request_finds_it_begun() -> None:
+    """Or a cancel that comes at once would miss what it is meant for."""
+    release, both = anyio.Event(), anyio.Event()
+    begun: list[str] = []
+    found: list[list[str]] = []
+
+    async def hold_the_first(notification: Notification) -> None:
+        if notification.method == "first":
+            await release.wait()
+        else:
+            found.append(list(begun))
+            both.set()
+
+    async def note(request: Request) -> Json:
+        begun.append(request.method)
+        return {}
+
+    script = Script(on_request=note, on_notification=hold_the_first)
+    async with talk_with_bytes(script) as (_, peer):
+        await peer.send(jsonrpc.notification_line("first", {"sessionId": "s"}))
+        await peer.send(jsonrpc.request_line(1, "session/prompt", {"sessionId": "s"}))
+        await peer.send(jsonrpc.notification_line("session/cancel", {"sessionId": "s"}))
+        release.set()
+        await read(peer)
+        await both.wait()
+    assert found == [["session/prompt"]]
+
+
+async def test_settled_means_that_the_last_answer_has_left() -> None:
+    async def at_once(request: Request) -> Json:
+        del request
+        answered.set()
+        return {}
+
+    answered, settled = anyio.Event(), anyio.Event()
+    async with (
+        talk_with_bytes(Script(on_request=at_once)) as (agent, peer),
+        anyio.create_task_group() as tasks,
+    ):
+
+        async def settle() -> None:
+            await agent.wait_settled()
+            settled.set()
+
+        await peer.send(jsonrpc.request_line(1, "m"))
+        await answered.wait()
+        await anyio.wait_all_tasks_blocked()
+        tasks.start_soon(settle)
+        await anyio.wait_all_tasks_blocked()
+        assert not settled.is_set()
+        await read(peer)
+        await settled.wait()
+
+
 async def test_both_sides_ask_at_once() -> None:
     async def ask_back(request: Request) -> Json:
         return await agent.request("session/request_permission", request.params)
