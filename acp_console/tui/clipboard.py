@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Callable
 
 import pyperclip
 
 
-class TerminalClipboard(Protocol):
-    """Whatever can ask the terminal to copy (OSC 52)."""
+def copy(text: str, ask_terminal: Callable[[str], None]) -> str:
+    """Copy `text`; return in words by which way.
 
-    def copy_to_clipboard(self, text: str) -> None:
-        """Ask the terminal."""
-        ...
-
-
-def copy(text: str, terminal: TerminalClipboard) -> str:
-    """Copy `text`; return in words by which way."""
+    `ask_terminal` asks the terminal itself to copy (OSC 52), which also works over SSH.
+    """
     try:
         pyperclip.copy(text)
     except pyperclip.PyperclipException:
-        terminal.copy_to_clipboard(text)
+        ask_terminal(text)
         return "through the terminal (OSC 52)"
     return "to the clipboard"

@@ -31,6 +31,8 @@ from acp_inspector.recording.writer import RecordingWriter
 from acp_protocol.errors import AcpError, AgentExitedError
 from acp_protocol.jsonrpc import RequestId, id_key
 
+FAREWELL: Final = 8.0
+"""Seconds that the agent's end may take."""
 PROMPTS: Final = 16
 """Prompts and cancels that may wait for the worker."""
 
@@ -81,6 +83,7 @@ class Talk:
         self._cwd = cwd
         self._record = record
         self._scope = anyio.CancelScope()
+        self._ended = anyio.Event()
         self._wishes, self._inbox = anyio.create_memory_object_stream[str | None](PROMPTS)
         # A prompt, or None: stop the running turn.
         self.journal.subscribe(self._tell_growth)
@@ -95,21 +98,24 @@ class Talk:
         self.decider.cancel()
         self._wishes.send_nowait(None)
 
-    def close(self) -> None:
-        """End the agent."""
+    async def close(self) -> None:
+        """End the agent, and return when it is gone."""
         self._scope.cancel()
+        with anyio.move_on_after(FAREWELL):
+            await self._ended.wait()
 
     async def run(self) -> None:
         """Start the agent, serve the user's wishes, and tell how it ended."""
-        with self._scope:
-            try:
-                with self._recorded():
-                    await self._serve()
-            except AcpError as problem:
-                self.is_busy = False
-                self._screen.post_message(LinkEnded(problem))
-        self._wishes.close()
-        self._inbox.close()
+        try:
+            with self._scope, self._recorded():
+                await self._serve()
+        except AcpError as problem:
+            self.is_busy = False
+            self._screen.post_message(LinkEnded(problem))
+        finally:
+            self._wishes.close()
+            self._inbox.close()
+            self._ended.set()
 
     async def _serve(self) -> None:
         host = ClientHost(self.decider)

@@ -91,10 +91,10 @@ class ChatScreen(Screen[None]):
         self.editor.focus()
         self._start()
 
-    def on_unmount(self) -> None:
+    async def on_unmount(self) -> None:
         """End the agent with the screen."""
         if self._talk is not None:
-            self._talk.close()
+            await self._talk.close()
 
     # What the talk tells
 
@@ -186,10 +186,10 @@ class ChatScreen(Screen[None]):
         else:
             self.editor.focus()
 
-    def action_restart(self) -> None:
+    async def action_restart(self) -> None:
         """End the agent and start it anew, in a session of its own."""
         if self._talk is not None:
-            self._talk.close()
+            await self._talk.close()
         self._state = "starting"
         self._session_id = None
         self.query_one("#problem").display = False

@@ -17,7 +17,7 @@ _SCOPES = {
     "everywhere": "Everywhere",
     "home": "List of agents",
     "chat": "Chat",
-    "traffic": "Traffic (with the list of frames in focus)",
+    "traffic": "Traffic",
 }
 _EDITOR = (
     ("enter", "Send the prompt"),
@@ -53,7 +53,7 @@ class HelpScreen(ModalScreen[None]):
     @staticmethod
     def _table() -> Table:
         table = Table(box=None, show_header=False, padding=(0, 2, 0, 0), expand=True)
-        table.add_column(style="bold", no_wrap=True)
+        table.add_column(style="bold", no_wrap=True, width=16)
         table.add_column()
         for scope, title in _SCOPES.items():
             table.add_row(f"[bold underline]{title}[/]", "")

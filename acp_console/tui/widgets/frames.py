@@ -20,8 +20,10 @@ from textual.strip import Strip
 
 from acp_inspector.analysis.summary import Row
 
-WIDE: Final = 100
-"""Columns from which on time, kind, latency and size are shown too."""
+WIDE: Final = 130
+"""Columns from which on everything has a column of its own."""
+MIDDLE: Final = 76
+"""Columns from which on time, latency and size are shown too."""
 _CACHED_LINES: Final = 512
 
 
@@ -146,22 +148,28 @@ class FrameTable(ScrollView, can_focus=True):
         """Draw one line of the window."""
         position = y + self.scroll_offset.y
         if position >= len(self.rows):
-            return Strip.blank(self.size.width, self.rich_style)
+            return Strip.blank(self.scrollable_content_region.width, self.rich_style)
         is_chosen = position == self.cursor
-        key = (self.rows[position].n, self.size.width, is_chosen)
+        key = (self.rows[position].n, self.scrollable_content_region.width, is_chosen)
         strip = self._cache.get(key)
         if strip is None:
             strip = self._cache[key] = self._draw(self.rows[position], is_chosen)
         return strip
 
     def _draw(self, row: Row, is_chosen: bool) -> Strip:
-        line = set_cell_size(row_text(row, self.size.width), self.size.width)
+        line = set_cell_size(
+            row_text(row, self.scrollable_content_region.width),
+            self.scrollable_content_region.width,
+        )
         is_fault = row.kind in {"error", "malformed"}
         name = "fault" if is_fault else row.side
         style = self.get_component_rich_style(f"frame-table--{name}")
         if is_chosen:
             style += self.get_component_rich_style("frame-table--cursor")
-        return Strip([Segment(line, Style.combine([self.rich_style, style]))], self.size.width)
+        return Strip(
+            [Segment(line, Style.combine([self.rich_style, style]))],
+            self.scrollable_content_region.width,
+        )
 
     def _go(self, position: int) -> None:
         if self.rows:
@@ -179,21 +187,26 @@ class FrameTable(ScrollView, can_focus=True):
             self.scroll_to(y=self.cursor - height + 1, animate=False, force=True)
 
     def _resize(self) -> None:
-        self.virtual_size = Size(self.size.width, len(self.rows))
+        self.virtual_size = Size(self.scrollable_content_region.width, len(self.rows))
 
 
 def head_text(width: int) -> str:
     """Return the heading above the rows for a width."""
+    if width < MIDDLE:
+        return "    n    frame"
     if width < WIDE:
-        return "    n   frame"
+        return "    n     time    frame" + " " * (width - 40) + "latency    size"
     return _join(("n", "time", "from", "kind", "method", "id", "latency", "size", "summary"))
 
 
 def row_text(row: Row, width: int) -> str:
     """Return one row as a line; narrow ones leave columns out."""
-    if width < WIDE:
-        return _narrow_text(row)
     latency = "" if row.latency is None else f"{row.latency * 1000:.0f} ms"
+    if width < MIDDLE:
+        return f"{row.n:>5} {_said(row)}"
+    if width < WIDE:
+        said = _fit(_said(row), width - 33, is_right=False)
+        return f"{row.n:>5} {row.at:>8.3f} {said} {latency:>8} {_size(row.size):>7}"
     id_ = json.dumps(row.id, ensure_ascii=False) if row.has_id else ""
     arrow = "→ client" if row.side == "client" else "← agent"
     summary = row.summary
@@ -210,13 +223,13 @@ def row_text(row: Row, width: int) -> str:
     return _join((*cells, summary))
 
 
-def _narrow_text(row: Row) -> str:
-    """Return number, side and what was said; an update's name stands in its summary."""
+def _said(row: Row) -> str:
+    """Return side and what was said in one; an update's name stands in its summary."""
     is_update = row.method == "session/update" and row.summary
     said = row.summary if is_update else f"{row.method} {row.summary}".strip()
     arrow = "→" if row.side == "client" else "←"
     sign = {"request": "?", "result": "=", "error": "!", "malformed": "!"}.get(row.kind, " ")
-    return f"{row.n:>5} {arrow}{sign} {said}"
+    return f"{arrow}{sign} {said}"
 
 
 _WIDTHS: Final = (5, 8, 8, 12, 26, 6, 8, 7)

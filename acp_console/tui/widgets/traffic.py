@@ -138,7 +138,7 @@ class TrafficPane(Vertical):
         if self._chosen is None:
             self.notify("There is no frame to copy", severity="warning")
             return
-        way = copy(self._chosen.raw.decode(errors="replace"), self.app)
+        way = copy(self._chosen.raw.decode(errors="replace"), self.app.copy_to_clipboard)
         self.notify(f"Frame {self._chosen.n} copied {way}")
 
     def action_follow(self) -> None:

@@ -56,7 +56,7 @@ def say(app: App[Any]) -> str:
 
 
 def entries(*said: tuple[str, object]) -> list[Entry]:
-    """Return frames of "client" or "agent", a tenth of a second apart; bytes stand for themselves."""
+    """Return frames, a tenth of a second apart; bytes stand for themselves."""
     frames: list[Entry] = []
     for n, (side, what) in enumerate(said, start=1):
         raw = what if isinstance(what, bytes) else json.dumps({"jsonrpc": "2.0"} | what).encode()  # pyright: ignore[reportOperatorIssue] - an object
@@ -64,9 +64,9 @@ def entries(*said: tuple[str, object]) -> list[Entry]:
     return frames
 
 
-def update(kind: str, **members: object) -> tuple[str, dict[str, object]]:
+def update(name: str, /, **members: object) -> tuple[str, dict[str, object]]:
     """Return the agent's `session/update`."""
-    params = {"sessionId": "s1", "update": {"sessionUpdate": kind} | members}
+    params = {"sessionId": "s1", "update": {"sessionUpdate": name} | members}
     return "agent", {"method": "session/update", "params": params}
 
 

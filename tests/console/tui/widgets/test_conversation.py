@@ -20,14 +20,53 @@ OPTIONS = [
     {"optionId": "r", "name": "Reject", "kind": "reject_once"},
 ]
 TALK = entries(
-    ("client", {"id": 1, "method": "session/prompt", "params": {"sessionId": "s1", "prompt": [{"type": "text", "text": "Please [b]fix[/b] it"}]}}),
+    (
+        "client",
+        {
+            "id": 1,
+            "method": "session/prompt",
+            "params": {
+                "sessionId": "s1",
+                "prompt": [{"type": "text", "text": "Please [b]fix[/b] it"}],
+            },
+        },
+    ),
     update("agent_thought_chunk", content={"type": "text", "text": "[@click=app.quit]Hmm[/]"}),
-    update("plan", entries=[{"content": "Look", "priority": "high", "status": "completed"}, {"content": "Change", "priority": "high", "status": "in_progress"}]),
+    update(
+        "plan",
+        entries=[
+            {"content": "Look", "priority": "high", "status": "completed"},
+            {"content": "Change", "priority": "high", "status": "in_progress"},
+        ],
+    ),
     update("agent_message_chunk", content={"type": "text", "text": "I change `a.py`, see "}),
-    update("agent_message_chunk", content={"type": "text", "text": "[here](http://evil.example).\n"}),
-    update("tool_call", toolCallId="c1", title="Edit a.py", kind="edit", status="pending", content=[{"type": "diff", "path": "/w/a.py", "oldText": "x = 1\ny = 2\n", "newText": "x = 1\ny = 3\n"}]),
-    ("agent", {"id": 9, "method": "session/request_permission", "params": {"sessionId": "s1", "toolCall": {"toolCallId": "c1"}, "options": OPTIONS}}),
-)  # fmt: skip
+    update(
+        "agent_message_chunk", content={"type": "text", "text": "[here](http://evil.example).\n"}
+    ),
+    update(
+        "tool_call",
+        toolCallId="c1",
+        title="Edit a.py",
+        kind="edit",
+        status="pending",
+        content=[
+            {
+                "type": "diff",
+                "path": "/w/a.py",
+                "oldText": "x = 1\ny = 2\n",
+                "newText": "x = 1\ny = 3\n",
+            }
+        ],
+    ),
+    (
+        "agent",
+        {
+            "id": 9,
+            "method": "session/request_permission",
+            "params": {"sessionId": "s1", "toolCall": {"toolCallId": "c1"}, "options": OPTIONS},
+        },
+    ),
+)
 REST = entries(
     ("client", {"id": 9, "result": {"outcome": {"outcome": "selected", "optionId": "a"}}}),
     update("tool_call_update", toolCallId="c1", status="completed"),

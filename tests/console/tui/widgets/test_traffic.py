@@ -15,11 +15,18 @@ from acp_console.tui.widgets.traffic import TrafficPane
 from tests.console.tui.conftest import entries, say, until, update
 
 TALK = entries(
-    ("client", {"id": 1, "method": "session/prompt", "params": {"sessionId": "s1", "prompt": [{"type": "text", "text": "hello"}]}}),
+    (
+        "client",
+        {
+            "id": 1,
+            "method": "session/prompt",
+            "params": {"sessionId": "s1", "prompt": [{"type": "text", "text": "hello"}]},
+        },
+    ),
     update("agent_message_chunk", content={"type": "text", "text": "Hello [b]you[/b]\x1b[31m"}),
     ("agent", b"this is no JSON \xff"),
     ("agent", {"id": 1, "result": {"stopReason": "end_turn"}}),
-)  # fmt: skip
+)
 
 
 class PaneApp(App[None]):
@@ -89,7 +96,7 @@ async def test_c_copies_the_exact_line_by_whatever_way_there_is(
 
     monkeypatch.setattr(clipboard.pyperclip, "copy", copy)
     app = PaneApp()
-    async with app.run_test(size=(120, 30)) as pilot:
+    async with app.run_test(size=(120, 30), notifications=True) as pilot:
         await pilot.press("c")
         await until(pilot, lambda: "Frame 4 copied" in say(app))
         way = "to the clipboard" if has_clipboard else "OSC 52"
