@@ -26,6 +26,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
     if unknown := [name for name in names if name not in MEASURES]:
         parser.error(f"no such measure: {', '.join(unknown)}; there are {', '.join(MEASURES)}")
     sections: list[Section] = []
+    # Named before the measures, which are load of their own.
+    place = machine()
     for name in names:
         print(f"measuring {name} …", file=sys.stderr)
         try:
@@ -33,7 +35,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
         except SilentPeerError as problem:
             print(f"cannot measure {name}: {problem}", file=sys.stderr)
             return 1
-    print(machine())
+    print(place)
     print()
     print(table(sections))
     return 0

@@ -55,11 +55,12 @@ class Spread:
 
 
 def machine() -> str:
-    """Return a sentence that names the machine, the interpreter and what was measured."""
+    """Return a line that names the machine, the interpreter, and how busy the machine is now."""
     cores = os.cpu_count()
     system = f"{platform.system()} {platform.release()} {platform.machine()}"
     python = f"{platform.python_implementation()} {platform.python_version()}"
-    return f"acp-console {VERSION} on {_processor()}, {cores} cores, {system}, {python}"
+    others = f"{os.getloadavg()[0]:.1f} others at work"
+    return f"acp-console {VERSION} on {_processor()}, {cores} cores, {system}, {python}; {others}"
 
 
 def _processor() -> str:
