@@ -1,8 +1,9 @@
 """Records chunks beside the way that they take.
 
 The pumps note each chunk before they forward it; a thread of its own cuts the chunks into frames,
-numbers them in the order in which they were noted, and writes them. The queue is bounded: when the
-disk cannot follow, chunks are left out of the recording, counted and told, and the traffic goes on.
+numbers them in the order in which they were noted, and writes them. The queue is bounded: a flood is
+held back for a moment, as by any slow reader; when the disk does not come back in that time, chunks
+are left out of the recording, counted and told, and the traffic goes on.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from acp_protocol.jsonrpc import Json
 
 QUEUE_LIMIT: Final = 32 * 2**20
 """Bytes that may wait to be written."""
+PATIENCE: Final = 2.0
+"""Seconds that a flood is held back for a recording that writes, but not as fast as it comes."""
 BATCH_LIMIT: Final = 4 * 2**20
 """Bytes that are written in one go."""
 PAUSE: Final = 0.001
@@ -71,17 +74,24 @@ class Recorder:
         self._began = clock() - writer.time_offset
         self._queue: SimpleQueue[_Note | None] = SimpleQueue()
         self._waiting = 0
-        self._lock = threading.Lock()
+        self._room = threading.Condition()
+        self._is_behind = False
         self._number = writer.first_number - 1
         self._cutters: dict[Side, _Cutter] = {"client": _Cutter(), "agent": _Cutter()}
         self._thread = threading.Thread(target=self._run, name="recorder", daemon=True)
         self._thread.start()
 
     def note(self, stream: Stream, data: bytes) -> None:
-        """Note a chunk; to be called before its bytes leave. Never waits."""
+        """Note a chunk; to be called before its bytes leave.
+
+        Waits at most `PATIENCE` for room, and not again before there was some.
+        """
         at = self._clock() - self._began
-        with self._lock:
-            has_room = self._waiting + len(data) <= QUEUE_LIMIT
+        with self._room:
+            has_room = self._has_room(len(data))
+            if not has_room and not self._is_behind:
+                has_room = self._room.wait_for(lambda: self._has_room(len(data)), PATIENCE)
+            self._is_behind = not has_room
             self._waiting += len(data) if has_room else 0
         self._queue.put(_Chunk(at, stream, data) if has_room else _Gap(at, stream, len(data)))
 
@@ -93,6 +103,9 @@ class Recorder:
         """Write what was noted, the cut-off rests of both streams and the footer."""
         self._queue.put(None)
         self._thread.join()
+
+    def _has_room(self, size: int) -> bool:
+        return self._waiting == 0 or self._waiting + size <= QUEUE_LIMIT
 
     def _run(self) -> None:
         is_open = True
@@ -110,8 +123,9 @@ class Recorder:
             is_open = None not in notes
             self._writer.write([entry for note in notes if note for entry in self._entries(note)])
             written = sum(len(note.data) for note in notes if isinstance(note, _Chunk))
-            with self._lock:
+            with self._room:
                 self._waiting -= written
+                self._room.notify_all()
         self._writer.write(self._rests())
         self._writer.close()
 

@@ -95,6 +95,9 @@ class Beats:
 
     def _answer(self, frame: Frame, id_: RequestId, value: Json) -> None:
         method, session = self._asked.pop(id_key(id_), (f"nothing that was asked ({id_!r})", None))
+        if method == "session/new":
+            # It stands before all that is said of the session it opens.
+            session = _session(value.get("result"))
         self._add(frame, Beat(f"answer to {method}", session, value))
         if method == "session/prompt":
             # The next turn's plan and mode are news again.

@@ -1,0 +1,36 @@
+"""The small directory that a recording may bring along."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from acp_inspector.recording.format import Header, RecordingError
+from acp_inspector.replay.workspace import prepare_workspace
+
+
+def header(files: object) -> Header:
+    return Header("", "", "", meta={"files": files})
+
+
+def test_its_files_are_written(tmp_path: Path) -> None:
+    prepare_workspace(header({"a.txt": "A", "sub/b.txt": "B"}), tmp_path)
+    assert (tmp_path / "a.txt").read_text() == "A"
+    assert (tmp_path / "sub" / "b.txt").read_text() == "B"
+
+
+@pytest.mark.parametrize("name", ["../out.txt", "/etc/x", "a/../../out.txt", "link/out.txt", "\0"])
+def test_no_name_leads_out(tmp_path: Path, name: str) -> None:
+    inside = tmp_path / "inside"
+    inside.mkdir()
+    (inside / "link").symlink_to(tmp_path)
+    with pytest.raises(RecordingError, match="refused"):
+        prepare_workspace(header({name: "x"}), inside)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["inside"]
+
+
+@pytest.mark.parametrize("files", [[], {"a": 5}, "x"])
+def test_another_shape_is_told(tmp_path: Path, files: object) -> None:
+    with pytest.raises(RecordingError):
+        prepare_workspace(header(files), tmp_path)
