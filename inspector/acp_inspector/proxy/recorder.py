@@ -1,9 +1,9 @@
 """Records chunks beside the way that they take.
 
 The pumps note each chunk before they forward it; a thread of its own cuts the chunks into frames,
-numbers them in the order in which they were noted, and writes them. The queue is bounded: a flood is
-held back for a moment, as by any slow reader; when the disk does not come back in that time, chunks
-are left out of the recording, counted and told, and the traffic goes on.
+numbers them in the order in which they were noted, and writes them. The queue is bounded: a flood
+is held back for a moment, as by any slow reader; when the disk does not come back in that time,
+chunks are left out of the recording, counted and told, and the traffic goes on.
 """
 
 from __future__ import annotations

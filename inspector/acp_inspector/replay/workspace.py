@@ -24,6 +24,8 @@ def prepare_workspace(header: Header, directory: Path) -> None:
         raise RecordingError("the recording's meta.files is no object of names and texts")
     roots = Roots([directory])
     for name, text in cast("dict[str, Json]", files).items():
+        if name.startswith("/"):
+            raise RecordingError(f"the recording's file {name!r} is refused: it is absolute")
         if not isinstance(text, str):
             raise RecordingError(f"the recording's file {name!r} has no text")
         try:

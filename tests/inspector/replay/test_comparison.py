@@ -191,9 +191,11 @@ def is_harmless(
     later = [kinds[n] for n in range(at + 1, len(said)) if said[n].side == "agent"]
     if mutate is repeat:
         return kinds[at] in {"plan", "tool_call_update", "tool_call"}
+    if mutate is swap and at == kinds.index("answer"):
+        return True  # The answer to initialize belongs to no session, and sessions may interleave.
     if mutate is swap:
         other = next((kind for kind in later if kind != kinds[at]), "")
-        return "tool_call_update" in {kinds[at], other} or (kinds[at] == "plan" and "plan" in later)
+        return "tool_call_update" in {kinds[at], other} or kinds[at] == "plan"
     if mutate is change:
         replaced = {"plan", "tool_call_update"} & set(later)
         return kinds[at] in {"plan", "tool_call"} and bool(replaced)
