@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import logging
+import math
 import signal
 import sys
 from collections.abc import Sequence
@@ -11,47 +12,61 @@ from typing import Final
 
 import anyio
 
+from acp_agent.models.demo import DemoModel
 from acp_agent.server import AgentServer
 from acp_protocol.connection import Connection
+from acp_protocol.tasks import OwnedTasks
 from acp_protocol.transport.stdio import open_stdio
 from acp_protocol.version import SCHEMA_ID, VERSION
 
-FAREWELL: Final = 2.0
-"""Seconds that running turns have to be answered once the client has left."""
+logger = logging.getLogger(__name__)
+
+FAREWELL: Final = 5.0
+"""Seconds that running turns have to end their programs and to be answered."""
+MODELS: Final = {DemoModel.name: DemoModel}
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
     """Serve one client until it leaves; return the exit code."""
     options = _parser().parse_args(arguments)
     logging.basicConfig(level=logging.WARNING, format="acp-agent: %(message)s", stream=sys.stderr)
+    # Python leaves out the streams that are closed at its start; their numbers mean other files.
+    if None in (sys.stdin, sys.stdout):
+        logger.error("stdin and stdout are needed: an ACP client speaks to the agent there")
+        return 2
     if sys.stdin.isatty():
         sys.stderr.write(
-            "acp-agent speaks the Agent Client Protocol on stdin and stdout; an editor or "
-            "acp-console starts it. Type JSON-RPC, or leave with Ctrl-D.\n"
+            "acp-agent is an agent that an ACP client, such as an editor or acp-console, starts "
+            "and speaks to on stdin and stdout; Ctrl-D ends it.\n"
         )
     try:
-        anyio.run(_serve, options.pace)
+        anyio.run(_serve, AgentServer(model=MODELS[options.model](), pace=options.pace))
     except KeyboardInterrupt:
         return 130
     return 0
 
 
-async def _serve(pace: float) -> None:
-    server = AgentServer(pace=pace)
+async def _serve(server: AgentServer) -> None:
+    is_over = anyio.Event()
     server.connection = Connection(open_stdio(), server)
-    async with server.connection as connection, anyio.create_task_group() as tasks:
-        tasks.start_soon(_leave_on_sigterm, tasks.cancel_scope)
-        await connection.wait_closed()
+    async with server.connection as connection, OwnedTasks() as tasks:
+        tasks.start_soon(_wait_for_signal, is_over)
+        tasks.start_soon(_wait_for_end, connection, is_over)
+        await is_over.wait()
         server.cancel_all()
         with anyio.move_on_after(FAREWELL):
             await connection.wait_settled()
-        tasks.cancel_scope.cancel()
 
 
-async def _leave_on_sigterm(scope: anyio.CancelScope) -> None:
-    with anyio.open_signal_receiver(signal.SIGTERM) as signals:
+async def _wait_for_end(connection: Connection, is_over: anyio.Event) -> None:
+    await connection.wait_closed()
+    is_over.set()
+
+
+async def _wait_for_signal(is_over: anyio.Event) -> None:
+    with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGHUP) as signals:
         async for _ in signals:
-            scope.cancel()
+            is_over.set()
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -62,13 +77,26 @@ def _parser() -> argparse.ArgumentParser:
     version = f"acp-agent {VERSION} (ACP schema {SCHEMA_ID})"
     parser.add_argument("--version", action="version", version=version)
     parser.add_argument(
+        "--model",
+        choices=sorted(MODELS),
+        default=DemoModel.name,
+        help="who decides what is said and done (default: %(default)s)",
+    )
+    parser.add_argument(
         "--pace",
-        type=float,
+        type=_seconds,
         default=0.0,
         metavar="SECONDS",
         help="wait between two pieces of streamed text, to look at how they arrive",
     )
     return parser
+
+
+def _seconds(text: str) -> float:
+    seconds = float(text)
+    if not 0 <= seconds < math.inf:
+        raise argparse.ArgumentTypeError(f"{text} is no number of seconds")
+    return seconds
 
 
 if __name__ == "__main__":

@@ -14,7 +14,8 @@ from typing import Final, Literal, TypeAlias, cast
 from acp_agent.tools.tool import Call
 from acp_protocol.jsonrpc import Json
 
-Verdict: TypeAlias = Literal["allow", "reject", "cancelled"]
+Verdict: TypeAlias = Literal["allow", "reject", "forbidden", "cancelled"]
+"""`reject` comes from the user, `forbidden` from the mode."""
 ModeId: TypeAlias = Literal["ask", "auto", "read-only"]
 
 MODES: Final[tuple[tuple[ModeId, str, str], ...]] = (
@@ -39,7 +40,7 @@ class Permissions:
         if call.kind in _HARMLESS or self.mode == "auto":
             return "allow"
         if self.mode == "read-only":
-            return "reject"
+            return "forbidden"
         return self._always.get((call.kind, call.scope))
 
     def options(self, call: Call) -> list[dict[str, Json]]:

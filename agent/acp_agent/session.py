@@ -8,13 +8,14 @@ from typing import Final
 
 import anyio
 
-from acp_agent.models.demo import COMMANDS
-from acp_agent.models.model import HistoryEntry, Model, UserSaid
+from acp_agent.calls import Client, Desk
+from acp_agent.models.model import Model, UserSaid
 from acp_agent.permissions import MODES, ModeId, Permissions
 from acp_agent.tools.catalogue import TOOLS
-from acp_agent.turn import Client, Context, StopReason, run_turn
+from acp_agent.turn import Context, StopReason, run_turn
 from acp_agent.updates import Updates
 from acp_agent.workspace import Workspace
+from acp_protocol.errors import ConnectionClosedError
 from acp_protocol.jsonrpc import Json
 
 TITLE_LENGTH: Final = 60
@@ -31,52 +32,54 @@ class Session:
         self.title: str | None = None
         self.updated_at = datetime.now(UTC)
         self.permissions = Permissions()
+        self._model = model
         self._updates = Updates(client, session_id)
-        self._scope: anyio.CancelScope | None = None
-        self._calls = 0
-        self._history: list[HistoryEntry] = []
-        self._context = Context(
-            session_id,
-            client,
-            self._updates,
-            workspace,
-            self.permissions,
-            model,
-            TOOLS,
-            self._history,
-            self._next_call_id,
-            pace,
-        )
+        self._turn: anyio.CancelScope | None = None
+        self._turn_ended = anyio.Event()
+        desk = Desk(session_id, client, self._updates, workspace, self.permissions, TOOLS)
+        self._context = Context(model, desk, [], pace)
 
     @property
     def is_busy(self) -> bool:
         """Whether a turn runs."""
-        return self._scope is not None
+        return self._turn is not None
 
-    async def prompt(self, text: str) -> StopReason:
-        """Answer `text`; to be called when no turn runs."""
+    async def prompt(self, said: UserSaid) -> StopReason:
+        """Answer `said`; to be called when no turn runs."""
         stop: StopReason = "cancelled"
         self.updated_at = datetime.now(UTC)
-        self._scope = scope = anyio.CancelScope()
-        with scope:
-            try:
-                await self._name_after(text)
-                self._history.append(UserSaid(text))
+        self._turn_ended = anyio.Event()
+        self._turn = turn = anyio.CancelScope()
+        try:
+            with turn:
+                await self._name_after(said.text)
+                self._context.history.append(said)
                 stop = await run_turn(self._context)
-            finally:
-                self._scope = None
-        return stop
+        except ConnectionClosedError:
+            # The client asks and answers no more: what it left unanswered, it does not want.
+            stop = "cancelled"
+        finally:
+            self._turn = None
+            self._turn_ended.set()
+        return "cancelled" if turn.cancel_called else stop
 
     def cancel(self) -> None:
         """End the running turn, if there is one; its prompt is answered with `cancelled`."""
-        if self._scope is not None:
-            self._scope.cancel()
+        if self._turn is not None:
+            self._turn.cancel()
+
+    async def end(self) -> None:
+        """End the running turn, if there is one, and return when it has ended."""
+        if self._turn is not None:
+            self._turn.cancel()
+            await self._turn_ended.wait()
 
     async def announce(self) -> None:
         """Tell the client which commands there are."""
         commands = [
-            {"name": name, "description": about} | ({"input": {"hint": hint}} if hint else {})
-            for name, about, hint in COMMANDS
+            {"name": command.name, "description": command.about}
+            | ({"input": {"hint": command.hint}} if command.hint else {})
+            for command in self._model.commands
         ]
         await self._updates.send("available_commands_update", {"availableCommands": commands})
 
@@ -95,12 +98,8 @@ class Session:
         }
 
     async def _name_after(self, text: str) -> None:
-        if self.title is None:
-            words = " ".join(text.split())
+        words = " ".join(text.split())
+        if self.title is None and words:
             is_long = len(words) > TITLE_LENGTH
             self.title = words[: TITLE_LENGTH - 1] + "…" if is_long else words
             await self._updates.send("session_info_update", {"title": self.title})
-
-    def _next_call_id(self) -> str:
-        self._calls += 1
-        return f"call_{self._calls}"

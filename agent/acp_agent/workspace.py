@@ -1,15 +1,17 @@
 """The directories of a session, and how the agent reaches the files in them.
 
 Where the client offers its file system, reading and writing go through it, so that what stands
-unsaved in an editor counts. Otherwise the disk is used, confined to the same directories.
+unsaved in an editor counts; a path outside of the directories is not even asked for. Otherwise the
+disk is used, in the same bounds.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol, cast
+
+import anyio.to_thread
 
 from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
@@ -32,7 +34,6 @@ class Workspace:
         self,
         session_id: str,
         cwd: Path,
-        roots: Sequence[Path] = (),
         *,
         client: Asker | None = None,
         client_reads: bool = False,
@@ -40,7 +41,7 @@ class Workspace:
     ) -> None:
         self.cwd = cwd
         self._session_id = session_id
-        self._disk = Roots([cwd, *roots])
+        self._disk = Roots([cwd])
         self._client = client
         self._client_reads = client_reads
         self._client_writes = client_writes
@@ -56,8 +57,9 @@ class Workspace:
             FileMissingError: there is no such file.
             FileRefusedError: it may not or cannot be read; the message says why.
         """
+        self._disk.check_inside(path)
         if self._client is None or not self._client_reads:
-            return self._disk.read_text(path)
+            return await anyio.to_thread.run_sync(self._disk.read_text, path)
         params = {"sessionId": self._session_id, "path": path}
         try:
             result = await self._client.request("fs/read_text_file", params)
@@ -76,8 +78,9 @@ class Workspace:
         Raises:
             FileRefusedError: it may not or cannot be written; the message says why.
         """
+        self._disk.check_inside(path)
         if self._client is None or not self._client_writes:
-            self._disk.write_text(path, text)
+            await anyio.to_thread.run_sync(self._disk.write_text, path, text)
             return
         params = {"sessionId": self._session_id, "path": path, "content": text}
         try:
@@ -85,11 +88,11 @@ class Workspace:
         except RequestFailedError as refusal:
             raise FileRefusedError(path, refusal.message) from None
 
-    def delete(self, path: str) -> None:
+    async def delete(self, path: str) -> None:
         """Remove the file at the absolute `path` from the disk: clients offer no way for that.
 
         Raises:
             FileMissingError: there is no such file.
             FileRefusedError: it may not be removed.
         """
-        self._disk.delete(path)
+        await anyio.to_thread.run_sync(self._disk.delete, path)

@@ -54,10 +54,20 @@ ModelEvent: TypeAlias = Say | Think | ShowPlan | CallTool
 
 
 @dataclass(frozen=True, slots=True)
+class Attachment:
+    """Something that a prompt brings along: material, and nothing that was asked for."""
+
+    uri: str
+    text: str | None
+    """None for what is no text."""
+
+
+@dataclass(frozen=True, slots=True)
 class UserSaid:
     """A prompt."""
 
     text: str
+    attachments: tuple[Attachment, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +79,7 @@ class ModelSaid:
 
 @dataclass(frozen=True, slots=True)
 class ToolAnswered:
-    """What came of a tool call."""
+    """What came of a tool call; the answers to one `ModelSaid` stand in the order of its calls."""
 
     name: str
     text: str
@@ -77,6 +87,26 @@ class ToolAnswered:
 
 
 HistoryEntry: TypeAlias = UserSaid | ModelSaid | ToolAnswered
+
+
+@dataclass(frozen=True, slots=True)
+class ToolOffer:
+    """A tool as a model is told of it."""
+
+    name: str
+    about: str
+    parameters: Mapping[str, Json]
+    """JSON schema of the arguments."""
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A slash command that the user can give."""
+
+    name: str
+    about: str
+    hint: str | None = None
+    """What may stand behind the name; None for nothing."""
 
 
 class Model(Protocol):
@@ -87,6 +117,16 @@ class Model(Protocol):
         """What it is called on screens."""
         ...
 
-    def reply(self, history: Sequence[HistoryEntry]) -> AsyncIterator[ModelEvent]:
-        """Yield what comes next; no `CallTool` among it ends the turn."""
+    @property
+    def commands(self) -> Sequence[Command]:
+        """The slash commands that it understands."""
+        ...
+
+    def reply(
+        self, history: Sequence[HistoryEntry], tools: Sequence[ToolOffer]
+    ) -> AsyncIterator[ModelEvent]:
+        """Yield what comes next; no `CallTool` among it ends the turn.
+
+        Every call in `history` has its answer, a cancelled one too.
+        """
         ...

@@ -9,11 +9,12 @@ from acp_agent.tools.run import RunTool
 from acp_agent.tools.search import SearchTool
 from acp_agent.tools.tool import Tool
 
-TOOLS: Final[dict[str, Tool]] = {
-    "read": ReadTool(),
-    "search": SearchTool(),
-    "edit": EditTool(),
-    "write": WriteTool(),
-    "delete": DeleteTool(),
-    "run": RunTool(),
-}
+_ALL: Final[tuple[Tool, ...]] = (
+    ReadTool(),
+    SearchTool(),
+    EditTool(),
+    WriteTool(),
+    DeleteTool(),
+    RunTool(),
+)
+TOOLS: Final[dict[str, Tool]] = {tool.offer.name: tool for tool in _ALL}

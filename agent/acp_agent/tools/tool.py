@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol, TypeAlias
+from typing import Final, Literal, Protocol, TypeAlias
 
+from acp_agent.models.model import ToolOffer
 from acp_agent.workspace import Workspace
 from acp_protocol.errors import AcpError
 from acp_protocol.jsonrpc import Json
+
+TEXT_LIMIT: Final = 64 * 1024
+"""Characters of one text that a model and a user get to see."""
 
 Kind: TypeAlias = Literal["read", "edit", "delete", "search", "execute"]
 Content: TypeAlias = Sequence[Mapping[str, Json]]
@@ -27,8 +31,9 @@ class Outcome:
     text: str
     """For the model."""
     content: Content = ()
-    """For the user."""
+    """For the user; none leaves what is shown as it was."""
     raw: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    is_failed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +53,16 @@ class Call:
 class Tool(Protocol):
     """Something that the agent can do."""
 
+    @property
+    def offer(self) -> ToolOffer:
+        """Its name, what it does, and the schema of its arguments."""
+        ...
+
+    @property
+    def kind(self) -> Kind:
+        """What consent to it depends on."""
+        ...
+
     async def prepare(self, arguments: Mapping[str, Json], workspace: Workspace) -> Call:
         """Return the call, without having changed anything yet.
 
@@ -57,17 +72,45 @@ class Tool(Protocol):
         ...
 
 
+def text_parameter(about: str) -> Json:
+    """Return the JSON schema of a string."""
+    return {"type": "string", "description": about}
+
+
+def parameters(
+    required: Mapping[str, Json], optional: Mapping[str, Json] | None = None
+) -> Mapping[str, Json]:
+    """Return the JSON schema of arguments, given those of its members."""
+    return {
+        "type": "object",
+        "properties": {**required, **(optional or {})},
+        "required": list(required),
+        "additionalProperties": False,
+    }
+
+
 def text_content(text: str) -> Mapping[str, Json]:
     """Return text as content of a tool call."""
     return {"type": "content", "content": {"type": "text", "text": text}}
 
 
-def fenced(text: str) -> Mapping[str, Json]:
-    """Return text as content of a tool call, kept as it is by a fence that it cannot close."""
-    fence = "```"
-    while fence in text:
-        fence += "`"
-    return text_content(f"{fence}\n{text.rstrip()}\n{fence}")
+def fence(text: str) -> str:
+    """Return text as Markdown that shows it as it is, in a fence that it cannot close."""
+    ticks = "```"
+    while ticks in text:
+        ticks += "`"
+    return f"{ticks}\n{text.rstrip()}\n{ticks}"
+
+
+def fenced(text: str) -> Content:
+    """Return text as content of a tool call, shown as it is; nothing for no text."""
+    return [text_content(fence(shortened(text)))] if text else []
+
+
+def shortened(text: str) -> str:
+    """Return the beginning of `text`, and how much is left out."""
+    missing = len(text) - TEXT_LIMIT
+    return text if missing <= 0 else f"{text[:TEXT_LIMIT]}\n… {missing} more characters"
 
 
 def diff_content(path: str, old: str | None, new: str) -> Mapping[str, Json]:

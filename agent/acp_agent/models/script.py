@@ -1,0 +1,246 @@
+"""What the demo model does on a prompt.
+
+A prompt is one order or several, one a line or joined by "then". Each order is a script: it yields
+what is said and done, and where it calls a tool it is sent what came of it.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Callable, Generator, Sequence
+from typing import Final, TypeAlias
+
+from acp_agent.models.model import (
+    Attachment,
+    CallTool,
+    ModelEvent,
+    Say,
+    ShowPlan,
+    Step,
+    Think,
+    ToolAnswered,
+    UserSaid,
+)
+from acp_agent.tools.tool import fence
+from acp_protocol.jsonrpc import Json
+
+Script: TypeAlias = Generator[ModelEvent, ToolAnswered | None]
+"""Yields events; is sent the answer behind a `CallTool` and None behind everything else."""
+
+SHOWN_LINES: Final = 8
+"""Lines of a tool's answer that are repeated in words."""
+TOUR_FILE: Final = "acp-tour.txt"
+TOUR_TEXT: Final = "The tour of the demo agent.\nThis line will be changed.\n"
+
+HELP: Final = """\
+I am the **demo agent**: no network, no key, yet what I do is real. Tell me, one order a line:
+
+| order | what I do |
+|---|---|
+| `read FILE` | read a file of this directory |
+| `search WORD` | look for a word in all files |
+| `edit FILE: old => new` | replace text, after asking you |
+| `edit FILE` | add a line to its end |
+| `write FILE: text` | give a file a new text |
+| `delete FILE` | delete a file, after asking you |
+| `run COMMAND` | run a program, after asking you |
+| `plan`, `think`, `/tour` | show what a plan, a thought, and everything looks like |
+"""
+
+
+def script(prompt: UserSaid) -> Script:
+    """Yield what is said and done on `prompt`."""
+    if prompt.attachments:
+        yield _received(prompt.attachments)
+    orders = _orders(prompt.text)
+    if not orders:
+        yield Say(HELP)
+    for order in orders:
+        yield from _script_of(order)
+
+
+def _orders(text: str) -> list[str]:
+    """Return the orders in `text`; lines that are none and stand together stay together."""
+    orders: list[str] = []
+    was_known = True
+    for line in text.splitlines():
+        for part in _THEN.split(line.strip()):
+            is_known = _script_named(part) is not None
+            if part and (is_known or was_known):
+                orders.append(part)
+            elif part:
+                orders[-1] += f"\n{part}"
+            was_known = is_known if part else was_known
+    return orders
+
+
+def _script_of(order: str) -> Script:
+    found = _script_named(order)
+    if found is not None:
+        return found(order.partition(" ")[2].strip())
+    quoted = order.replace("\n", "\n> ")
+    return _say(f"You said:\n\n> {quoted}\n\nI only do what I know. {HELP}")
+
+
+def _script_named(order: str) -> Callable[[str], Script] | None:
+    word, _, rest = order.partition(" ")
+    word = word.lower().removeprefix("/")
+    return _ALONE.get(word) or (_WITH_OBJECT.get(word) if rest.strip() else None)
+
+
+def _help(rest: str) -> Script:
+    del rest
+    yield Say(HELP)
+
+
+def _think(rest: str) -> Script:
+    subject = rest or "nothing in particular"
+    yield Think(f"Let me think about {subject}" if len(subject) < 40 else subject)
+    yield Say("I have thought about it.\n\n")
+
+
+def _plan(rest: str) -> Script:
+    del rest
+    for done in range(4):
+        yield _plan_after(done)
+    yield Say("The plan is done.\n\n")
+
+
+def _read(rest: str) -> Script:
+    yield Say(f"I read `{rest}`.\n\n")
+    yield _told(f"`{rest}`", (yield from _call("read", path=rest)))
+
+
+def _search(rest: str) -> Script:
+    word, _, place = rest.partition(" in ")
+    yield Say(f"I look for `{word}`.\n\n")
+    answer = yield from _call("search", pattern=word, path=place.strip() or ".")
+    yield _told(f"The search for `{word}`", answer)
+
+
+def _edit(rest: str) -> Script:
+    path, _, change = rest.partition(":")
+    old, arrow, new = (part.strip() for part in change.partition("=>"))
+    if arrow:
+        yield Say(f"I edit `{path}`.\n\n")
+        answer = yield from _call("edit", path=path, old=old, new=new)
+    else:
+        added = change.strip() or "This line was added by the demo agent."
+        yield Say(f"I add a line to `{path}`.\n\n")
+        answer = yield from _call("edit", path=path, old=None, new=added + "\n")
+    yield _told(f"The edit of `{path}`", answer)
+
+
+def _write(rest: str) -> Script:
+    path, _, text = rest.partition(":")
+    yield Say(f"I write `{path}`.\n\n")
+    answer = yield from _call("write", path=path, text=text.strip() + "\n")
+    yield _told(f"Writing `{path}`", answer)
+
+
+def _delete(rest: str) -> Script:
+    yield Say(f"I delete `{rest}`.\n\n")
+    yield _told(f"Deleting `{rest}`", (yield from _call("delete", path=rest)))
+
+
+def _run(rest: str) -> Script:
+    try:
+        command = shlex.split(rest)
+    except ValueError:
+        yield Say(f"`{rest}` is no command line that I can take apart.\n\n")
+        return
+    yield Say(f"I run `{rest}`.\n\n")
+    yield _told(f"`{rest}`", (yield from _call("run", command=command)))
+
+
+def _tour(rest: str) -> Script:
+    del rest
+    yield Think("I show each feature of the protocol once, and leave the directory as it was.")
+    yield Say(
+        "# The tour\n\nText streams as **Markdown**, with `code`, lists and tables:\n\n"
+        "```python\nprint('hello')\n```\n\n| feature | shown |\n|---|---|\n| text | yes |\n\n"
+    )
+    yield _plan_after(0)
+    yield Say("First I write a file, for which I have to ask.\n\n")
+    written = yield from _call("write", path=TOUR_FILE, text=TOUR_TEXT, is_new=True)
+    if written.is_failed:
+        # What stands there is not ours to change and to delete.
+        yield Say(f"It was not written: {written.text}. So the tour ends here.\n\n")
+        return
+    yield Say("Then I read it.\n\n")
+    yield from _call("read", path=TOUR_FILE)
+    yield _plan_after(1)
+    yield Say("I look for a word.\n\n")
+    yield from _call("search", pattern="changed", path=".")
+    yield Say("I change a line.\n\n")
+    yield from _call("edit", path=TOUR_FILE, old="will be", new="was")
+    yield _plan_after(2)
+    yield Say("I run a program.\n\n")
+    yield from _call("run", command=["cat", TOUR_FILE])
+    yield Say("Last I clean up.\n\n")
+    cleaned = yield from _call("delete", path=TOUR_FILE)
+    yield _plan_after(3)
+    stays = f" `{TOUR_FILE}` stays: {cleaned.text}." if cleaned.is_failed else ""
+    yield Say(f"That was the tour.{stays}\n\n")
+
+
+def _say(text: str) -> Script:
+    yield Say(text)
+
+
+def _call(tool: str, **arguments: Json) -> Generator[ModelEvent, ToolAnswered | None, ToolAnswered]:
+    answer = yield CallTool(tool, arguments)
+    assert answer is not None
+    return answer
+
+
+def _told(subject: str, answer: ToolAnswered) -> Say:
+    """Say what came of a tool: the beginning of its answer."""
+    if answer.is_failed:
+        return Say(f"{subject} failed: {answer.text}\n\n")
+    lines = answer.text.splitlines()
+    if not lines:
+        return Say(f"{subject} is done.\n\n")
+    shown = "\n".join(lines[:SHOWN_LINES])
+    more = f"\n… {len(lines) - SHOWN_LINES} more" if len(lines) > SHOWN_LINES else ""
+    count = "1 line" if len(lines) == 1 else f"{len(lines)} lines"
+    return Say(f"{subject} gave {count}:\n\n{fence(shown + more)}\n\n")
+
+
+def _received(attachments: Sequence[Attachment]) -> Say:
+    lines = [
+        f"- `{each.uri}`" + (", no text" if each.text is None else f", {len(each.text)} characters")
+        for each in attachments
+    ]
+    return Say("\n".join(["You attached:\n", *lines, "\n"]))
+
+
+def _plan_after(done: int) -> ShowPlan:
+    names = ("Look around", "Make the change", "Check the result")
+    return ShowPlan(
+        tuple(
+            Step(name, "completed" if at < done else "in_progress" if at == done else "pending")
+            for at, name in enumerate(names)
+        )
+    )
+
+
+_ALONE: Final[dict[str, Callable[[str], Script]]] = {
+    "help": _help,
+    "tour": _tour,
+    "plan": _plan,
+    "think": _think,
+}
+"""Orders that need nothing behind their name."""
+_WITH_OBJECT: Final[dict[str, Callable[[str], Script]]] = {
+    "read": _read,
+    "search": _search,
+    "edit": _edit,
+    "write": _write,
+    "delete": _delete,
+    "run": _run,
+}
+_ORDER_WORDS: Final = "|".join([*_ALONE, *_WITH_OBJECT])
+_THEN: Final = re.compile(rf"\s+then\s+(?=/?(?:{_ORDER_WORDS})\b)", re.IGNORECASE)
+"""Joins two orders; the word in a sentence does not."""

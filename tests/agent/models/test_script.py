@@ -1,0 +1,156 @@
+"""What the demo model makes of a prompt."""
+
+from __future__ import annotations
+
+import pytest
+
+from acp_agent.models.model import (
+    Attachment,
+    CallTool,
+    ModelEvent,
+    Say,
+    ShowPlan,
+    Think,
+    ToolAnswered,
+    UserSaid,
+)
+from acp_agent.models.script import HELP, TOUR_FILE, script
+
+DONE = ToolAnswered("any", "")
+
+
+def played(prompt: str | UserSaid, *answers: ToolAnswered) -> list[ModelEvent]:
+    """Return all that is said and done on `prompt`; calls without an answer here succeed."""
+    running = script(UserSaid(prompt) if isinstance(prompt, str) else prompt)
+    given = iter(answers)
+    events: list[ModelEvent] = []
+    answer: ToolAnswered | None = None
+    while True:
+        try:
+            event = running.send(answer)
+        except StopIteration:
+            return events
+        events.append(event)
+        answer = next(given, DONE) if isinstance(event, CallTool) else None
+
+
+def calls(prompt: str, *answers: ToolAnswered) -> list[tuple[str, dict[str, object]]]:
+    events = played(prompt, *answers)
+    return [(event.name, dict(event.arguments)) for event in events if isinstance(event, CallTool)]
+
+
+def said(events: list[ModelEvent]) -> str:
+    return "".join(event.text for event in events if isinstance(event, Say))
+
+
+@pytest.mark.parametrize(
+    ("prompt", "call"),
+    [
+        ("read a b.txt", ("read", {"path": "a b.txt"})),
+        ("/read x", ("read", {"path": "x"})),
+        ("  READ x  ", ("read", {"path": "x"})),
+        ("search TODO", ("search", {"pattern": "TODO", "path": "."})),
+        ("search a b in src", ("search", {"pattern": "a b", "path": "src"})),
+        ("edit x: a => b", ("edit", {"path": "x", "old": "a", "new": "b"})),
+        ("edit x: a =>", ("edit", {"path": "x", "old": "a", "new": ""})),
+        ("edit x: one more", ("edit", {"path": "x", "old": None, "new": "one more\n"})),
+        (
+            "edit x",
+            (
+                "edit",
+                {"path": "x", "old": None, "new": "This line was added by the demo agent.\n"},
+            ),
+        ),
+        ("write x: a: b", ("write", {"path": "x", "text": "a: b\n"})),
+        ("write x: now then later", ("write", {"path": "x", "text": "now then later\n"})),
+        ("delete x", ("delete", {"path": "x"})),
+        ("run ls -la 'a b'", ("run", {"command": ["ls", "-la", "a b"]})),
+        ("run echo $HOME; rm x", ("run", {"command": ["echo", "$HOME;", "rm", "x"]})),
+    ],
+)
+def test_an_order_is_one_call(prompt: str, call: tuple[str, dict[str, object]]) -> None:
+    assert calls(prompt) == [call]
+
+
+def test_orders_are_joined_by_lines_and_by_then() -> None:
+    names = [name for name, _ in calls("read a then /run ls\n\nsearch b\nwrite c: d then delete c")]
+    assert names == ["read", "run", "search", "write", "delete"]
+
+
+def test_a_command_line_that_cannot_be_taken_apart_is_told() -> None:
+    events = played("run echo 'a")
+    assert [type(event) for event in events] == [Say]
+    assert "cannot be" not in said(events)
+    assert "that I can take apart" in said(events)
+
+
+def test_a_plan_goes_from_its_first_step_to_the_last() -> None:
+    plans = [event for event in played("plan") if isinstance(event, ShowPlan)]
+    done = [[step.status for step in plan.steps].count("completed") for plan in plans]
+    assert done == [0, 1, 2, 3]
+    assert [step.status for step in plans[1].steps] == ["completed", "in_progress", "pending"]
+
+
+def test_thoughts_come_before_words() -> None:
+    events = played("think about it")
+    assert [type(event) for event in events] == [Think, Say]
+
+
+@pytest.mark.parametrize("prompt", ["help", "/help me", "", "  \n "])
+def test_help_is_given_when_asked_for_or_when_nothing_is_said(prompt: str) -> None:
+    assert said(played(prompt)) == HELP
+
+
+@pytest.mark.parametrize("prompt", ["hello", "readme", "read", "let us then reading list it"])
+def test_what_is_no_order_is_repeated_with_help(prompt: str) -> None:
+    text = said(played(prompt))
+    assert f"> {prompt}\n" in text
+    assert text.endswith(HELP)
+
+
+def test_many_lines_that_are_no_orders_get_one_answer() -> None:
+    text = said(played("Dear agent,\n\nwhat is this?\nread a\nand that?"))
+    assert "> Dear agent,\n> what is this?\n" in text
+    assert "> and that?\n" in text
+    assert text.count(HELP) == 2
+    assert text.index("I read `a`") < text.index("> and that?")
+
+
+def test_an_answer_that_holds_a_fence_stays_in_its_own() -> None:
+    text = said(played("read a", ToolAnswered("read", "```\nx\n```")))
+    assert "````\n```\nx\n```\n````" in text
+
+
+def test_a_long_answer_is_repeated_in_part() -> None:
+    text = said(played("read a", ToolAnswered("read", "\n".join(map(str, range(20))))))
+    assert "gave 20 lines" in text
+    assert "7\n… 12 more\n```" in text
+
+
+def test_the_tour_shows_each_feature_and_cleans_up() -> None:
+    events = played("/tour")
+    assert {type(event) for event in events} == {Think, Say, ShowPlan, CallTool}
+    names = [event.name for event in events if isinstance(event, CallTool)]
+    assert names == ["write", "read", "search", "edit", "run", "delete"]
+    assert "```python" in said(events)
+    assert "|---|" in said(events)
+
+
+def test_the_tour_ends_where_its_file_was_not_written() -> None:
+    events = played("/tour", ToolAnswered("write", "it is there already", is_failed=True))
+    assert [event.name for event in events if isinstance(event, CallTool)] == ["write"]
+    assert said(events).endswith(
+        "It was not written: it is there already. So the tour ends here.\n\n"
+    )
+
+
+def test_a_tour_that_may_not_clean_up_says_what_stays() -> None:
+    no = ToolAnswered("delete", "rejected by the user", is_failed=True)
+    text = said(played("/tour", DONE, DONE, DONE, DONE, DONE, no))
+    assert f"`{TOUR_FILE}` stays: rejected by the user." in text
+
+
+def test_attachments_are_noticed() -> None:
+    attachments = (Attachment("file:///a", "abc"), Attachment("file:///b", None))
+    text = said(played(UserSaid("think", attachments)))
+    assert text.startswith("You attached:\n\n- `file:///a`, 3 characters\n- `file:///b`, no text\n")

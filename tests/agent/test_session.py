@@ -1,0 +1,130 @@
+"""A session: cancellation at every moment, and what goes on after it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+
+import anyio
+import pytest
+
+from acp_agent.models.model import (
+    Command,
+    HistoryEntry,
+    ModelEvent,
+    Say,
+    ToolOffer,
+)
+from acp_protocol.jsonrpc import Json, Request
+from tests.agent.conftest import Talk, selected, talk
+
+
+class EndlessModel:
+    """Speaks until it is stopped."""
+
+    name = "endless"
+    commands: Sequence[Command] = ()
+
+    async def reply(
+        self, history: Sequence[HistoryEntry], tools: Sequence[ToolOffer]
+    ) -> AsyncIterator[ModelEvent]:
+        del history, tools
+        while True:
+            yield Say("and on ")
+
+
+async def prompt_and_cancel(it: Talk, text: str, *, on: anyio.Event) -> str:
+    """Cancel the turn on `text` as soon as `on` is set; return why it ended."""
+    ended: list[str] = []
+
+    async def prompt() -> None:
+        ended.append(await it.prompt(text))
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(prompt)
+        await on.wait()
+        await it.cancel()
+    return ended[0]
+
+
+async def test_text_that_streams_is_cancelled(cwd: Path) -> None:
+    heard = anyio.Event()
+    async with talk(cwd, model=EndlessModel()) as it:
+        it.client.on_update = lambda update: (
+            heard.set() if update["sessionUpdate"] == "agent_message_chunk" else None
+        )
+        assert await prompt_and_cancel(it, "go", on=heard) == "cancelled"
+        count = len(it.client.updates)
+        await it.ask("session/list")
+        assert len(it.client.updates) == count
+
+
+async def test_a_question_for_consent_is_taken_back(cwd: Path) -> None:
+    """ACP, Prompt Turn, "Cancellation": last updates, then `cancelled`, and never an error."""
+    asked, taken_back = anyio.Event(), anyio.Event()
+
+    async def wait(request: Request) -> Json:
+        del request
+        asked.set()
+        try:
+            await anyio.sleep_forever()
+        finally:
+            taken_back.set()
+
+    async with talk(cwd, answers={"session/request_permission": wait}) as it:
+        assert await prompt_and_cancel(it, "write new.txt: x", on=asked) == "cancelled"
+        await taken_back.wait()
+    assert [call["statuses"] for call in it.client.calls] == [["pending", "failed"]]
+    assert not (cwd / "new.txt").exists()
+
+
+async def test_a_client_that_answers_cancelled_ends_the_turn(cwd: Path) -> None:
+    answers: dict[str, Json] = {"session/request_permission": {"outcome": {"outcome": "cancelled"}}}
+    async with talk(cwd, answers=answers) as it:
+        assert await it.prompt("write new.txt: x then read notes.md") == "cancelled"
+    assert [call["statuses"] for call in it.client.calls] == [["pending", "failed"]]
+
+
+async def test_a_program_that_runs_is_ended(cwd: Path) -> None:
+    heard = anyio.Event()
+    async with talk(cwd, mode="auto") as it:
+        it.client.on_update = lambda update: heard.set() if update.get("content") else None
+        (cwd / "long.sh").write_text("echo $$; exec sleep 1000\n")
+        assert await prompt_and_cancel(it, "run sh long.sh", on=heard) == "cancelled"
+    (call,) = it.client.calls
+    assert call["statuses"] == ["pending", "in_progress", "failed"]
+    assert call["content"][-1]["content"]["text"] == "cancelled"
+
+
+async def test_a_session_that_was_cancelled_goes_on(cwd: Path) -> None:
+    asked = anyio.Event()
+
+    async def wait(request: Request) -> Json:
+        if not asked.is_set():
+            asked.set()
+            await anyio.sleep_forever()
+        return selected("allow")
+
+    async with talk(cwd, answers={"session/request_permission": wait}) as it:
+        await it.cancel()
+        assert await prompt_and_cancel(it, "write new.txt: x", on=asked) == "cancelled"
+        assert await it.prompt("write new.txt: y") == "end_turn"
+    assert (cwd / "new.txt").read_text() == "y\n"
+    assert [call["toolCallId"] for call in it.client.calls] == ["call_1", "call_2"]
+
+
+@pytest.mark.parametrize("text", ["x" * 61, "a " * 40])
+async def test_a_long_title_is_cut(cwd: Path, text: str) -> None:
+    async with talk(cwd) as it:
+        await it.prompt(text)
+        await it.prompt("another")
+    (update,) = it.client.of("session_info_update")
+    assert len(update["title"]) == 60
+    assert update["title"].endswith("…")
+
+
+async def test_a_prompt_without_words_gives_no_title(cwd: Path) -> None:
+    async with talk(cwd) as it:
+        await it.prompt(" \n")
+        assert it.client.of("session_info_update") == []
+        assert "demo agent" in it.client.text

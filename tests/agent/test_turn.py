@@ -1,0 +1,153 @@
+"""The loop of model and tools, with models that a test writes down."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+
+import anyio
+
+from acp_agent.calls import Desk
+from acp_agent.models.model import (
+    CallTool,
+    Command,
+    HistoryEntry,
+    ModelEvent,
+    ModelSaid,
+    Say,
+    ShowPlan,
+    Step,
+    Think,
+    ToolAnswered,
+    ToolOffer,
+    UserSaid,
+)
+from acp_agent.permissions import Permissions
+from acp_agent.tools.catalogue import TOOLS
+from acp_agent.turn import REQUEST_LIMIT, Context, run_turn
+from acp_agent.updates import Updates
+from acp_agent.workspace import Workspace
+from acp_protocol.jsonrpc import Json
+
+
+class ListedModel:
+    """Says what is listed for each time that it is asked; the last entry again and again."""
+
+    name = "listed"
+    commands: Sequence[Command] = ()
+
+    def __init__(self, *replies: Sequence[ModelEvent]) -> None:
+        self._replies = list(replies)
+        self.seen: list[list[HistoryEntry]] = []
+        self.offered: Sequence[ToolOffer] = ()
+
+    async def reply(
+        self, history: Sequence[HistoryEntry], tools: Sequence[ToolOffer]
+    ) -> AsyncIterator[ModelEvent]:
+        self.seen.append(list(history))
+        self.offered = tools
+        events = self._replies.pop(0) if len(self._replies) > 1 else self._replies[0]
+        for event in events:
+            yield event
+
+
+class DeafClient:
+    """Keeps what it is told and answers `answer`."""
+
+    def __init__(self, answer: Json = None) -> None:
+        self.told: list[Json] = []
+        self.answer = answer
+        self.asked = anyio.Event()
+
+    async def notify(self, method: str, params: Json = None) -> None:
+        assert method == "session/update"
+        self.told.append(params["update"])
+
+    async def request(self, method: str, params: Json = None) -> Json:
+        del method, params
+        self.asked.set()
+        if self.answer is None:
+            await anyio.sleep_forever()
+        return self.answer
+
+
+def context(cwd: Path, model: ListedModel, client: DeafClient | None = None) -> Context:
+    client = client or DeafClient()
+    desk = Desk("s", client, Updates(client, "s"), Workspace("s", cwd), Permissions(), TOOLS)
+    return Context(model, desk, [UserSaid("go")])
+
+
+async def test_a_model_without_calls_ends_the_turn(cwd: Path) -> None:
+    client = DeafClient()
+    plan = ShowPlan((Step("look", "pending"),))
+    turn = context(cwd, ListedModel([Think("hm"), Say("a"), plan]), client)
+    assert await run_turn(turn) == "end_turn"
+    assert turn.history[1:] == [ModelSaid((Think("hm"), Say("a"), plan))]
+    assert [update["sessionUpdate"] for update in client.told] == [
+        "agent_thought_chunk",
+        "agent_message_chunk",
+        "plan",
+    ]
+    entry = {"content": "look", "priority": "medium", "status": "pending"}
+    assert client.told[2]["entries"] == [entry]
+
+
+async def test_a_model_sees_what_came_of_its_calls_and_which_tools_there_are(cwd: Path) -> None:
+    read = CallTool("read", {"path": "notes.md"})
+    model = ListedModel([read, CallTool("nothing", {})], [Say("done")])
+    turn = context(cwd, model)
+    assert await run_turn(turn) == "end_turn"
+    assert model.seen[1][2:] == [
+        ToolAnswered("read", (cwd / "notes.md").read_text()),
+        ToolAnswered("nothing", "there is no tool nothing", is_failed=True),
+    ]
+    assert [offer.name for offer in model.offered] == list(TOOLS)
+
+
+async def test_a_model_that_never_stops_is_stopped(cwd: Path) -> None:
+    model = ListedModel([CallTool("read", {"path": "notes.md"})])
+    assert await run_turn(context(cwd, model)) == "max_turn_requests"
+    assert len(model.seen) == REQUEST_LIMIT
+
+
+async def test_every_call_in_the_history_has_its_answer_after_a_refusal_to_go_on(
+    cwd: Path,
+) -> None:
+    write = CallTool("write", {"path": "x", "text": "x"})
+    client = DeafClient({"outcome": {"outcome": "cancelled"}})
+    turn = context(cwd, ListedModel([write, write]), client)
+    assert await run_turn(turn) == "cancelled"
+    cancelled = ToolAnswered("write", "cancelled", is_failed=True)
+    assert turn.history[2:] == [cancelled, cancelled]
+    assert len([update for update in client.told if update["sessionUpdate"] == "tool_call"]) == 1
+
+
+async def test_every_call_in_the_history_has_its_answer_after_a_cancellation(cwd: Path) -> None:
+    client = DeafClient()
+    turn = context(cwd, ListedModel([CallTool("write", {"path": "x", "text": "x"})]), client)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(run_turn, turn)
+        await client.asked.wait()
+        tasks.cancel_scope.cancel()
+    assert turn.history[2:] == [ToolAnswered("write", "cancelled", is_failed=True)]
+    assert client.told[-1]["status"] == "failed"
+
+
+async def test_a_reply_that_was_cut_short_keeps_its_words_and_none_of_its_calls(cwd: Path) -> None:
+    class HangingModel(ListedModel):
+        async def reply(
+            self, history: Sequence[HistoryEntry], tools: Sequence[ToolOffer]
+        ) -> AsyncIterator[ModelEvent]:
+            del history, tools
+            yield Say("first")
+            yield CallTool("read", {"path": "notes.md"})
+            hangs.set()
+            await anyio.sleep_forever()
+
+    hangs = anyio.Event()
+    turn = context(cwd, HangingModel([]))
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(run_turn, turn)
+        await hangs.wait()
+        tasks.cancel_scope.cancel()
+    assert turn.history[1:] == [ModelSaid((Say("first"),))]

@@ -1,0 +1,125 @@
+"""The files of a session: through the client where it offers that, else on the disk."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from acp_agent.workspace import Workspace
+from acp_protocol import jsonrpc
+from acp_protocol.errors import RequestFailedError
+from acp_protocol.host.files import FileMissingError, FileRefusedError
+from acp_protocol.jsonrpc import Json, Request
+from tests.agent.conftest import Answerer, selected, talk
+
+
+class Editor:
+    """A client with unsaved text."""
+
+    def __init__(self, **texts: Json) -> None:
+        self.texts = texts
+        self.asked: list[tuple[str, Json]] = []
+
+    async def request(self, method: str, params: Json = None) -> Json:
+        self.asked.append((method, params))
+        name = Path(params["path"]).stem
+        if method == "fs/write_text_file":
+            self.texts[name] = params["content"]
+            return None
+        if name not in self.texts:
+            raise RequestFailedError(jsonrpc.RESOURCE_NOT_FOUND, "Resource not found")
+        if isinstance(self.texts[name], Exception):
+            raise self.texts[name]
+        return self.texts[name]
+
+
+def through(editor: Editor, cwd: Path) -> Workspace:
+    return Workspace("s", cwd, client=editor, client_reads=True, client_writes=True)
+
+
+async def test_without_offers_of_the_client_the_disk_is_used(cwd: Path) -> None:
+    editor = Editor()
+    workspace = Workspace("s", cwd, client=editor)
+    path = workspace.path("notes.md")
+    await workspace.write_text(path, "new")
+    assert await workspace.read_text(path) == "new"
+    assert editor.asked == []
+
+
+async def test_what_stands_in_the_editor_counts(cwd: Path) -> None:
+    editor = Editor(notes={"content": "unsaved"})
+    workspace = through(editor, cwd)
+    assert await workspace.read_text(workspace.path("notes.md")) == "unsaved"
+    await workspace.write_text(workspace.path("./src/../new.md"), "x")
+    path = {"sessionId": "s", "path": str(cwd / "new.md")}
+    assert editor.asked[1] == ("fs/write_text_file", path | {"content": "x"})
+    assert not (cwd / "new.md").exists()
+
+
+@pytest.mark.parametrize("name", ["../secret.txt", "/etc/passwd", "src/../../secret.txt", "a\0b"])
+async def test_a_path_that_leads_out_is_not_even_asked_for(cwd: Path, name: str) -> None:
+    editor = Editor(secret={"content": "secret"}, passwd={"content": "secret"})
+    for workspace in (through(editor, cwd), Workspace("s", cwd)):
+        path = workspace.path(name)
+        with pytest.raises(FileRefusedError):
+            await workspace.read_text(path)
+        with pytest.raises(FileRefusedError):
+            await workspace.write_text(path, "x")
+        with pytest.raises(FileRefusedError):
+            await workspace.delete(path)
+    assert editor.asked == []
+    assert (cwd.parent / "secret.txt").read_text() == "secret"
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        (RequestFailedError(jsonrpc.INTERNAL_ERROR, "the disk is on fire"), "the disk is on fire"),
+        ({}, "holds no text"),
+        ({"content": None}, "holds no text"),
+        ([], "holds no text"),
+    ],
+)
+async def test_an_error_of_the_client_is_an_error_and_never_an_empty_text(
+    cwd: Path, answer: Json, reason: str
+) -> None:
+    workspace = through(Editor(notes=answer), cwd)
+    with pytest.raises(FileRefusedError, match=reason):
+        await workspace.read_text(workspace.path("notes.md"))
+
+
+async def test_a_file_that_the_client_misses_is_told_apart(cwd: Path) -> None:
+    workspace = through(Editor(), cwd)
+    with pytest.raises(FileMissingError):
+        await workspace.read_text(workspace.path("gone.md"))
+
+
+async def test_an_agent_edits_what_stands_in_the_editor(cwd: Path) -> None:
+    buffers = {str(cwd / "notes.md"): "unsaved milk\n"}
+
+    async def read(request: Request) -> Json:
+        return {"content": buffers[request.params["path"]]}
+
+    async def write(request: Request) -> Json:
+        buffers[request.params["path"]] = request.params["content"]
+        return {}
+
+    answers: dict[str, Json | Answerer] = {
+        "fs/read_text_file": read,
+        "fs/write_text_file": write,
+        "session/request_permission": selected("allow"),
+    }
+    offered = {"fs": {"readTextFile": True, "writeTextFile": True}}
+    async with talk(cwd, answers=answers, capabilities=offered) as it:
+        await it.prompt("edit notes.md: milk => bread")
+    assert buffers == {str(cwd / "notes.md"): "unsaved bread\n"}
+    assert it.client.calls[0]["content"][0]["oldText"] == "unsaved milk\n"
+    assert "Buy milk" in (cwd / "notes.md").read_text()
+
+
+async def test_a_capability_that_is_no_boolean_is_none(cwd: Path) -> None:
+    async with talk(cwd, capabilities={"fs": {"readTextFile": "yes"}}) as it:
+        await it.prompt("read notes.md")
+    assert it.client.asked == []
+    assert it.client.calls[0]["statuses"][-1] == "completed"

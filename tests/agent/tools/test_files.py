@@ -1,0 +1,154 @@
+"""Reading, editing, writing and deleting, and what they refuse."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from acp_agent.tools import files
+from acp_agent.tools.files import DeleteTool, EditTool, ReadTool, WriteTool
+from acp_agent.tools.tool import TEXT_LIMIT, Content, Outcome, Tool, ToolFailedError
+from acp_agent.workspace import Workspace
+from acp_protocol.jsonrpc import Json
+
+
+async def ignore(content: Content) -> None:
+    del content
+
+
+async def done(tool: Tool, workspace: Workspace, **arguments: Json) -> Outcome:
+    call = await tool.prepare(arguments, workspace)
+    return await call.run(ignore)
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"), [("", 0), ("a", 1), ("a\n", 1), ("a\nb", 2), ("a\r\nb\r\n", 2)]
+)
+async def test_a_file_is_read_as_it_is(workspace: Workspace, text: str, lines: int) -> None:
+    (workspace.cwd / "it").write_bytes(text.encode())
+    outcome = await done(ReadTool(), workspace, path="it")
+    assert (outcome.text, outcome.raw) == (text, {"lines": lines})
+
+
+async def test_of_a_large_file_the_beginning_is_read(workspace: Workspace) -> None:
+    (workspace.cwd / "it").write_text("x" * (TEXT_LIMIT + 1))
+    outcome = await done(ReadTool(), workspace, path="it")
+    assert outcome.text.endswith("x\n… 1 more characters")
+    assert len(outcome.content[0]["content"]["text"]) < TEXT_LIMIT + 100
+
+
+@pytest.mark.parametrize(
+    ("path", "reason"),
+    [
+        ("gone", "no such file"),
+        ("../secret.txt", "outside"),
+        ("/etc/passwd", "outside"),
+        ("src", "is a directory"),
+        ("out", "outside"),
+        ("a\0b", "no NUL"),
+        ("\ud800", "no form"),
+    ],
+)
+async def test_what_cannot_be_read_fails_the_tool(
+    workspace: Workspace, path: str, reason: str
+) -> None:
+    (workspace.cwd / "out").symlink_to(workspace.cwd.parent / "secret.txt")
+    for tool in (ReadTool(), EditTool()):
+        with pytest.raises(ToolFailedError, match=reason):
+            await done(tool, workspace, path=path, old=None, new="x")
+
+
+@pytest.mark.parametrize(
+    ("before", "old", "new", "after"),
+    [
+        ("a b a\n", "a", "c", "c b a\n"),
+        ("a\n", None, "b\n", "a\nb\n"),
+        ("a", None, "b\n", "a\nb\n"),
+        ("", None, "b\n", "b\n"),
+        ("a\r\nb\r\n", "b", "c", "a\r\nc\r\n"),
+        ("abc", "b", "", "ac"),
+    ],
+)
+async def test_an_edit_changes_what_it_names_and_nothing_else(
+    workspace: Workspace, before: str, old: str | None, new: str, after: str
+) -> None:
+    path = workspace.cwd / "it"
+    path.write_bytes(before.encode())
+    call = await EditTool().prepare({"path": "it", "old": old, "new": new}, workspace)
+    diff = {"type": "diff", "path": str(path), "oldText": before, "newText": after}
+    assert call.content == [diff]
+    assert path.read_bytes() == before.encode()
+    await call.run(ignore)
+    assert path.read_bytes() == after.encode()
+
+
+@pytest.mark.parametrize("old", ["nothing", "", 1])
+async def test_an_edit_of_what_is_not_there_fails(workspace: Workspace, old: Json) -> None:
+    with pytest.raises(ToolFailedError):
+        await done(EditTool(), workspace, path="notes.md", old=old, new="x")
+
+
+@pytest.mark.parametrize("tool", [EditTool(), WriteTool()])
+async def test_a_file_that_changed_while_the_user_thought_is_left_alone(
+    workspace: Workspace, tool: Tool
+) -> None:
+    arguments = {"path": "notes.md", "old": "milk", "new": "bread", "text": "all new"}
+    call = await tool.prepare(arguments, workspace)
+    (workspace.cwd / "notes.md").write_text("somebody else's milk\n")
+    with pytest.raises(ToolFailedError, match="changed meanwhile"):
+        await call.run(ignore)
+    assert (workspace.cwd / "notes.md").read_text() == "somebody else's milk\n"
+
+
+async def test_a_new_file_is_shown_as_new_and_its_directory_made(workspace: Workspace) -> None:
+    call = await WriteTool().prepare({"path": "new/it.txt", "text": "x"}, workspace)
+    assert call.content[0]["oldText"] is None
+    assert not (workspace.cwd / "new").exists()
+    await call.run(ignore)
+    assert (workspace.cwd / "new" / "it.txt").read_text() == "x"
+
+
+async def test_a_file_that_must_be_new_is_not_written_over(workspace: Workspace) -> None:
+    arguments = {"path": "notes.md", "text": "x", "is_new": True}
+    with pytest.raises(ToolFailedError, match="there already"):
+        await WriteTool().prepare(arguments, workspace)
+    call = await WriteTool().prepare(arguments | {"path": "new.md"}, workspace)
+    (workspace.cwd / "new.md").write_text("somebody else's")
+    with pytest.raises(ToolFailedError, match="changed meanwhile"):
+        await call.run(ignore)
+
+
+@pytest.mark.parametrize("path", ["../new.txt", "src", "/etc/acp-test"])
+async def test_what_cannot_be_written_fails_the_tool(workspace: Workspace, path: str) -> None:
+    with pytest.raises(ToolFailedError):
+        await done(WriteTool(), workspace, path=path, text="x")
+
+
+async def test_a_change_that_is_too_large_to_be_shown_is_not_made(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "EDIT_LIMIT", 10)
+    with pytest.raises(ToolFailedError, match="too large"):
+        await done(WriteTool(), workspace, path="new", text="x" * 21)
+
+
+async def test_a_file_is_deleted_and_a_link_without_what_it_names(workspace: Workspace) -> None:
+    (workspace.cwd / "link").symlink_to("notes.md")
+    await done(DeleteTool(), workspace, path="link")
+    assert not (workspace.cwd / "link").is_symlink()
+    await done(DeleteTool(), workspace, path="notes.md")
+    assert not (workspace.cwd / "notes.md").exists()
+
+
+@pytest.mark.parametrize("path", ["gone", "src", "../secret.txt"])
+async def test_what_cannot_be_deleted_fails_the_tool(workspace: Workspace, path: str) -> None:
+    with pytest.raises(ToolFailedError):
+        await done(DeleteTool(), workspace, path=path)
+    assert (workspace.cwd.parent / "secret.txt").exists()
+
+
+def test_a_path_is_told_from_the_directory_of_the_session() -> None:
+    workspace = Workspace("s", Path("/"))
+    assert workspace.path("a/./b") == "/a/b"
+    assert workspace.path("/x") == "/x"
