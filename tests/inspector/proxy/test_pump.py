@@ -185,7 +185,8 @@ def test_killing_it_in_a_flood_loses_nothing_that_was_written_down_before(tmp_pa
     )
     with process:
         assert process.stdout is not None
-        received = [process.stdout.readline() for _ in range(5000)]
+        while not path.exists() or path.stat().st_size < 200_000:
+            assert process.stdout.readline()
         process.send_signal(signal.SIGKILL)
     recording = read_recording(path)
     assert recording.footer is None
@@ -195,9 +196,7 @@ def test_killing_it_in_a_flood_loses_nothing_that_was_written_down_before(tmp_pa
         [],
         ["the file ends in the middle of this line"],
     )
-    # What a last batch may still have held is less than what came in a second.
-    assert len(numbers) > 0
-    assert len(received) == 5000
+    assert len(numbers) > 1000
 
 
 def test_a_path_that_cannot_be_written_costs_the_recording_alone(tmp_path: Path) -> None:
@@ -207,7 +206,8 @@ def test_a_path_that_cannot_be_written_costs_the_recording_alone(tmp_path: Path)
 
 
 def test_a_slow_reader_is_felt_by_the_agent_and_not_by_our_memory(tmp_path: Path) -> None:
-    flood = 'import sys\nfor n in range(300_000): sys.stdout.write(\'{"n":%d,"pad":"%s"}\\n\' % (n, \'x\' * 200))'
+    line = '{"n":%d,"pad":"%s"}\\n'
+    flood = f"import sys\nfor n in range(300_000): sys.stdout.write('{line}' % (n, 'x' * 200))"
     process = subprocess.Popen(
         [*PROXY, "--record", str(tmp_path / "a.acp.ndjson"), "--", sys.executable, "-c", flood],
         stdin=subprocess.PIPE,
