@@ -31,30 +31,29 @@ RECORDINGS: Final = {
 }
 
 
-async def make(name: str) -> None:
-    """Record one conversation."""
+async def make(name: str, cwd: Path) -> None:
+    """Record one conversation; the demo agent works in `cwd`."""
     about, prompts = RECORDINGS[name]
-    with tempfile.TemporaryDirectory(prefix="acp-") as directory:
-        cwd = Path(directory).resolve()
-        header = header_of_this_run(["acp-agent"], cwd, about=about)
-        header = replace(header, env=[], meta={"files": {"notes.md": NOTES}})
-        prepare_workspace(header, cwd)
-        writer = RecordingWriter(FOLDER / f"{name}.acp.ndjson", header, mode="overwrite")
-        journal = Journal()
-        journal.subscribe(lambda entry: writer.write([entry]))
-        host = ClientHost(PolicyDecider("all", lambda ask: None))
-        async with open_link(DEMO_AGENT, cwd=cwd, journal=journal, host=host) as link:
-            session = await link.new_session(cwd)
-            for prompt in prompts:
-                await link.prompt(session["sessionId"], prompt)
-        writer.close()
+    header = header_of_this_run(["acp-agent"], cwd, about=about)
+    header = replace(header, env=[], meta={"files": {"notes.md": NOTES}})
+    prepare_workspace(header, cwd)
+    writer = RecordingWriter(FOLDER / f"{name}.acp.ndjson", header, mode="overwrite")
+    journal = Journal()
+    journal.subscribe(lambda entry: writer.write([entry]))
+    host = ClientHost(PolicyDecider("all", lambda ask: None))
+    async with open_link(DEMO_AGENT, cwd=cwd, journal=journal, host=host) as link:
+        session = await link.new_session(cwd)
+        for prompt in prompts:
+            await link.prompt(session["sessionId"], prompt)
+    writer.close()
 
 
 def main() -> int:
     """Make all recordings."""
     FOLDER.mkdir(exist_ok=True)
     for name in RECORDINGS:
-        anyio.run(make, name)
+        with tempfile.TemporaryDirectory(prefix="acp-") as directory:
+            anyio.run(make, name, Path(directory).resolve())
         sys.stdout.write(f"wrote recordings/{name}.acp.ndjson\n")
     return 0
 
