@@ -6,7 +6,7 @@ STAMPS := $(VENV)/stamps
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help run test install install-dev format check pytest bench schema recordings pictures lock clean
+.PHONY: help run test install install-dev format check pytest bench schema recordings docs pictures lock clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -41,6 +41,9 @@ schema: install-dev ## make the shapes anew from the published schemas: make sch
 
 recordings: install-dev ## make the recordings anew with our own agent
 	@$(BIN)/python -m tools.make_recordings
+
+docs: install-dev ## make the pages of the docs that the code knows best anew
+	@$(BIN)/python -m tools.make_docs
 
 pictures: install-dev ## make the pictures of the docs anew
 	@$(BIN)/python -m tools.make_pictures

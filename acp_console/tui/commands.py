@@ -9,6 +9,14 @@ from textual.binding import Binding, BindingType
 
 Scope: TypeAlias = Literal["everywhere", "home", "chat", "traffic"]
 
+SCOPES: Final[dict[Scope, str]] = {
+    "everywhere": "Everywhere",
+    "home": "List of agents",
+    "chat": "Chat",
+    "traffic": "Traffic",
+}
+"""Where a deed is possible, as it is called on screens."""
+
 
 @dataclass(frozen=True, slots=True)
 class Command:
@@ -41,6 +49,16 @@ COMMANDS: Final = (
     ),
     Command("frames.answer", "a", "jump", "Answer", "Jump to the answer or question", "traffic"),
 )
+
+EDITOR_KEYS: Final = (
+    ("enter", "Send the prompt"),
+    ("ctrl+j", "New line in the prompt"),
+    ("up / down", "Earlier prompts, in an empty editor"),
+    ("1 … 9", "Answer a permission prompt"),
+    ("tab", "Next part of the screen"),
+    ("ctrl+p", "Palette: every deed, and the themes"),
+)
+"""What the parts of the chat do by themselves."""
 
 
 def bindings(scope: Scope) -> list[BindingType]:

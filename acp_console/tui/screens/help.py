@@ -11,22 +11,7 @@ from textual.containers import VerticalScroll
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
-from acp_console.tui.commands import COMMANDS
-
-_SCOPES = {
-    "everywhere": "Everywhere",
-    "home": "List of agents",
-    "chat": "Chat",
-    "traffic": "Traffic",
-}
-_EDITOR = (
-    ("enter", "Send the prompt"),
-    ("ctrl+j", "New line in the prompt"),
-    ("up / down", "Earlier prompts, in an empty editor"),
-    ("1 … 9", "Answer a permission prompt"),
-    ("tab", "Next part of the screen"),
-    ("ctrl+p", "Palette: every deed, and the themes"),
-)
+from acp_console.tui.commands import COMMANDS, EDITOR_KEYS, SCOPES
 
 
 class HelpScreen(ModalScreen[None]):
@@ -55,13 +40,13 @@ class HelpScreen(ModalScreen[None]):
         table = Table(box=None, show_header=False, padding=(0, 2, 0, 0), expand=True)
         table.add_column(style="bold", no_wrap=True, width=16)
         table.add_column()
-        for scope, title in _SCOPES.items():
+        for scope, title in SCOPES.items():
             table.add_row(f"[bold underline]{title}[/]", "")
             for command in COMMANDS:
                 if command.scope == scope:
                     table.add_row(command.key.replace("slash", "/"), command.help)
             if scope == "chat":
-                for key, text in _EDITOR:
+                for key, text in EDITOR_KEYS:
                     table.add_row(key, text)
             table.add_row("", "")
         return table

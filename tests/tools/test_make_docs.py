@@ -1,0 +1,24 @@
+"""The pages that the code knows best say what the code does."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tools.make_docs import FOLDER, pages
+
+ROOT = FOLDER.parent
+LINK = re.compile(r"\]\((?!https?:)([^)#]+)")
+
+
+@pytest.mark.parametrize("name", ["command-line.md", "keys.md"])
+def test_a_made_page_is_up_to_date(name: str) -> None:
+    assert (FOLDER / name).read_text() == pages()[name], "run: make docs"
+
+
+@pytest.mark.parametrize("page", [ROOT / "README.md", *sorted(FOLDER.rglob("*.md"))], ids=str)
+def test_every_link_leads_somewhere(page: Path) -> None:
+    for target in LINK.findall(page.read_text()):
+        assert (page.parent / target).exists(), target

@@ -1,0 +1,75 @@
+"""Make the pages of the docs that the code knows best: `python -m tools.make_docs`."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+from acp_console.cli.main import COMMANDS
+from acp_console.tui.commands import COMMANDS as DEEDS
+from acp_console.tui.commands import EDITOR_KEYS, SCOPES
+
+FOLDER: Final = Path(__file__).parent.parent / "docs"
+WIDTH: Final = "100"
+"""Columns that help texts are wrapped to."""
+
+
+def pages() -> dict[str, str]:
+    """Return each page's name and text."""
+    return {"command-line.md": command_line(), "keys.md": keys()}
+
+
+def command_line() -> str:
+    """Return the page of the commands: what `--help` says of each."""
+    parts = ["# Command line\n"]
+    for name in ["", *COMMANDS]:
+        words = [name] if name else []
+        title = f"acp-console {name}".strip()
+        parts.append(f"## {title}\n\n```\n{_help(words)}\n```\n")
+    parts.append(_exit_codes())
+    return "\n".join(parts)
+
+
+def keys() -> str:
+    """Return the page of the keys."""
+    return "# Keys\n" + "".join(_scope(scope, title) for scope, title in SCOPES.items())
+
+
+def _scope(scope: str, title: str) -> str:
+    rows = [(deed.key.replace("slash", "/"), deed.help) for deed in DEEDS if deed.scope == scope]
+    rows += EDITOR_KEYS if scope == "chat" else ()
+    lines = "".join(f"| `{key}` | {text} |\n" for key, text in rows)
+    return f"\n## {title}\n\n| key | what it does |\n|---|---|\n{lines}"
+
+
+def _help(words: list[str]) -> str:
+    command = [sys.executable, "-m", "acp_console", *words, "--help"]
+    environment = os.environ | {"COLUMNS": WIDTH, "NO_COLOR": "1"}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    return "\n".join(line.rstrip() for line in done.stdout.strip().splitlines())
+
+
+def _exit_codes() -> str:
+    return (
+        "## Exit codes\n\n| code | says |\n|---|---|\n"
+        "| 0 | done |\n| 1 | looked and found something: a replay that differs |\n"
+        "| 2 | wrong usage, or a file that cannot be used |\n"
+        "| 3 | the agent could not be started, or died |\n"
+        "| 4 | the peer broke the protocol so that the job could not be done |\n"
+        "| 124 | time limit |\n| 130 | interrupted |\n"
+    )
+
+
+def main() -> int:
+    """Write the pages."""
+    for name, text in pages().items():
+        (FOLDER / name).write_text(text)
+        sys.stdout.write(f"wrote docs/{name}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
