@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 
 import anyio
@@ -33,6 +33,23 @@ class EndlessModel:
             yield Say("and on ")
 
 
+class LateModel:
+    """Lets `at_last` happen when all is said."""
+
+    name = "late"
+    commands: Sequence[Command] = ()
+
+    def __init__(self) -> None:
+        self.at_last: Callable[[], None] = lambda: None
+
+    async def reply(
+        self, history: Sequence[HistoryEntry], tools: Sequence[ToolOffer]
+    ) -> AsyncIterator[ModelEvent]:
+        del history, tools
+        yield Say("all of it")
+        self.at_last()
+
+
 async def prompt_and_cancel(it: Talk, text: str, *, on: anyio.Event) -> str:
     """Cancel the turn on `text` as soon as `on` is set; return why it ended."""
     ended: list[str] = []
@@ -57,6 +74,13 @@ async def test_text_that_streams_is_cancelled(cwd: Path) -> None:
         count = len(it.client.updates)
         await it.ask("session/list")
         assert len(it.client.updates) == count
+
+
+async def test_a_cancel_that_comes_when_all_is_said_still_counts(cwd: Path) -> None:
+    model = LateModel()
+    async with talk(cwd, model=model) as it:
+        model.at_last = it.server.cancel_all
+        assert await it.prompt("go") == "cancelled"
 
 
 async def test_a_question_for_consent_is_taken_back(cwd: Path) -> None:

@@ -115,11 +115,12 @@ async def test_every_call_in_the_history_has_its_answer_after_a_refusal_to_go_on
 ) -> None:
     write = CallTool("write", {"path": "x", "text": "x"})
     client = DeafClient({"outcome": {"outcome": "cancelled"}})
-    turn = context(cwd, ListedModel([write, write]), client)
+    search = CallTool("search", {"pattern": "nowhere"})
+    turn = context(cwd, ListedModel([search, write, write]), client)
     assert await run_turn(turn) == "cancelled"
     cancelled = ToolAnswered("write", "cancelled", is_failed=True)
-    assert turn.history[2:] == [cancelled, cancelled]
-    assert len([update for update in client.told if update["sessionUpdate"] == "tool_call"]) == 1
+    assert turn.history[2:] == [ToolAnswered("search", "nothing found"), cancelled, cancelled]
+    assert len([update for update in client.told if update["sessionUpdate"] == "tool_call"]) == 2
 
 
 async def test_every_call_in_the_history_has_its_answer_after_a_cancellation(cwd: Path) -> None:

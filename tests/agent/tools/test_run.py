@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +15,7 @@ from acp_agent.tools import run
 from acp_agent.tools.run import RunTool
 from acp_agent.tools.tool import Content, Outcome, ToolFailedError
 from acp_agent.workspace import Workspace
+from acp_protocol.host.processes import ChildProcess
 from acp_protocol.jsonrpc import Json
 
 LIMIT = 20.0
@@ -46,6 +48,13 @@ def lives(pid: int) -> bool:
     # An orphan that has ended may wait for its new parent to reap it.
     status = Path(f"/proc/{pid}/stat")
     return not status.exists() or status.read_text().rpartition(") ")[2][0] != "Z"
+
+
+async def have_ended(*pids: int) -> None:
+    """Return when none of them lives: a signal takes its time, and nobody tells when it is over."""
+    with anyio.fail_after(LIMIT):
+        while any(lives(pid) for pid in pids):
+            await anyio.sleep(0.01)
 
 
 async def test_a_program_runs_in_the_directory_of_the_session(workspace: Workspace) -> None:
@@ -135,7 +144,35 @@ async def test_what_a_program_leaves_behind_is_ended_and_not_waited_for(
 ) -> None:
     outcome = await ran(workspace, "sh", "-c", "sleep 1000 & echo $!")
     assert outcome.raw == {"exitCode": 0}
-    assert not lives(int(outcome.text))
+    await have_ended(int(outcome.text))
+
+
+async def test_a_program_that_is_no_longer_wanted_is_told_so_before_it_is_waited_for(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run, "REPORT_EVERY", 0.01)
+    order: list[str] = []
+    signal_group, stop = ChildProcess.signal_group, ChildProcess.stop
+
+    def note_signal(child: ChildProcess, number: signal.Signals) -> None:
+        order.append(number.name)
+        signal_group(child, number)
+
+    async def note_stop(child: ChildProcess, grace: float) -> int | None:
+        order.append("stop")
+        return await stop(child, grace)
+
+    monkeypatch.setattr(ChildProcess, "signal_group", note_signal)
+    monkeypatch.setattr(ChildProcess, "stop", note_stop)
+    async with anyio.create_task_group() as tasks:
+
+        async def go() -> None:
+            program = "echo begun; exec sleep 1000"
+            cancel = tasks.cancel_scope.cancel
+            await ran(workspace, "sh", "-c", program, told=lambda _: cancel())
+
+        tasks.start_soon(go)
+    assert order[:2] == ["SIGTERM", "stop"]
 
 
 async def test_a_program_that_is_no_longer_wanted_is_ended_with_all_it_started(
@@ -160,4 +197,4 @@ async def test_a_program_that_is_no_longer_wanted_is_ended_with_all_it_started(
         await runs.wait()
         assert [lives(pid) for pid in pids] == [True, True]
         tasks.cancel_scope.cancel()
-    assert not any(lives(pid) for pid in pids)
+    await have_ended(*pids)

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from acp_protocol.host import files
 from acp_protocol.host.files import FileMissingError, FileRefusedError, Roots
 
 
@@ -247,6 +248,27 @@ def test_a_directory_that_is_swapped_for_a_link_while_we_read_never_leads_out(ro
         done.set()
         swapper.join()
     assert read <= {"inside"}
+
+
+@pytest.mark.parametrize(
+    ("swapped", "link", "path"),
+    [("sub", "..", "sub/secret.txt"), ("notes.txt", "../secret.txt", "notes.txt")],
+)
+def test_what_is_swapped_for_a_link_between_two_steps_never_leads_out(
+    root: Path, monkeypatch: pytest.MonkeyPatch, swapped: str, link: str, path: str
+) -> None:
+    look = files._link
+
+    def look_and_swap(directory: int, name: str) -> str | None:
+        found = look(directory, name)
+        if name == swapped:
+            (root / name).rename(root / "away")
+            (root / name).symlink_to(link)
+        return found
+
+    monkeypatch.setattr(files, "_link", look_and_swap)
+    with pytest.raises(FileRefusedError):
+        Roots([root]).read_text(str(root / path))
 
 
 def test_deleting_stays_inside_too(root: Path) -> None:
