@@ -38,6 +38,8 @@ class ConversationView(VerticalScroll):
         if fresh:
             self._welcome.display = False
             await self.mount_all(fresh)
+            for view in fresh:
+                await view.sync()
 
     def open_prompt(self) -> PermissionPrompt | None:
         """Return the question for consent that waits for an answer, if there is one."""

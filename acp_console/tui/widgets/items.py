@@ -1,4 +1,8 @@
-"""How each item of a conversation looks; each is built from its item and can be built again."""
+"""How each item of a conversation looks.
+
+A view is built from its item and can be built again. It is empty until `sync` is called, once it is
+mounted and whenever its item has changed.
+"""
 
 from __future__ import annotations
 
@@ -47,16 +51,8 @@ class UserView(Static):
         super().__init__(classes="item user")
         self.item = item
 
-    def on_mount(self) -> None:
-        """Show it."""
-        self.refresh_item()
-
     async def sync(self) -> None:
         """Show what the item says now."""
-        self.refresh_item()
-
-    def refresh_item(self) -> None:
-        """Write the text anew."""
         blocks = "".join(f"\n[{_type(block)}]" for block in self.item.blocks)
         self.update(Text(visible(self.item.text + blocks)))
 
@@ -65,10 +61,10 @@ class AgentView(Markdown):
     """What the agent said, as Markdown that grows."""
 
     def __init__(self, item: AgentMessage) -> None:
-        text = item.text
-        super().__init__(visible(text), classes="item agent", open_links=False)
+        # Begun empty: Textual appends rightly only to what was appended.
+        super().__init__(classes="item agent", open_links=False)
         self.item = item
-        self._shown = len(text)
+        self._shown = 0
 
     async def sync(self) -> None:
         """Append what came since the last time."""
@@ -86,10 +82,6 @@ class ThoughtView(Collapsible):
         super().__init__(self._body, title="Thought", collapsed=True, classes="item thought")
         self.item = item
 
-    async def on_mount(self) -> None:
-        """Show what is there already."""
-        await self.sync()
-
     async def sync(self) -> None:
         """Write the thought anew, its beginning in the title."""
         text = self.item.text
@@ -103,10 +95,6 @@ class PlanView(Static):
     def __init__(self, item: Plan) -> None:
         super().__init__(classes="item plan")
         self.item = item
-
-    async def on_mount(self) -> None:
-        """Show it."""
-        await self.sync()
 
     async def sync(self) -> None:
         """Write the steps anew."""
@@ -132,10 +120,6 @@ class ToolCallView(Vertical):
     def compose(self) -> ComposeResult:
         yield self._head
         yield self._body
-
-    async def on_mount(self) -> None:
-        """Show it."""
-        await self.sync()
 
     async def sync(self) -> None:
         """Write head and body anew, and show or remove the question for consent."""
@@ -169,10 +153,6 @@ class TurnEndView(Static):
     def __init__(self, item: TurnEnd) -> None:
         super().__init__(classes="item turn-end")
         self.item = item
-
-    async def on_mount(self) -> None:
-        """Show it."""
-        await self.sync()
 
     async def sync(self) -> None:
         """Write the reason."""

@@ -149,3 +149,17 @@ async def test_it_can_be_built_again_from_the_frames() -> None:
         app.talks = Conversations()
         await app.feed([*TALK, *REST])
         await until(pilot, lambda: say(app) == before)
+
+
+@pytest.mark.parametrize("step", [1, 3, 12, 40])
+async def test_code_stays_code_wherever_its_text_was_cut(step: int) -> None:
+    text = "The file:\n\n```\n# no heading\n\n* no list\n```\n\nand more"
+    app = TalkApp()
+    async with app.run_test(size=(100, 40)) as pilot:
+        for start in range(0, len(text), step):
+            piece = {"type": "text", "text": text[start : start + step]}
+            await app.feed(entries(update("agent_message_chunk", content=piece)))
+        await until(pilot, lambda: "and more" in say(app))
+        assert "# no heading" in say(app)
+        kinds = [type(block).__name__ for block in app.query_one(Markdown).children]
+        assert kinds == ["MarkdownParagraph", "MarkdownFence", "MarkdownParagraph"]
