@@ -55,7 +55,8 @@ def command(
 ) -> int:
     """Play the client of the recording FILE against a fresh agent, and compare by meaning.
 
-    Exits with 0 when the agent behaves as recorded, with 1 when it does not.
+    Exits with 0 when the agent behaves as recorded, with 1 when it does not, and with 3 when it
+    ends before its time.
 
     \b
     acp-console replay recordings/hello.acp.ndjson demo
@@ -74,6 +75,8 @@ def command(
     async def play(directory: Path) -> int:
         verdict = await play_as_client(recording, chosen.command, directory, time_limit=timeout)
         click.echo(f"{visible(file.name)}: {verdict.render()}")
+        if verdict.has_agent_ended:
+            return exits.AGENT
         return exits.DONE if verdict.is_passed else exits.FOUND
 
     with _directory(recording, cwd) as directory:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Final, cast
 
@@ -77,12 +78,8 @@ async def play_as_client(
             await child.wait()
         ended = AgentExitedError(child.exit_code, child.stderr_tail())
         said = "".join(f"\n    | {line}" for line in ended.stderr_tail)
-        return Verdict(
-            verdict.differences,
-            (*verdict.troubles, f"{ended}{said}"),
-            verdict.played,
-            verdict.compared,
-        )
+        troubles = (*verdict.troubles, f"{ended}{said}")
+        return replace(verdict, troubles=troubles, has_agent_ended=True)
 
 
 class Player:
@@ -122,9 +119,11 @@ class Player:
                 troubles.append(str(problem))
             else:
                 await anyio.sleep(settle)
-            recorded = beats_of(self._frames)
+        # Behind a barrier that did not open nothing was asked for, so nothing is missed there.
+        recorded = self._recorded.beats
         differences = compare(recorded, self._live.beats, Bindings(*self._cwds))
-        return Verdict(differences, tuple(troubles), self._played, len(recorded))
+        unreached = len(beats_of(self._frames)) - len(recorded)
+        return Verdict(differences, tuple(troubles), self._played, len(recorded), unreached)
 
     async def _barrier(self, frame: Frame | None, time_limit: float) -> None:
         """Wait until as many beats have come as stood before `frame`."""

@@ -23,6 +23,10 @@ class Verdict:
     """Client frames that were sent."""
     compared: int
     """Recorded beats that were held against what came."""
+    unreached: int = 0
+    """Recorded beats that stand behind the barrier that did not open."""
+    has_agent_ended: bool = False
+    """Whether the agent ended before its time."""
 
     @property
     def is_passed(self) -> bool:
@@ -35,6 +39,8 @@ class Verdict:
 
     def _lines(self) -> Iterator[str]:
         counts = f"{self.played} client frames played, {self.compared} beats compared"
+        if self.unreached:
+            counts += f", {self.unreached} not reached"
         if self.is_passed:
             yield f"pass: {counts}"
             return

@@ -54,7 +54,7 @@ def test_an_agent_that_dies_fails_with_its_last_words(
 ) -> None:
     command = agent('sys.stderr.write("no key\\n"); sys.exit(7)')
     done = call("replay", str(recording), "--", *command)
-    assert done.code == exits.FOUND
+    assert done.code == exits.AGENT
     assert "the agent exited with code 7\n    | no key\n" in done.out
 
 
