@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from acp_protocol import jsonrpc
@@ -123,6 +123,24 @@ def test_a_broken_answer_is_malformed_and_must_not_be_answered(value: object) ->
     message = read_message(json.dumps(value).encode())
     assert isinstance(message, Malformed)
     assert message.is_answer
+
+
+@given(st.binary() | json_values.map(lambda value: json.dumps(value).encode()))
+@example(b" {}")
+@example(b"{} \r")
+@example(b"\xef\xbb\xbf{}")
+@example(b"{}{}")
+@example(b"NaN")
+@example(b"")
+@example(b"[" * 100_000)
+@example(b"9" * 5000)
+def test_what_counts_as_json_is_what_can_be_parsed(raw: bytes) -> None:
+    try:
+        jsonrpc.parse(raw)
+    except ValueError:
+        assert not jsonrpc.is_json(raw)
+    else:
+        assert jsonrpc.is_json(raw)
 
 
 @given(st.binary())
