@@ -117,3 +117,17 @@ def describe_os_error(problem: OSError) -> str:
     """Say in a few words what the operating system had against it."""
     words = problem.strerror or "the operating system refused"
     return words[:1].lower() + words[1:]
+
+
+def start_error(program: str, problem: OSError | ValueError) -> AgentStartError:
+    """Return the one sentence for why `program` could not be started."""
+    match problem:
+        case FileNotFoundError():
+            reason = "there is no such command; check its spelling and PATH"
+        case PermissionError():
+            reason = "it may not be executed; check its permissions"
+        case OSError():
+            reason = describe_os_error(problem)
+        case _:
+            reason = "it is no valid command"
+    return AgentStartError(f"cannot start {program}: {reason}")

@@ -11,7 +11,7 @@ from acp_agent.prompts import read_prompt
 from acp_protocol.jsonrpc import Json
 from tests.agent.conftest import talk
 
-CWD = Path("/work/it")
+CWD = Path("/home/ada/it")
 
 
 def text(words: str) -> Json:
@@ -28,10 +28,10 @@ def link(uri: str) -> Json:
         ([], ""),
         ([text("read a.txt")], "read a.txt"),
         ([text("read a.txt"), text("read b.txt")], "read a.txt\nread b.txt"),
-        ([text("read"), link("file:///work/it/a.txt")], "read a.txt"),
-        ([text("read "), link("file:///work/it/d/a%20b.txt")], "read d/a b.txt"),
-        ([text("see "), link("file:///work/it/a.txt"), text(", please")], "see a.txt, please"),
-        ([text("see "), link("file:///work/it/a.txt"), text("please")], "see a.txt please"),
+        ([text("read"), link("file:///home/ada/it/a.txt")], "read a.txt"),
+        ([text("read "), link("file:///home/ada/it/d/a%20b.txt")], "read d/a b.txt"),
+        ([text("see "), link("file:///home/ada/it/a.txt"), text(", please")], "see a.txt, please"),
+        ([text("see "), link("file:///home/ada/it/a.txt"), text("please")], "see a.txt please"),
         ([text("read"), link("file:///etc/passwd")], "read /etc/passwd"),
         ([text("open"), link("https://localhost/x")], "open https://localhost/x"),
         ([link("file://[broken")], "file://[broken"),

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Final
 
-from acp_protocol.errors import AgentStartError, describe_os_error
+from acp_protocol.errors import start_error
 
 GRACE: Final = 5.0
 """Seconds that the agent has to end after SIGTERM."""
@@ -37,17 +37,8 @@ class AgentChild:
                 bufsize=0,
                 start_new_session=True,
             )
-        except FileNotFoundError:
-            reason = "there is no such command; check its spelling and PATH"
-        except PermissionError:
-            reason = "it may not be executed; check its permissions"
-        except OSError as problem:
-            reason = describe_os_error(problem)
-        except ValueError:
-            reason = "it is no valid command"
-        else:
-            return
-        raise AgentStartError(f"cannot start {command[0]}: {reason}")
+        except (OSError, ValueError) as problem:
+            raise start_error(command[0], problem) from None
 
     @property
     def pid(self) -> int:

@@ -21,7 +21,7 @@ from typing import Final
 import anyio
 from anyio.abc import ByteReceiveStream, ByteSendStream, Process
 
-from acp_protocol.errors import AgentStartError, describe_os_error
+from acp_protocol.errors import AgentStartError, start_error
 from acp_protocol.tasks import OwnedTasks
 
 GRACE: Final = 2.0
@@ -215,12 +215,5 @@ async def _open(
             env=env,
             start_new_session=True,
         )
-    except FileNotFoundError:
-        reason = "there is no such command; check its spelling and PATH"
-    except PermissionError:
-        reason = "it may not be executed; check its permissions"
-    except OSError as problem:
-        reason = describe_os_error(problem)
-    except ValueError:
-        reason = "it is no valid command"
-    raise AgentStartError(f"cannot start {command[0]}: {reason}")
+    except (OSError, ValueError) as problem:
+        raise start_error(command[0], problem) from None
