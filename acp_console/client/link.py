@@ -21,6 +21,7 @@ from acp_console.client.host import ClientHost
 from acp_inspector.journal import Journal
 from acp_protocol.connection import Connection
 from acp_protocol.errors import (
+    AcpError,
     AgentExitedError,
     ConnectionClosedError,
     RemoteProtocolError,
@@ -133,16 +134,21 @@ class AgentLink:
         self._host.cancel_turn(session_id)
         await self._watched(self.connection.notify("session/cancel", {"sessionId": session_id}))
 
-    async def wait_closed(self) -> AgentExitedError:
-        """Return, as a value, how the agent ended, once it has."""
+    async def wait_closed(self) -> AcpError:
+        """Return, as a value, why the connection ended, once it has."""
         await self.connection.wait_closed()
+        return await self._ending()
+
+    async def _ending(self) -> AcpError:
+        if (problem := self.connection.frame_limit) is not None:
+            return RemoteProtocolError(f"the agent sent what is left unread: {problem}")
         return await self._exited()
 
     async def _watched(self, asking: Awaitable[_Result]) -> _Result:
         try:
             return await asking
         except ConnectionClosedError:
-            raise await self._exited() from None
+            raise await self._ending() from None
         except RequestFailedError as refusal:
             if refusal.code != AUTH_REQUIRED:
                 raise

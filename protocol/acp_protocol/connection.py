@@ -125,6 +125,11 @@ class Connection:
         """The peer's mistakes, oldest first: broken frames, answers that nobody waits for."""
 
     @property
+    def frame_limit(self) -> FrameTooLongError | None:
+        """Why the connection was closed, if a frame of the peer was too long."""
+        return self._reason if isinstance(self._reason, FrameTooLongError) else None
+
+    @property
     def is_open(self) -> bool:
         """Whether the peer is still there."""
         return not self._gone.is_set()
@@ -343,8 +348,8 @@ class Connection:
                 raise self._closed_error()
 
     def _closed_error(self) -> Exception:
-        if isinstance(self._reason, FrameTooLongError):
-            return ConnectionClosedError(f"the connection was closed: {self._reason}")
+        if self.frame_limit is not None:
+            return ConnectionClosedError(f"the connection was closed: {self.frame_limit}")
         return ConnectionClosedError()
 
 

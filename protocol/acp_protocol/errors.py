@@ -104,7 +104,7 @@ class RequestFailedError(AcpError):
 def describe_exit(code: int | None) -> str:
     """Say in words how a process ended; `code` is negative for a signal's number."""
     if code is None:
-        return "ended"
+        return "closed its output without ending"
     if code >= 0:
         return f"exited with code {code}"
     try:

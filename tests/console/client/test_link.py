@@ -184,8 +184,28 @@ sys.exit(9)
     async with linked(command, tmp_path) as link:
         with pytest.raises(AgentExitedError) as caught:
             await link.new_session(tmp_path)
-        assert (await link.wait_closed()).code == 9
+        ended = await link.wait_closed()
+        assert isinstance(ended, AgentExitedError)
+        assert ended.code == 9
     assert (caught.value.code, caught.value.stderr_tail) == (9, ("no key", "set KEY"))
+
+
+async def test_an_agent_that_closes_its_output_and_lives_is_told_as_such(
+    agent: Agent, tmp_path: Path
+) -> None:
+    silent = agent("os.close(1); sys.stdin.read()")
+    with pytest.raises(AgentExitedError, match="closed its output without ending"):
+        async with linked(silent, tmp_path):
+            pass
+
+
+async def test_a_frame_beyond_the_limit_is_the_agents_fault_and_names_the_limit(
+    agent: Agent, tmp_path: Path
+) -> None:
+    flood = agent("for _ in range(70): sys.stdout.write('x' * 2**20)\nsys.stdin.read()")
+    with pytest.raises(RemoteProtocolError, match="limit of 67108864 bytes"):
+        async with linked(flood, tmp_path):
+            pass
 
 
 async def test_an_agent_that_was_killed_names_the_signal(agent: Agent, tmp_path: Path) -> None:
