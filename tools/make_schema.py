@@ -2,9 +2,9 @@
 
     python tools/make_schema.py --schemas DIRECTORY
 
-DIRECTORY holds `v1/schema.unstable.json` and `v1/schema.json`. Only names, types and rules come
-along, never the schema's prose. The output depends on the input alone: making it again gives the
-same bytes.
+DIRECTORY holds `schema.unstable.json` and `schema.json` in `v1` and in `v2`. Only names, types and
+rules come along, never the schema's prose. The output depends on the input alone: making it again
+gives the same bytes.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import argparse
 import re
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -21,7 +21,7 @@ from tools.schema.published import Published, read_published
 from tools.schema.shapes import shapes_source
 from tools.schema.table import table_source
 
-VERSIONS: Final = (1,)
+VERSIONS: Final = (1, 2)
 """The protocol versions that are built in."""
 
 ROOT: Final = Path(__file__).parent.parent
@@ -38,9 +38,9 @@ def make(published: Published) -> dict[Path, str]:
     }
 
 
-def identified(source: str, published: Published) -> str:
-    """Return the source of `version.py` with the schema's identity in its place."""
-    line = f'SCHEMA_ID: Final = "{published.identity}"'
+def identified(source: str, published: Iterable[Published]) -> str:
+    """Return the source of `version.py` with the schemas' identity in its place."""
+    line = f'SCHEMA_ID: Final = "{" ".join(each.identity for each in published)}"'
     return re.sub(r"^SCHEMA_ID: Final = .*$", line, source, flags=re.MULTILINE)
 
 
@@ -57,18 +57,16 @@ def formatted(source: str) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Write the files of all versions, and the identity of the schema of version 1."""
+    """Write the files of all versions, and the identity of their schemas."""
     parser = argparse.ArgumentParser(description="Make the shapes and the method table anew.")
     parser.add_argument("--schemas", type=Path, required=True, help="folder of the schemas")
     directory: Path = parser.parse_args(arguments).schemas
-    for version in VERSIONS:
-        published = read_published(directory, version)
-        for path, source in make(published).items():
-            (ROOT / path).write_text(source, encoding="utf-8")
-            print(f"wrote {path}")
-        if version == 1:
-            path = ROOT / VERSION_FILE
-            path.write_text(identified(path.read_text("utf-8"), published), encoding="utf-8")
+    every = [read_published(directory, version) for version in VERSIONS]
+    sources = {path: source for published in every for path, source in make(published).items()}
+    sources[VERSION_FILE] = identified((ROOT / VERSION_FILE).read_text("utf-8"), every)
+    for path, source in sources.items():
+        (ROOT / path).write_text(source, encoding="utf-8")
+        print(f"wrote {path}")
 
 
 if __name__ == "__main__":

@@ -2,7 +2,9 @@
 
 A gate is the path of the capability that allows a method. It starts with a member of `initialize`:
 `agentCapabilities…` are the agent's (in its answer), `clientCapabilities…` the client's (in its
-question). Methods that are missing here need no capability.
+question). Version 2 calls both `capabilities`, and here the same words tell them apart:
+`agentCapabilities.session` is `capabilities.session` of the agent. Methods that are missing here
+need no capability.
 """
 
 from __future__ import annotations
@@ -40,6 +42,31 @@ GATES: Final[dict[int, dict[str, str]]] = {
         "terminal/output": "clientCapabilities.terminal",
         "terminal/release": "clientCapabilities.terminal",
         "terminal/wait_for_exit": "clientCapabilities.terminal",
+    },
+    2: {
+        "auth/login": "authMethods",
+        "auth/logout": "authMethods",
+        "auth/status": "agentCapabilities.auth.status",
+        "auth/status_update": "agentCapabilities.auth.status",
+        "elicitation/create": "clientCapabilities.elicitation",
+        "elicitation/complete": "clientCapabilities.elicitation.url",
+        "mcp/message": "agentCapabilities.session.mcp.acp",
+        "providers/disable": "agentCapabilities.providers",
+        "providers/list": "agentCapabilities.providers",
+        "providers/set": "agentCapabilities.providers",
+        "session/archive": "agentCapabilities.session.archive",
+        "session/cancel": "agentCapabilities.session",
+        "session/close": "agentCapabilities.session",
+        "session/delete": "agentCapabilities.session.delete",
+        "session/fork": "agentCapabilities.session.fork",
+        "session/list": "agentCapabilities.session",
+        "session/new": "agentCapabilities.session",
+        "session/prompt": "agentCapabilities.session",
+        "session/resume": "agentCapabilities.session",
+        "session/set_config_option": "agentCapabilities.session",
+        "session/set_title": "agentCapabilities.session.title",
+        "session/status": "agentCapabilities.session.status",
+        "session/unarchive": "agentCapabilities.session.archive",
     },
 }
 

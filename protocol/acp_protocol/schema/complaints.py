@@ -59,7 +59,7 @@ class Complaint:
 
 
 @dataclass(frozen=True, slots=True)
-class _Plan:
+class Plan:
     """A shape, taken apart."""
 
     type_: Any
@@ -74,7 +74,7 @@ class _Plan:
 
 def find_complaints(shape: Any, value: Json, path: str = "") -> list[Complaint]:
     """Return what of `value`, which stands at `path`, does not fit `shape`."""
-    plan = _plan(shape)
+    plan = take_apart(shape)
     found = _judge(plan, value, path)
     for mark in plan.marks:
         if isinstance(mark, Bounds | AtLeast):
@@ -84,7 +84,7 @@ def find_complaints(shape: Any, value: Json, path: str = "") -> list[Complaint]:
     return found
 
 
-def _judge(plan: _Plan, value: Json, path: str) -> list[Complaint]:
+def _judge(plan: Plan, value: Json, path: str) -> list[Complaint]:
     if _kind(value) not in plan.kinds:
         return [Complaint(path, _wrong_kind(plan))]
     if plan.is_object:
@@ -100,7 +100,7 @@ def _judge(plan: _Plan, value: Json, path: str) -> list[Complaint]:
     return []
 
 
-def _wrong_kind(plan: _Plan) -> str:
+def _wrong_kind(plan: Plan) -> str:
     # That null would do as well is no help to whoever wrote a wrong type.
     hidden = {"null", "integer"} if "number" in plan.kinds else {"null"}
     names = [kind for kind in dict.fromkeys(plan.kinds) if kind not in hidden]
@@ -127,12 +127,12 @@ def _judge_entries(
     ]
 
 
-def _judge_union(plan: _Plan, value: Json, path: str) -> list[Complaint]:
+def _judge_union(plan: Plan, value: Json, path: str) -> list[Complaint]:
     for mark in plan.marks:
         if isinstance(mark, Tagged):
             return _judge_tagged(mark, plan.args, value, path)
     kind = _kind(value)
-    arms = [arm for arm in plan.args if kind in _plan(arm).kinds]
+    arms = [arm for arm in plan.args if kind in take_apart(arm).kinds]
     # Where other words than the known ones will do, the known ones are not what is missed.
     arms.sort(key=lambda arm: get_origin(arm) is Literal)
     return _closest([find_complaints(arm, value, path) for arm in arms], path)
@@ -210,7 +210,7 @@ def _below(path: str, part: str | int) -> str:
 
 
 @cache
-def _plan(shape: Any) -> _Plan:
+def take_apart(shape: Any) -> Plan:
     """Take a shape apart; there are as many as the schema has, so each is kept."""
     marks: tuple[Any, ...] = ()
     if get_origin(shape) is NotRequired:
@@ -219,14 +219,14 @@ def _plan(shape: Any) -> _Plan:
         shape, marks = shape.__origin__, shape.__metadata__
     origin = Union if get_origin(shape) is UnionType else get_origin(shape)
     args = get_args(shape)
-    return _Plan(shape, origin, args, marks, _kinds(shape, origin, args), is_typeddict(shape))
+    return Plan(shape, origin, args, marks, _kinds(shape, origin, args), is_typeddict(shape))
 
 
 def _kinds(type_: Any, origin: Any, args: tuple[Any, ...]) -> tuple[str, ...]:
     if type_ is Any:
         return tuple(kind for kinds in _KINDS.values() for kind in kinds)
     if origin is Union:
-        return tuple(kind for arm in args for kind in _plan(arm).kinds)
+        return tuple(kind for arm in args for kind in take_apart(arm).kinds)
     if origin is Literal:
         return tuple(kind for word in args for kind in _KINDS[type(word)])
     return _KINDS[dict if is_typeddict(type_) else origin or type_]

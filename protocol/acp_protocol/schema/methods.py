@@ -5,16 +5,18 @@ from __future__ import annotations
 from typing import Final
 
 from acp_protocol.framing import Side
-from acp_protocol.schema import table_v1
+from acp_protocol.schema import table_v1, table_v2
 from acp_protocol.schema.method import Kind, Method
 
-METHODS: Final[tuple[Method, ...]] = table_v1.METHODS
+METHODS: Final[tuple[Method, ...]] = table_v1.METHODS + table_v2.METHODS
 """Every method of every version that is built in."""
+
+VERSIONS: Final = frozenset(row.version for row in METHODS)
+"""The protocol versions that are built in; speaking one is its user's decision."""
 
 _BY_NAME: Final[dict[tuple[int, str, Kind], Method]] = {
     (row.version, row.name, row.kind): row for row in METHODS
 }
-_VERSIONS: Final = frozenset(row.version for row in METHODS)
 
 
 def find_method(name: str, version: int = 1, *, kind: Kind | None = None) -> Method | None:
@@ -45,5 +47,5 @@ def methods_sent_by(side: Side, version: int = 1) -> tuple[Method, ...]:
 
 
 def _require(version: int) -> None:
-    if version not in _VERSIONS:
+    if version not in VERSIONS:
         raise ValueError(f"protocol version {version} is not built in")

@@ -7,17 +7,19 @@ without it. What the schema lets a reader bear is a `Complaint` too, marked leni
 from __future__ import annotations
 
 import threading
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.complaints import Complaint, find_complaints
+from acp_protocol.schema.leniency import borne
 from acp_protocol.schema.method import Kind
-from acp_protocol.schema.methods import find_method
+from acp_protocol.schema.methods import VERSIONS, find_method
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
-__all__ = ["Complaint", "check", "check_params", "check_result", "shape"]
+__all__ = ["Complaint", "check", "check_params", "check_result", "read_params", "shape"]
 
 _adapters: Final[dict[tuple[str, int], TypeAdapter[Any]]] = {}
 _lock: Final = threading.Lock()
@@ -35,6 +37,23 @@ def check_params(
     if row is None or row.params is None:
         return ()
     return check(row.params, {} if params is None else params, version, path="params")
+
+
+def read_params(
+    method: str, params: Json, version: int = 1, *, kind: Kind | None = None
+) -> tuple[Json, tuple[Complaint, ...]]:
+    """Return the params of `method` without what a reader bears, and what was wrong with them.
+
+    Absent params (None) are read as an empty object. What is wrong beyond bearing stays in place.
+    """
+    row = find_method(method, version, kind=kind)
+    value: Json = {} if params is None else params
+    if row is None or row.params is None:
+        return value, ()
+    # The exact look alone: what asks for params to be read must start without pydantic.
+    wanted = shape(row.params, version)
+    complaints = tuple(find_complaints(wanted, value, "params"))
+    return (borne(wanted, value) if complaints else value), complaints
 
 
 def check_result(method: str, result: Json, version: int = 1) -> tuple[Complaint, ...]:
@@ -66,11 +85,9 @@ def shape(definition: str, version: int = 1) -> Any:
         KeyError: there is no such definition.
         ValueError: the version is not built in.
     """
-    if version != 1:
+    if version not in VERSIONS:
         raise ValueError(f"protocol version {version} is not built in")
-    from acp_protocol.schema import v1
-
-    return vars(v1)[definition]
+    return vars(import_module(f"acp_protocol.schema.v{version}"))[definition]
 
 
 def _adapter(definition: str, version: int) -> TypeAdapter[Any]:

@@ -1,17 +1,27 @@
-"""The published schema of version 1, a judge that reads it, and messages to judge."""
+"""The published schemas, a judge that reads them, and messages to judge.
+
+A test that asks for `version` runs once for each; so does one that asks for what depends on it.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from copy import copy
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from acp_protocol.schema.methods import find_method
+
+WRONG: list[Any] = [
+    None, True, 7, -1, 2**70, 1.5, 2.0, "", "x", "end_turn", "\ud800", [], [5], {}, {"type": "x"},
+]  # fmt: skip
 
 RANGES = {
     "int32": (-(2**31), 2**31 - 1),
@@ -32,14 +42,21 @@ class Seen:
     value: Any
 
 
-@pytest.fixture(scope="session")
-def definitions(shared: Path) -> dict[str, Any]:
-    return json.loads((shared / "acp-schema/v1/schema.unstable.json").read_text())["$defs"]
+@pytest.fixture(scope="session", params=[1, 2], ids=["v1", "v2"])
+def version(request: pytest.FixtureRequest) -> int:
+    return request.param
 
 
 @pytest.fixture(scope="session")
-def stable(shared: Path) -> dict[str, Any]:
-    return json.loads((shared / "acp-schema/v1/schema.json").read_text())["$defs"]
+def definitions(shared: Path, version: int) -> dict[str, Any]:
+    """Return everything that is published for the version, the unstable parts included."""
+    folder = shared / f"acp-schema/v{version}"
+    return json.loads((folder / "schema.unstable.json").read_text())["$defs"]
+
+
+@pytest.fixture(scope="session")
+def stable(shared: Path, version: int) -> dict[str, Any]:
+    return json.loads((shared / f"acp-schema/v{version}/schema.json").read_text())["$defs"]
 
 
 @pytest.fixture(scope="session")
@@ -71,13 +88,76 @@ def with_ranges(schema: Any) -> Any:
 
 
 @pytest.fixture(scope="session")
-def traffic(shared: Path) -> list[Seen]:
-    """Every known message of version 1 that real agents and clients sent."""
+def drawn(definitions: dict[str, Any]) -> Callable[[], st.SearchStrategy[tuple[str, Any]]]:
+    """Return what draws a definition's name and a random value that fits it.
+
+    Behind a function, as hypothesis spells out what it gets.
+    """
+    # Not on import: it reads files, which hypothesis does not let a conftest do.
+    from_schema: Any = import_module("hypothesis_jsonschema").from_schema
+
+    arms = [
+        (name, arm)
+        for name, schema in with_ranges(definitions).items()
+        for arm in arms_alone(inlined(schema, with_ranges(definitions)))
+    ]
+    of: dict[int, st.SearchStrategy[Any]] = {}
+
+    def values(place: int) -> st.SearchStrategy[tuple[str, Any]]:
+        name, arm = arms[place]
+        if place not in of:
+            of[place] = from_schema(arm)
+        return of[place].map(lambda value: (name, value))
+
+    return lambda: st.integers(0, len(arms) - 1).flatmap(values)
+
+
+HEAVY = 20_000
+"""Characters of a schema beyond which making a strategy of it takes seconds."""
+
+
+def inlined(schema: Any, definitions: dict[str, Any]) -> Any:
+    """Return `schema` with what it points to in its place, and without what only people read."""
+    if isinstance(schema, list):
+        return [inlined(part, definitions) for part in cast("list[Any]", schema)]
+    if not isinstance(schema, dict):
+        return schema
+    members = cast("dict[str, Any]", schema)
+    if "$ref" in members:
+        return inlined(definitions[members["$ref"].removeprefix("#/$defs/")], definitions)
+    read_by_people = {"description", "title", "examples", "default", "discriminator"}
+    return {
+        name: {key: inlined(member, definitions) for key, member in part.items()}
+        if name == "properties"
+        else inlined(part, definitions)
+        for name, part in members.items()
+        if name not in read_by_people and not name.startswith("x-")
+    }
+
+
+def arms_alone(schema: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the alternatives of `schema` one by one, without those that are heavy still."""
+    alone = [
+        {key: part for key, part in schema.items() if key != name} | {"allOf": [arm]}
+        for name in ("oneOf", "anyOf")
+        for arm in schema.get(name, ())
+    ]
+    return [arm for arm in alone or [schema] if len(json.dumps(arm)) < HEAVY]
+
+
+@pytest.fixture(scope="session")
+def traffic(shared: Path, version: int) -> list[Seen]:
+    """Every known message of the version that real agents and clients sent."""
     files = sorted((shared / "traffic").glob("*.ndjson"))
-    return [seen for file in files if ".v2" not in file.name for seen in messages(file)]
+    return [
+        seen
+        for file in files
+        if (".v2" in file.name) == (version == 2)
+        for seen in messages(file, version)
+    ]
 
 
-def messages(file: Path) -> Iterator[Seen]:
+def messages(file: Path, version: int) -> Iterator[Seen]:
     asked: dict[tuple[str, str], str] = {}
     for line in file.read_text(encoding="utf-8").strip().split("\n"):
         entry = json.loads(line)
@@ -89,12 +169,12 @@ def messages(file: Path) -> Iterator[Seen]:
         if isinstance(method, str):
             kind = "request" if "id" in message else "notification"
             asked[entry["dir"], id_] = method
-            if (row := find_method(method, kind=kind)) and row.params:
+            if (row := find_method(method, version, kind=kind)) and row.params:
                 yield Seen(file.name, method, row.params, message.get("params", {}))
         elif "result" in message:
             other = "a2c" if entry["dir"] == "c2a" else "c2a"
             method = asked.get((other, id_), "")
-            if (row := find_method(method, kind="request")) and row.result:
+            if (row := find_method(method, version, kind="request")) and row.result:
                 yield Seen(file.name, method, row.result, message["result"])
 
 
@@ -158,3 +238,55 @@ def plain(schema: dict[str, Any], definitions: dict[str, Any]) -> Any:
         "null": None,
     }
     return values[kind if isinstance(kind, str) else kind[0]]
+
+
+@pytest.fixture(scope="session")
+def changed() -> Callable[[st.DataObject, Any], tuple[tuple[str | int, ...], Any]]:
+    """Return what puts something else at a random place of a value, and tells the place."""
+
+    def change(data: st.DataObject, value: Any) -> tuple[tuple[str | int, ...], Any]:
+        path = data.draw(st.sampled_from(list(places(value))))
+        return path, data.draw(st.sampled_from([*replaced(value, path)]))
+
+    return change
+
+
+@pytest.fixture(scope="session")
+def broken(
+    corpus: Callable[[], list[tuple[str, Any]]],
+    changed: Callable[[st.DataObject, Any], tuple[tuple[str | int, ...], Any]],
+) -> Callable[[st.DataObject], tuple[str, Any]]:
+    """Return what draws a definition's name and a value of it with one thing wrong."""
+
+    def draw(data: st.DataObject) -> tuple[str, Any]:
+        name, value = data.draw(st.sampled_from(corpus()))
+        return name, changed(data, value)[1]
+
+    return draw
+
+
+def places(value: Any, above: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+    """Yield the path of each place in `value`."""
+    yield above
+    if isinstance(value, dict):
+        for name, member in cast("dict[str, Any]", value).items():
+            yield from places(member, (*above, name))
+    elif isinstance(value, list):
+        for place, entry in enumerate(cast("list[Any]", value)):
+            yield from places(entry, (*above, place))
+
+
+def replaced(value: Any, path: tuple[str | int, ...]) -> Iterator[Any]:
+    """Yield `value` with what stands at `path` replaced by something else, and without it."""
+    if not path:
+        yield from WRONG
+        return
+    first, *rest = path
+    if not rest:
+        without = copy(value)
+        del without[first]
+        yield without
+    for other in replaced(value[first], tuple(rest)):
+        whole = copy(value)
+        whole[first] = other
+        yield whole

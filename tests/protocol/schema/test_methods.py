@@ -73,24 +73,26 @@ def test_every_request_has_a_result_and_no_notification_has_one() -> None:
         assert (row.result is not None) == (row.kind == "request"), row.name
 
 
-def test_a_side_may_send_its_own_methods_and_those_of_both() -> None:
-    clients = {row.name for row in methods_sent_by("client")}
-    agents = {row.name for row in methods_sent_by("agent")}
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_side_may_send_its_own_methods_and_those_of_both(version: int) -> None:
+    clients = {row.name for row in methods_sent_by("client", version)}
+    agents = {row.name for row in methods_sent_by("agent", version)}
     assert {"session/prompt", "$/cancel_request"} <= clients
     assert {"session/update", "$/cancel_request"} <= agents
     assert "session/prompt" not in agents
-    assert clients | agents == {row.name for row in METHODS}
+    assert clients | agents == {row.name for row in METHODS if row.version == version}
 
 
-def test_a_gate_is_a_path_into_the_capabilities(definitions: dict[str, Any]) -> None:
-    starts = {
-        "clientCapabilities": definitions["InitializeRequest"],
-        "agentCapabilities": definitions["InitializeResponse"],
-        "authMethods": definitions["InitializeResponse"],
-    }
-    for gate in {row.gate for row in METHODS if row.gate}:
-        schema = starts[gate.split(".")[0]]
-        for member in gate.split("."):
+def test_a_gate_is_a_path_into_the_capabilities(version: int, definitions: dict[str, Any]) -> None:
+    question, answer = definitions["InitializeRequest"], definitions["InitializeResponse"]
+    starts = {"clientCapabilities": question, "agentCapabilities": answer, "authMethods": answer}
+    gates = {row.gate for row in METHODS if row.gate and row.version == version}
+    assert len(gates) > 10
+    for gate in gates:
+        start, *members = gate.split(".")
+        schema = starts[start]
+        first = "capabilities" if version == 2 and start.endswith("Capabilities") else start
+        for member in (first, *members):
             schema = inside(schema, definitions)["properties"][member]
 
 
@@ -104,10 +106,26 @@ def inside(schema: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any
 
 
 def test_every_method_of_the_published_schema_stands_in_the_table(
-    definitions: dict[str, Any], stable: dict[str, Any]
+    version: int, definitions: dict[str, Any], stable: dict[str, Any]
 ) -> None:
-    assert {row.name for row in METHODS} == names_in(definitions)
-    assert {row.name for row in METHODS if row.is_stable} == names_in(stable)
+    rows = [row for row in METHODS if row.version == version]
+    assert {row.name for row in rows} == names_in(definitions)
+    assert {row.name for row in rows if row.is_stable} == names_in(stable)
+
+
+@pytest.mark.parametrize(
+    ("name", "version", "params"),
+    [
+        ("session/load", 1, "LoadSessionRequest"),
+        ("session/load", 2, None),
+        ("auth/login", 1, None),
+        ("auth/login", 2, "LoginAuthRequest"),
+        ("tool_call/cancel", 2, "CancelToolCallRequest"),
+    ],
+)
+def test_a_version_has_its_own_methods(name: str, version: int, params: str | None) -> None:
+    row = find_method(name, version)
+    assert (row.params if row else None) == params
 
 
 def names_in(definitions: dict[str, Any]) -> set[str]:

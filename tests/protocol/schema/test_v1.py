@@ -1,58 +1,19 @@
-"""The shapes of version 1 tell what the published schema tells."""
+"""The shapes of version 1 lead a type checker as the protocol's tags lead a reader."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
-from typing import Any, Literal, assert_never, get_args, get_origin
+from typing import assert_never, get_args
 
 import pytest
-from typing_extensions import NoExtraItems, is_typeddict
 
 from acp_protocol import version
 from acp_protocol.schema import v1
 
 
-def test_every_definition_has_a_shape(definitions: dict[str, Any], stable: dict[str, Any]) -> None:
-    names = definitions.keys() | stable.keys()
-    assert [name for name in names if not hasattr(v1, name)] == []
-
-
-def test_every_plain_object_has_the_members_that_are_published(definitions: dict[str, Any]) -> None:
-    seen = 0
-    for name, schema in definitions.items():
-        shape = getattr(v1, name)
-        if "properties" in schema and is_typeddict(shape):
-            required = set(schema.get("required", ()))
-            assert set(shape.__annotations__) == set(schema["properties"]), name
-            assert shape.__required_keys__ == required, name
-            assert shape.__optional_keys__ == set(schema["properties"]) - required, name
-            assert shape.__extra_items__ is not NoExtraItems
-            seen += 1
-    assert seen > 150
-
-
-def test_every_enumeration_has_the_values_that_are_published(definitions: dict[str, Any]) -> None:
-    seen = 0
-    for name, schema in definitions.items():
-        arms: list[dict[str, Any]] = schema.get("oneOf") or schema.get("anyOf") or []
-        if words := [arm["const"] for arm in arms if "const" in arm]:
-            shape = getattr(v1, name)
-            literals = shape if get_origin(shape) is Literal else get_args(shape)[0]
-            assert list(get_args(literals)) == words, name
-            assert (literals is not shape) == any("const" not in arm for arm in arms), name
-            seen += 1
-    assert seen > 10
-
-
-def test_what_is_only_unstable_is_told(definitions: dict[str, Any], stable: dict[str, Any]) -> None:
-    assert definitions.keys() - stable.keys() == v1.UNSTABLE
-    assert v1.UNSTABLE_MEMBERS["PromptResponse"] == ("usage",)
-    assert "plan_update" in v1.UNSTABLE_MEMBERS["SessionUpdate"]
-
-
-def test_the_identity_is_the_one_that_the_programs_show() -> None:
-    assert v1.SCHEMA_ID == version.SCHEMA_ID
+def test_the_identity_is_among_those_that_the_programs_show() -> None:
+    assert v1.SCHEMA_ID in version.SCHEMA_ID.split()
 
 
 def test_importing_the_shapes_brings_no_framework() -> None:
