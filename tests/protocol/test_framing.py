@@ -9,7 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acp_protocol.errors import FrameTooLongError
-from acp_protocol.framing import LineFramer
+from acp_protocol.framing import (
+    HEADER_LIMIT,
+    AnyFramer,
+    Framing,
+    HeaderFramer,
+    LineFramer,
+    frame_bytes,
+)
+from acp_protocol.jsonrpc import Malformed, read_message
 
 
 def cut(stream: bytes, places: list[int]) -> list[bytes]:
@@ -58,3 +66,140 @@ def test_any_chunking_gives_the_same_lines(stream: bytes, places: list[int]) -> 
     framer = LineFramer()
     lines = [line for chunk in cut(stream, places) for line in framer.feed(chunk)]
     assert b"\n".join([*lines, framer.rest()]) == stream
+
+
+def framed(*bodies: bytes) -> bytes:
+    return b"".join(frame_bytes(body, "headers") for body in bodies)
+
+
+def test_a_body_may_hold_anything_and_its_length_counts_bytes() -> None:
+    bodies = ["ünï".encode(), b"a\r\n\r\nContent-Length: 1\r\n\r\nb", b"", b"\x00\xff"]
+    assert HeaderFramer().feed(framed(*bodies)) == bodies
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        b"Content-Length: 2\r\n\r\n",
+        b"content-length:2\n\n",
+        b"CONTENT-LENGTH :\t2 \r\n\n",
+        b"Content-Type: application/vscode-jsonrpc; charset=utf-8\r\nContent-Length: 2\r\n\r\n",
+        b"Content-Length: 2\r\nContent-Length: 2\r\nX: \r\n\r\n",
+        b"\r\n\n\xef\xbb\xbfContent-Length: 2\r\n\r\n",
+    ],
+)
+def test_a_header_may_be_written_in_many_ways(header: bytes) -> None:
+    assert HeaderFramer().feed(header + b"{}") == [b"{}"]
+
+
+@pytest.mark.parametrize(
+    ("broken", "frame"),
+    [
+        (b"Listening on stdio\n", b"Listening on stdio"),
+        (b"Content-Length: two\r\n\r\n", b"Content-Length: two"),
+        (b"Content-Length: -2\r\n\r\n", b"Content-Length: -2"),
+        (b"Content-Type: x\r\n\r\n", b"Content-Type: x"),
+        (b"Content-Length: 2\r\nnonsense\r\n", b"Content-Length: 2\r\nnonsense"),
+        (
+            b"Content-Length: 2\nContent-Length: 3\n\n",
+            b"Content-Length: 2\nContent-Length: 3",
+        ),
+        (b"\xff\xfe\n", b"\xff\xfe"),
+    ],
+)
+def test_a_broken_header_is_one_malformed_frame_and_the_next_is_read(
+    broken: bytes, frame: bytes
+) -> None:
+    assert HeaderFramer().feed(broken + framed(b"{}")) == [frame, b"{}"]
+    assert isinstance(read_message(frame), Malformed)
+
+
+@pytest.mark.parametrize(
+    "stream",
+    [b"Content-Length: 6\r\n\r\n", b"Content-Length: %b\r\n\r\n" % (b"9" * 5000)],
+)
+def test_a_length_beyond_the_limit_is_refused_before_the_body_comes(stream: bytes) -> None:
+    with pytest.raises(FrameTooLongError, match="limit of 5 bytes"):
+        HeaderFramer(limit=5).feed(stream)
+    assert HeaderFramer(limit=5).feed(framed(b"12345")) == [b"12345"]
+
+
+@pytest.mark.parametrize("sizes", [[HEADER_LIMIT + 1], [1] * (HEADER_LIMIT + 1)])
+def test_a_header_without_end_is_refused(sizes: list[int]) -> None:
+    framer = HeaderFramer()
+    with pytest.raises(FrameTooLongError, match=f"limit of {HEADER_LIMIT} bytes"):
+        for size in sizes:
+            framer.feed(b"x" * size)
+
+
+def test_a_body_that_was_cut_off_is_taken_out_once() -> None:
+    framer = HeaderFramer()
+    assert framer.feed(framed(b"1234")[:-1]) == []
+    assert [framer.rest(), framer.rest()] == [b"123", b""]
+    assert framer.feed(framed(b"next")) == [b"next"]
+
+
+@given(st.lists(st.binary()), st.lists(st.integers(min_value=0)))
+def test_any_chunking_gives_the_same_bodies(bodies: list[bytes], places: list[int]) -> None:
+    framer = HeaderFramer()
+    chunks = cut(framed(*bodies), places)
+    assert [body for chunk in chunks for body in framer.feed(chunk)] == bodies
+    assert framer.rest() == b""
+
+
+ALPHABET = [b"Content-Length: ", b"content-type", b":", b"1", b"3", b"\r", b"\n", b"\n\n", b"{}"]
+AWKWARD = st.lists(st.sampled_from(ALPHABET) | st.binary(max_size=3)).map(b"".join)
+
+
+@pytest.mark.parametrize("make", [HeaderFramer, AnyFramer])
+@given(stream=AWKWARD, places=st.lists(st.integers(min_value=0)))
+def test_any_chunking_of_whatever_comes_gives_the_same_frames(
+    make: type[HeaderFramer | AnyFramer], stream: bytes, places: list[int]
+) -> None:
+    whole, pieces = make(), make()
+    frames = whole.feed(stream)
+    assert [frame for chunk in cut(stream, places) for frame in pieces.feed(chunk)] == frames
+    assert pieces.framing == whole.framing
+    assert pieces.rest() == whole.rest()
+
+
+@pytest.mark.parametrize(
+    ("start", "framing"),
+    [
+        (b"", None),
+        (b"\r\n", None),
+        (b"Content-Len", None),
+        (b"Contents follow\n", None),
+        (b"{", "lines"),
+        (b'\xef\xbb\xbf [{"jsonrpc"', "lines"),
+        (b"content-length:", "headers"),
+        (b"A greeting\nContent-Type: x", "headers"),
+        (b"x" * (HEADER_LIMIT + 1), "lines"),
+    ],
+)
+def test_the_first_bytes_tell_how_the_peer_frames(start: bytes, framing: Framing | None) -> None:
+    framer = AnyFramer()
+    assert framer.framing is None
+    framer.feed(start)
+    assert framer.framing == framing
+
+
+@pytest.mark.parametrize("framing", ["lines", "headers"])
+def test_a_greeting_is_a_frame_and_decides_nothing(framing: Framing) -> None:
+    framer = AnyFramer()
+    assert framer.feed(b"Starting\n" + frame_bytes(b"{}", framing)) == [b"Starting", b"{}"]
+    assert framer.framing == framing
+
+
+@given(st.binary().filter(lambda stream: b"content-" not in stream.lower()))
+def test_what_begins_with_no_header_is_lines(stream: bytes) -> None:
+    lines, either = LineFramer(), AnyFramer()
+    assert either.feed(stream) == lines.feed(stream)
+    assert either.rest() == lines.rest()
+
+
+def test_the_limit_holds_while_the_framing_is_not_known() -> None:
+    with pytest.raises(FrameTooLongError, match="limit of 5 bytes"):
+        AnyFramer(limit=5).feed(b"123456")
+    with pytest.raises(FrameTooLongError, match="limit of 5 bytes"):
+        AnyFramer(limit=5).feed(b"Content-Length: 6\r\n\r\n")

@@ -8,39 +8,58 @@ import anyio
 from anyio.abc import ByteReceiveStream, ByteSendStream
 
 from acp_protocol.errors import ConnectionClosedError
-from acp_protocol.framing import FRAME_LIMIT, LineFramer
+from acp_protocol.framing import (
+    FRAME_LIMIT,
+    AnyFramer,
+    Framing,
+    HeaderFramer,
+    LineFramer,
+    frame_bytes,
+)
 
 CHUNK: int = 65536
 """Bytes asked for in one read."""
 
 
 class LineTransport:
-    """Newline-delimited frames over two byte streams, which it owns.
+    """Frames over two byte streams, which it owns; each is a line unless told otherwise.
 
-    Source: ACP, Transports, "stdio".
+    With `framing` None the peer decides: it is answered as it speaks, and in lines until it does.
+
+    Source: ACP, Transports, "stdio"; OpenOxide, "Local Transport".
     """
 
     def __init__(
-        self, incoming: ByteReceiveStream, outgoing: ByteSendStream, *, limit: int = FRAME_LIMIT
+        self,
+        incoming: ByteReceiveStream,
+        outgoing: ByteSendStream,
+        *,
+        limit: int = FRAME_LIMIT,
+        framing: Framing | None = "lines",
     ) -> None:
         self._incoming = incoming
         self._outgoing = outgoing
-        self._framer = LineFramer(limit)
-        self._lines: deque[bytes] = deque()
+        self._framer = _open_framer(framing, limit)
+        self._frames: deque[bytes] = deque()
         self._has_ended = False
 
+    @property
+    def framing(self) -> Framing | None:
+        """How frames are kept apart; None while the peer has not shown it."""
+        return self._framer.framing
+
     async def send(self, line: bytes) -> None:
-        """Write `line` and its newline at once."""
+        """Write `line` and what frames it at once."""
         try:
-            await self._outgoing.send(line + b"\n")
+            await self._outgoing.send(frame_bytes(line, self._framer.framing or "lines"))
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):
             raise ConnectionClosedError from None
 
     async def receive(self) -> bytes:
-        """Return the next line; the last one may lack its newline."""
-        while not self._lines:
+        """Return the next frame; the last one may lack its end."""
+        while not self._frames:
             await self._read()
-        return self._lines.popleft()
+        return self._frames.popleft()
 
     async def aclose(self) -> None:
         """Close both streams."""
@@ -55,6 +74,16 @@ class LineTransport:
         except (anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError):
             self._has_ended = True
             if rest := self._framer.rest():
-                self._lines.append(rest)
+                self._frames.append(rest)
         else:
-            self._lines.extend(self._framer.feed(chunk))
+            self._frames.extend(self._framer.feed(chunk))
+
+
+def _open_framer(framing: Framing | None, limit: int) -> LineFramer | HeaderFramer | AnyFramer:
+    match framing:
+        case "lines":
+            return LineFramer(limit)
+        case "headers":
+            return HeaderFramer(limit)
+        case None:
+            return AnyFramer(limit)

@@ -1,0 +1,68 @@
+"""Frames over a pair of byte streams, however they are kept apart."""
+
+from __future__ import annotations
+
+import os
+
+import anyio
+import pytest
+
+from acp_protocol.framing import Framing, frame_bytes
+from acp_protocol.transport.lines import LineTransport
+from acp_protocol.transport.stdio import DescriptorReader, DescriptorWriter
+
+LIMIT = 10.0
+"""Seconds after which a transport counts as hung."""
+
+
+class Ends:
+    """A transport, and the bytes on its wire."""
+
+    def __init__(self, framing: Framing | None) -> None:
+        incoming, self._writer = os.pipe()
+        self._reader, outgoing = os.pipe()
+        streams = DescriptorReader(incoming), DescriptorWriter(outgoing)
+        self.transport = LineTransport(*streams, framing=framing)
+
+    def write(self, data: bytes) -> None:
+        os.write(self._writer, data)
+
+    def read(self) -> bytes:
+        return os.read(self._reader, 65536)
+
+    async def aclose(self) -> None:
+        await self.transport.aclose()
+        os.close(self._writer)
+        os.close(self._reader)
+
+
+@pytest.mark.parametrize("framing", ["lines", "headers"])
+async def test_a_transport_speaks_the_framing_it_was_given(framing: Framing) -> None:
+    ends = Ends(framing)
+    with anyio.fail_after(LIMIT):
+        await ends.transport.send(b'{"a":1}')
+        assert ends.read() == frame_bytes(b'{"a":1}', framing)
+        ends.write(frame_bytes(b"one", framing) + frame_bytes(b"two", framing))
+        assert [await ends.transport.receive() for _ in range(2)] == [b"one", b"two"]
+    assert ends.transport.framing == framing
+    await ends.aclose()
+
+
+@pytest.mark.parametrize("framing", ["lines", "headers"])
+async def test_a_peer_is_answered_in_the_framing_it_speaks(framing: Framing) -> None:
+    ends = Ends(None)
+    with anyio.fail_after(LIMIT):
+        ends.write(frame_bytes(b"{}", framing))
+        assert ends.transport.framing is None
+        assert await ends.transport.receive() == b"{}"
+        await ends.transport.send(b"{}")
+        assert ends.read() == frame_bytes(b"{}", framing)
+    await ends.aclose()
+
+
+async def test_until_the_peer_has_spoken_lines_are_written() -> None:
+    ends = Ends(None)
+    with anyio.fail_after(LIMIT):
+        await ends.transport.send(b"{}")
+        assert ends.read() == b"{}\n"
+    await ends.aclose()
