@@ -26,6 +26,7 @@ from benchmarks.peer import (
 from benchmarks.table import Row, Section, Spread
 
 ROUNDS: Final = 40
+SHAPES: Final = "import acp_protocol.schema.v1, acp_protocol.schema.v2"
 INITIALIZE: Final = (
     b'{"jsonrpc":"2.0","id":0,"method":"initialize",'
     b'"params":{"protocolVersion":1,"clientCapabilities":{}}}\n'
@@ -87,6 +88,11 @@ def _until_answered(command: Sequence[str], question: bytes) -> float:
 SUBJECTS: Final = (
     _Subject(
         "`python -c pass` until it ends", lambda _: _until_ended([sys.executable, "-c", "pass"])
+    ),
+    _Subject(
+        "importing the shapes of all versions",
+        lambda _: _until_ended([sys.executable, "-c", SHAPES]),
+        "+ ≤ 60 ms",
     ),
     _Subject(
         "`acp-agent` until initialize is answered",

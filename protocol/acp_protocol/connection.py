@@ -6,18 +6,21 @@ Frames leave whole and one at a time.
 
 Backpressure: a lane that is full stops the reader, the pipe fills up, the peer waits.
 
-Source: ACP, Overview, "Communication Model"; ACP, Cancellation.
+Trace: what a handler says while it serves a request carries that request's trace context.
+
+Source: ACP, Overview, "Communication Model"; ACP, Cancellation; ACP, Extensibility, "_meta".
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections import deque
 from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Final, Protocol, Self, assert_never, cast
+from typing import Final, Protocol, Self, cast
 
 import anyio
 from anyio.abc import TaskGroup
@@ -32,14 +35,19 @@ from acp_protocol.errors import (
 )
 from acp_protocol.jsonrpc import Failure, Json, Notification, Request, RequestId, Result, id_key
 from acp_protocol.lanes import LANE_LENGTH, Lanes
-from acp_protocol.peer import Answered, Asked, CancelAsked, Fault, Peer, Told
-from acp_protocol.tasks import OwnedTasks
+from acp_protocol.peer import CancelAsked, Fact, Fault, Peer
+from acp_protocol.tasks import OwnedTasks, Turnstile
+from acp_protocol.trace import entered, traced
 from acp_protocol.transport import Transport
+from acp_protocol.workers import Job, Workers
 
 logger = logging.getLogger(__name__)
 
 CLOSE_GRACE: Final = 2.0
 """Seconds that closing the transport, or one last courtesy frame, may take."""
+
+NOTES_IN_A_ROW: Final = 16
+"""Notifications that one task may send before others get their turn."""
 
 _is_in_notification: ContextVar[bool] = ContextVar("is_in_notification", default=False)
 
@@ -88,13 +96,17 @@ class Handler(Protocol):
 class _Waiter:
     """Somebody who waits for the answer to one request."""
 
-    __slots__ = ("answer", "arrived", "session")
+    __slots__ = ("answer", "session")
 
     def __init__(self, session: str | None) -> None:
         self.session = session
-        self.arrived = anyio.Event()
-        self.answer: Result | Failure | None = None
-        """None after `arrived`: no answer will come."""
+        # A bare future: an event with its checkpoints costs as much as all the rest of a request.
+        self.answer: asyncio.Future[Result | Failure | None] = asyncio.Future()
+        """Yields None when no answer will come."""
+
+    def hand_over(self, answer: Result | Failure | None) -> None:
+        if not self.answer.done():
+            self.answer.set_result(answer)
 
 
 class Connection:
@@ -105,22 +117,33 @@ class Connection:
     """
 
     def __init__(
-        self, transport: Transport, handler: Handler, *, limits: Limits | None = None
+        self,
+        transport: Transport,
+        handler: Handler,
+        *,
+        limits: Limits | None = None,
+        takes_batches: bool = False,
     ) -> None:
+        """Drive a peer over `transport`, which is closed with the connection.
+
+        `takes_batches` answers arrays as a draft of version 2 had it, instead of refusing them.
+        """
         self._transport = transport
         self._handler = handler
         self._limits = limits or Limits()
-        self._peer = Peer()
+        self._peer = Peer(takes_batches=takes_batches)
         self._waiters: dict[tuple[str, RequestId], _Waiter] = {}
-        self._running: dict[tuple[str, RequestId], anyio.CancelScope] = {}
+        self._running: dict[tuple[str, RequestId], Job] = {}
         self._unanswered = 0
-        self._sending = anyio.Lock()
+        self._sending = Turnstile()
+        self._sent_in_a_row = 0
         self._gone = anyio.Event()
         self._settled = anyio.Event()
         self._reason: Exception | None = None
         self._owned = OwnedTasks()
         self._tasks: TaskGroup
         self._lanes: Lanes
+        self._workers: Workers
         self.faults: deque[Fault] = deque(maxlen=self._limits.faults)
         """The peer's mistakes, oldest first: broken frames, answers that nobody waits for."""
 
@@ -138,6 +161,7 @@ class Connection:
         """Start to read."""
         self._tasks = await self._owned.__aenter__()
         self._lanes = Lanes(self._tasks, self._limits.lane_length)
+        self._workers = Workers(self._tasks, self._result, self._answer)
         self._tasks.start_soon(self._read)
         return self
 
@@ -171,20 +195,21 @@ class Connection:
         if _is_in_notification.get():
             raise LocalProtocolError(f"{method} cannot be asked while a notification is handled")
         self._check_open()
-        id_, frame = self._peer.ask(method, params)
-        waiter = self._waiters[id_key(id_)] = _Waiter(_session_of(params))
+        id_, frame = self._peer.ask(method, traced(params))
+        key = id_key(id_)
+        waiter = self._waiters[key] = _Waiter(_session_of(params))
         try:
+            if time_limit is None:
+                await self._send(frame)
+                return self._outcome(await waiter.answer)
             with anyio.move_on_after(time_limit):
                 await self._send(frame)
-                await waiter.arrived.wait()
+                return self._outcome(await waiter.answer)
         finally:
-            del self._waiters[id_key(id_)]
-            if not waiter.arrived.is_set():
+            del self._waiters[key]
+            if not waiter.answer.done() or waiter.answer.cancelled():
                 await self._give_up(id_)
-        if not waiter.arrived.is_set():
-            assert time_limit is not None
-            raise TimeLimitError(f"the answer to {method}", time_limit)
-        return self._outcome(waiter.answer)
+        raise TimeLimitError(f"the answer to {method}", time_limit)
 
     async def notify(self, method: str, params: Json = None) -> None:
         """Tell the peer something; return when the transport has taken it.
@@ -194,7 +219,12 @@ class Connection:
         Raises:
             ConnectionClosedError: the peer is gone.
         """
-        await self._send(self._peer.tell(method, params))
+        await self._send(self._peer.tell(method, traced(params)))
+        # A pipe with room never makes its writer wait; the reader must have its turn all the same.
+        self._sent_in_a_row += 1
+        if self._sent_in_a_row >= NOTES_IN_A_ROW:
+            self._sent_in_a_row = 0
+            await anyio.lowlevel.checkpoint()
 
     async def wait_closed(self) -> None:
         """Return when the peer has gone or the connection was closed."""
@@ -211,31 +241,43 @@ class Connection:
     async def _read(self) -> None:
         try:
             while True:
-                await self._take(await self._transport.receive())
+                raw = await self._transport.receive()
+                for fact in self._peer.received(raw):
+                    await self._take(fact)
         except (ConnectionClosedError, FrameTooLongError) as problem:
             reason = problem
         # What the peer said before it left is still handled, and only then do waiters learn of it.
         await self._lanes.follow(None, lambda: self._end(reason))
 
-    async def _take(self, raw: bytes) -> None:
-        match self._peer.received(raw):
-            case Told(notification):
-                session = _session_of(notification.params)
-                await self._lanes.put(session, lambda: self._handle(notification))
-            case Answered(id, answer):
-                if (waiter := self._waiters.get(id_key(id))) is not None:
-                    await self._lanes.follow(waiter.session, lambda: _hand_over(waiter, answer))
-            case Asked(request):
-                session = _session_of(request.params)
+    async def _take(self, fact: Fact) -> None:
+        # By type, the most frequent first: matching by pattern costs more than what is done here.
+        kind = type(fact)
+        if kind is Notification:
+            notification = cast("Notification", fact)
+            session = _session_of(notification.params)
+            await self._lanes.put(session, lambda: self._handle(notification))
+        elif kind is Result or kind is Failure:
+            answer = cast("Result | Failure", fact)
+            if (waiter := self._waiters.get(id_key(answer.id))) is None:
+                return
+            if self._lanes.is_free(waiter.session):
+                waiter.hand_over(answer)
+            else:
+                await self._lanes.follow(waiter.session, lambda: waiter.hand_over(answer))
+        elif kind is Request:
+            request = cast("Request", fact)
+            session = _session_of(request.params)
+            if self._lanes.is_free(session):
+                self._start(request)
+            else:
                 await self._lanes.follow(session, lambda: self._start(request))
-            case CancelAsked(id):
-                await self._lanes.follow(None, lambda: self._cancel(id))
-            case Fault() as fault:
-                self.faults.append(fault)
-                if fault.reply is not None:
-                    await self._send_quietly(fault.reply)
-            case _ as unexpected:
-                assert_never(unexpected)
+        elif kind is CancelAsked:
+            id_ = cast("CancelAsked", fact).id
+            await self._lanes.follow(None, lambda: self._cancel(id_))
+        else:
+            fault = cast("Fault", fact)
+            self.faults.append(fault)
+            await self._send_quietly(fault.reply)
 
     async def _handle(self, notification: Notification) -> None:
         token = _is_in_notification.set(True)
@@ -254,36 +296,40 @@ class Connection:
         self._gone.set()
         self._peer.closed()
         for waiter in self._waiters.values():
-            waiter.arrived.set()
+            waiter.hand_over(None)
 
     # The peer's requests
 
     def _start(self, request: Request) -> None:
+        self._unanswered += 1
         if len(self._running) >= self._limits.open_requests:
             refusal = RequestFailedError(jsonrpc.INTERNAL_ERROR, "Too many open requests")
-            self._tasks.start_soon(self._refuse, request.id, refusal)
+            self._tasks.start_soon(self._answer, request, refusal)
             return
-        self._unanswered += 1
-        scope = self._running[id_key(request.id)] = anyio.CancelScope()
-        self._tasks.start_soon(self._serve, request, scope)
+        job = self._running[id_key(request.id)] = Job(request)
+        self._workers.give(job)
 
-    async def _serve(self, request: Request, scope: anyio.CancelScope) -> None:
-        # The context was copied from whoever started the task, which may be a notification's lane.
-        _is_in_notification.set(False)
-        result: Json = RequestFailedError(jsonrpc.REQUEST_CANCELLED, "Request cancelled")
-        with scope:
-            result = await self._result(request)
-        del self._running[id_key(request.id)]
-        if isinstance(result, RequestFailedError):
-            await self._refuse(request.id, result)
-        elif isinstance(result, Followed):
-            await self._send_quietly(self._peer.answer(request.id, result.result))
+    async def _answer(self, request: Request, result: Json) -> None:
+        """Send the answer to `request`: a result, or a `RequestFailedError` as a value."""
+        self._running.pop(id_key(request.id), None)
+        try:
+            frame = self._frame(request.id, result)
+        except (ValueError, TypeError):
+            # The border between the handler and the wire, once more: its result is no JSON.
+            logger.exception("the answer to %s cannot be spelled in JSON", request.method)
+            refusal = RequestFailedError(jsonrpc.INTERNAL_ERROR, "Internal error")
+            frame = self._frame(request.id, refusal)
+        await self._send_quietly(frame)
+        if isinstance(result, Followed):
             await self._follow(result, request.method)
-        else:
-            await self._send_quietly(self._peer.answer(request.id, result))
         self._unanswered -= 1
         if not self._unanswered:
             self._settled.set()
+
+    def _frame(self, id: RequestId, result: Json) -> bytes | None:  # noqa: A002
+        if isinstance(result, RequestFailedError):
+            return self._peer.refuse(id, result.code, result.message, result.data)
+        return self._peer.answer(id, result.result if isinstance(result, Followed) else result)
 
     async def _follow(self, answer: Followed, method: str) -> None:
         try:
@@ -296,6 +342,9 @@ class Connection:
 
     async def _result(self, request: Request) -> Json:
         """Return what the handler makes of `request`: a result, or an error as a value."""
+        # The task and its context may have served another request before.
+        _is_in_notification.set(False)
+        entered(request.params)
         try:
             return await self._handler.handle_request(request)
         except RequestFailedError as refusal:
@@ -308,21 +357,25 @@ class Connection:
             logger.exception("answering %s failed", request.method)
             return RequestFailedError(jsonrpc.INTERNAL_ERROR, "Internal error")
 
-    async def _refuse(self, id: RequestId, refusal: RequestFailedError) -> None:  # noqa: A002
-        await self._send_quietly(self._peer.refuse(id, refusal.code, refusal.message, refusal.data))
-
     def _cancel(self, id: RequestId) -> None:  # noqa: A002
-        if (scope := self._running.get(id_key(id))) is not None:
-            scope.cancel()
+        if (job := self._running.get(id_key(id))) is not None:
+            job.cancel()
 
     # Sending
 
     async def _send(self, frame: bytes) -> None:
-        async with self._sending:
+        if self._sending.is_taken:
+            await self._sending.wait()
+        self._sending.is_taken = True
+        try:
             await self._transport.send(frame)
+        finally:
+            self._sending.pass_on()
 
-    async def _send_quietly(self, frame: bytes) -> None:
+    async def _send_quietly(self, frame: bytes | None) -> None:
         """Send what nobody waits for; when the peer is gone, the reader says so."""
+        if frame is None:
+            return
         try:
             await self._send(frame)
         except ConnectionClosedError:
@@ -330,7 +383,7 @@ class Connection:
 
     async def _give_up(self, id: RequestId) -> None:  # noqa: A002
         frame = self._peer.give_up(id)
-        if frame is not None and self.is_open:
+        if self.is_open:
             with anyio.move_on_after(CLOSE_GRACE, shield=True):
                 await self._send_quietly(frame)
 
@@ -351,11 +404,6 @@ class Connection:
         if self.frame_limit is not None:
             return ConnectionClosedError(f"the connection was closed: {self.frame_limit}")
         return ConnectionClosedError()
-
-
-def _hand_over(waiter: _Waiter, answer: Result | Failure) -> None:
-    waiter.answer = answer
-    waiter.arrived.set()
 
 
 def _session_of(params: Json) -> str | None:

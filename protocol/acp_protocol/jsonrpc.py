@@ -10,6 +10,8 @@ Source: JSON-RPC 2.0; ACP, Overview, "Messages".
 from __future__ import annotations
 
 import json
+import json.encoder
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Final, NoReturn, TypeAlias, cast
 
@@ -117,6 +119,18 @@ def parse(raw: bytes) -> Json:
         ValueError: `raw` is no JSON; the message says why in a few words.
     """
     try:
+        text = raw.decode()
+        value, end = _DECODER.raw_decode(text)
+        if end == len(text):
+            return value
+    except (ValueError, RecursionError):
+        pass
+    # White space around it, a byte order mark, or no JSON: the slower way knows.
+    return _parse_any(raw)
+
+
+def _parse_any(raw: bytes) -> Json:
+    try:
         return _DECODER.decode(raw.decode("utf-8-sig"))
     except UnicodeDecodeError as problem:
         reason = f"invalid UTF-8 at byte {problem.start}"
@@ -131,16 +145,7 @@ def parse(raw: bytes) -> Json:
 
 
 def is_json(raw: bytes) -> bool:
-    """Tell whether `parse` takes `raw`, sooner than it does."""
-    try:
-        text = raw.decode()
-        return _DECODER.raw_decode(text)[1] == len(text) or _is_parsed(raw)
-    except (ValueError, RecursionError):
-        # White space in front, a byte order mark, or no JSON: the slower way knows.
-        return _is_parsed(raw)
-
-
-def _is_parsed(raw: bytes) -> bool:
+    """Tell whether `parse` takes `raw`."""
     try:
         parse(raw)
     except ValueError:
@@ -155,7 +160,7 @@ def encode(value: Json) -> bytes:
         ValueError: `value` holds NaN or an infinity, for which JSON has no spelling.
     """
     try:
-        return _ENCODER.encode(value).encode()
+        return "".join(_CHUNKS(value, 0)).encode() if _CHUNKS else _ENCODER.encode(value).encode()
     except UnicodeEncodeError:
         # A lone surrogate has no UTF-8 form, only an escaped one.
         return _ESCAPING_ENCODER.encode(value).encode("ascii")
@@ -254,6 +259,17 @@ def _read_answer(entry: dict[str, Json], raw: bytes) -> Message:
     return Failure(entry["id"], code, message, error.get("data"), raw)
 
 
+def _compiled(encoder: json.JSONEncoder) -> Callable[[Json, int], Iterable[str]] | None:
+    """Return what `encoder` makes anew for every value, made once; None where Python lacks it."""
+    make: Any = getattr(json.encoder, "c_make_encoder", None)
+    if make is None:
+        return None
+    spell = json.encoder.encode_basestring
+    separators = encoder.key_separator, encoder.item_separator
+    return make(None, encoder.default, spell, None, *separators, False, False, encoder.allow_nan)
+
+
 _DECODER: Final = json.JSONDecoder(parse_constant=_refuse_constant)
 _ENCODER: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+_CHUNKS: Final = _compiled(_ENCODER)
 _ESCAPING_ENCODER: Final = json.JSONEncoder(separators=(",", ":"), allow_nan=False)

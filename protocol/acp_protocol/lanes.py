@@ -46,6 +46,10 @@ class Lanes:
         self._length = length
         self._lanes: dict[str, _Lane] = {}
 
+    def is_free(self, session: str | None) -> bool:
+        """Tell whether nothing waits or runs before what would come next for `session`."""
+        return not self._lanes or (session is not None and session not in self._lanes)
+
     async def put(self, session: str | None, step: Step) -> None:
         """Let `step` run when the steps before it are done; wait while its lane is full.
 
@@ -62,7 +66,7 @@ class Lanes:
         A task that it starts has begun when the next entry is taken: who asks and at once says
         something about what was asked, such as to cancel it, is not overheard.
         """
-        if session not in self._lanes if session is not None else not self._lanes:
+        if self.is_free(session):
             deed()
             return
 

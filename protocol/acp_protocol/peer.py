@@ -1,24 +1,27 @@
 """A JSON-RPC endpoint without I/O: who asked whom, what is still open, what came too late.
 
-| what we do         | returns            | what it changes                                   |
-|--------------------|--------------------|---------------------------------------------------|
-| `ask`              | the id, the frame  | the id waits for its answer                       |
-| `give_up`          | the cancel frame   | the id's answer, if it still comes, is no fault   |
-| `tell`             | the frame          | nothing                                           |
-| `answer`, `refuse` | the frame          | the peer's request is closed                      |
-| `received`         | facts, in order    | opens the peer's requests, closes ours            |
-| `closed`           | `Lost` per request | nothing waits any more                            |
+| what we do         | returns             | what it changes                                  |
+|--------------------|---------------------|--------------------------------------------------|
+| `ask`              | the id, the frame   | the id waits for its answer                      |
+| `give_up`          | the cancel frame    | the id's answer, if it still comes, is no fault  |
+| `tell`             | the frame           | nothing                                          |
+| `answer`, `refuse` | the frame, or None  | the peer's request is closed                     |
+| `received`         | facts, in order     | opens the peer's requests, closes ours           |
+| `closed`           | `Lost` per request  | nothing waits any more                           |
 
 Each direction has its own ids, and an id keeps its JSON type. The peer's mistakes are `Fault`
 values.
 
-Source: JSON-RPC 2.0; ACP, Cancellation, "$/cancel_request".
+Batches are no part of ACP, and an array is refused as a whole. A draft of version 2 had them, and
+a peer may be told to take them: what an array asks for is then answered in one array.
+
+Source: JSON-RPC 2.0; ACP, Cancellation, "$/cancel_request"; ACP 2.0.0-alpha.3, Transports.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import count
 from typing import Final, TypeAlias, assert_never, cast
 
@@ -40,28 +43,6 @@ from acp_protocol.jsonrpc import (
 CANCEL_METHOD: Final = "$/cancel_request"
 REMEMBERED_ANSWERS: Final = 1024
 """How many ids are kept to tell late and second answers from those nobody asked for."""
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """The peer waits for our answer."""
-
-    request: Request
-
-
-@dataclass(frozen=True, slots=True)
-class Told:
-    """The peer let us know something."""
-
-    notification: Notification
-
-
-@dataclass(frozen=True, slots=True)
-class Answered:
-    """One of our requests has its answer; nobody may wait for it any more, see `Peer.give_up`."""
-
-    id: RequestId
-    answer: Result | Failure
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,18 +68,42 @@ class Fault:
     reply: bytes | None = None
 
 
-Fact: TypeAlias = Asked | Told | Answered | CancelAsked | Fault
+Fact: TypeAlias = Request | Notification | Result | Failure | CancelAsked | Fault
+"""What a frame means: a request that waits for our answer, a notification, the answer to a request
+of ours (which may have been given up), or something else."""
+
+
+@dataclass(slots=True)
+class _OpenBatch:
+    """An array of the peer that gets its answers in one array."""
+
+    missing: int = 0
+    """Requests that are not answered yet."""
+    answers: list[bytes] = field(default_factory=list[bytes])
+
+    def take(self, answer: bytes) -> bytes | None:
+        """Take the next answer; return the array if it was the last one."""
+        self.missing -= 1
+        self.answers.append(answer)
+        return None if self.missing else self.line()
+
+    def line(self) -> bytes:
+        return b"[%b]" % b",".join(self.answers)
 
 
 class Peer:
-    """One end of a conversation in JSON-RPC."""
+    """One end of a conversation in JSON-RPC.
 
-    def __init__(self) -> None:
+    `takes_batches` is for peers that keep to a draft which had them.
+    """
+
+    def __init__(self, *, takes_batches: bool = False) -> None:
+        self._takes_batches = takes_batches
         self._ids = count(1)
         self._waiting: dict[tuple[str, RequestId], str] = {}
         self._given_up: deque[tuple[str, RequestId]] = deque(maxlen=REMEMBERED_ANSWERS)
         self._answered: deque[tuple[str, RequestId]] = deque(maxlen=REMEMBERED_ANSWERS)
-        self._open: set[tuple[str, RequestId]] = set()
+        self._open: dict[tuple[str, RequestId], _OpenBatch | None] = {}
 
     def ask(self, method: str, params: Json = None) -> tuple[RequestId, bytes]:
         """Open a request; return its id and its frame."""
@@ -119,47 +124,70 @@ class Peer:
         """Return the frame of a notification."""
         return jsonrpc.notification_line(method, params)
 
-    def answer(self, id: RequestId, result: Json) -> bytes:  # noqa: A002
+    def answer(self, id: RequestId, result: Json) -> bytes | None:  # noqa: A002
         """Return the frame that answers the peer's request.
 
-        Raises:
-            LocalProtocolError: there is no such open request; it may be answered already.
-        """
-        frame = jsonrpc.result_line(id, result)
-        self._close(id)
-        return frame
-
-    def refuse(self, id: RequestId, code: int, message: str, data: Json = None) -> bytes:  # noqa: A002
-        """Return the frame that answers the peer's request with an error.
+        None: the request came in a batch, whose last answer has to be given first.
 
         Raises:
             LocalProtocolError: there is no such open request; it may be answered already.
+            ValueError: `result` cannot be spelled in JSON; the request is still open.
         """
-        frame = jsonrpc.failure_line(id, code, message, data)
-        self._close(id)
-        return frame
+        return self._close(id, jsonrpc.result_line(id, result))
 
-    def received(self, raw: bytes) -> Fact:
-        """Return what a frame of the peer means for us."""
-        if not raw.strip():
-            return Fault("an empty line", raw)
+    def refuse(
+        self,
+        id: RequestId,  # noqa: A002
+        code: int,
+        message: str,
+        data: Json = None,
+    ) -> bytes | None:
+        """Return the frame that answers the peer's request with an error; None as in `answer`.
+
+        Raises:
+            LocalProtocolError: there is no such open request; it may be answered already.
+            ValueError: `data` cannot be spelled in JSON; the request is still open.
+        """
+        return self._close(id, jsonrpc.failure_line(id, code, message, data))
+
+    def received(self, raw: bytes) -> tuple[Fact, ...]:
+        """Return what a frame of the peer means for us; more than one fact only for a batch."""
+        if not raw or raw.isspace():
+            return (Fault("an empty line", raw),)
         message: Message = jsonrpc.read_message(raw)
+        if not isinstance(message, Batch):
+            return (self._fact(message, None),)
+        if not self._takes_batches:
+            return (_refused("JSON-RPC batches are not part of ACP", raw, jsonrpc.INVALID_REQUEST),)
+        if not message.entries:
+            return (_refused("an empty batch", raw, jsonrpc.INVALID_REQUEST),)
+        return self._batch(message)
+
+    def _batch(self, message: Batch) -> tuple[Fact, ...]:
+        batch = _OpenBatch()
+        facts = [self._fact(entry, batch) for entry in message.entries]
+        # Entries keep no bytes of their own, so a fault shows the whole array.
+        facts = [
+            Fault(f.reason, message.raw, f.reply) if isinstance(f, Fault) else f for f in facts
+        ]
+        if batch.answers and not batch.missing:
+            facts.append(Fault("a batch without a valid request", message.raw, batch.line()))
+        return tuple(facts)
+
+    def _fact(self, message: Message, batch: _OpenBatch | None) -> Fact:
         match message:
-            case Notification(method=method) if method == CANCEL_METHOD:
-                return self._cancelled(message)
-            case Notification():
-                return Told(message)
+            case Notification(method=method):
+                return self._cancelled(message) if method == CANCEL_METHOD else message
             case Request():
-                return self._asked(message)
+                return self._asked(message, batch)
             case Result() | Failure():
                 return self._answer_came(message)
-            case Batch():
-                reason = "JSON-RPC batches are not part of ACP"
-                return _refused(reason, raw, jsonrpc.INVALID_REQUEST)
             case Malformed(is_answer=True):
-                return Fault(message.reason, raw)
+                return Fault(message.reason, message.raw)
             case Malformed():
-                return _refused(message.reason, raw, message.code)
+                return _put(_refused(message.reason, message.raw, message.code), batch)
+            case Batch():
+                raise AssertionError("an entry of a batch is never read as a batch")
             case _:
                 assert_never(message)
 
@@ -170,21 +198,24 @@ class Peer:
         self._given_up.clear()
         return lost
 
-    def _close(self, id_: RequestId) -> None:
+    def _close(self, id_: RequestId, frame: bytes) -> bytes | None:
         try:
-            self._open.remove(id_key(id_))
+            batch = self._open.pop(id_key(id_))
         except KeyError:
             raise LocalProtocolError(f"no open request has the id {id_!r}") from None
+        return frame if batch is None else batch.take(frame)
 
-    def _asked(self, request: Request) -> Fact:
+    def _asked(self, request: Request, batch: _OpenBatch | None) -> Fact:
         key = id_key(request.id)
         if key in self._open:
             # Two open requests of one id cannot be told apart in their answers: the second is
             # refused without an answer under that id, which belongs to the first.
             reason = f"the id {request.id!r} belongs to a request that is still open"
-            return _refused(reason, request.raw, jsonrpc.INVALID_REQUEST)
-        self._open.add(key)
-        return Asked(request)
+            return _put(_refused(reason, request.raw, jsonrpc.INVALID_REQUEST), batch)
+        self._open[key] = batch
+        if batch is not None:
+            batch.missing += 1
+        return request
 
     def _cancelled(self, notification: Notification) -> Fact:
         params = notification.params
@@ -197,16 +228,24 @@ class Peer:
         key = id_key(answer.id)
         if self._waiting.pop(key, None) is not None:
             self._answered.append(key)
-            return Answered(answer.id, answer)
+            return answer
         if key in self._given_up:
             self._given_up.remove(key)
             self._answered.append(key)
-            return Answered(answer.id, answer)
+            return answer
         if key in self._answered:
             return Fault(f"a second answer to the request {answer.id!r}", answer.raw)
         if answer.id is None and isinstance(answer, Failure):
             return Fault(f"the peer refused a frame: {answer.message} ({answer.code})", answer.raw)
         return Fault(f"an answer to {answer.id!r}, which was never asked", answer.raw)
+
+
+def _put(fault: Fault, batch: _OpenBatch | None) -> Fault:
+    """Put the reply to `fault` among the answers of its batch, if it stands in one."""
+    if batch is None or fault.reply is None:
+        return fault
+    batch.answers.append(fault.reply)
+    return Fault(fault.reason, fault.raw)
 
 
 def _refused(reason: str, raw: bytes, code: int) -> Fault:

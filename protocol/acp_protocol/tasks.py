@@ -1,7 +1,9 @@
-"""Tasks that belong to a block and end with it."""
+"""Tasks that belong to a block and end with it; and how they take turns."""
 
 from __future__ import annotations
 
+import asyncio
+from collections import deque
 from types import TracebackType
 
 import anyio
@@ -33,3 +35,38 @@ class OwnedTasks:
         """Cancel the helpers and wait until they are gone."""
         self._group.cancel_scope.cancel()
         await self._group.__aexit__(None, None, None)
+
+
+class Turnstile:
+    """Lets one task through at a time, in the order in which they came.
+
+    A lock whose free passage costs nothing: looking at `is_taken` and setting it.
+    """
+
+    __slots__ = ("_queue", "is_taken")
+
+    def __init__(self) -> None:
+        self._queue: deque[asyncio.Future[None]] = deque()
+        self.is_taken = False
+        """Somebody is inside, or was let in and is on the way."""
+
+    async def wait(self) -> None:
+        """Return when it is the caller's turn, who is then inside."""
+        turn = asyncio.Future[None]()
+        self._queue.append(turn)
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled():
+                # The turn came together with the cancellation: somebody else may have it.
+                self.pass_on()
+            raise
+
+    def pass_on(self) -> None:
+        """Leave, and let the next one in."""
+        while self._queue:
+            turn = self._queue.popleft()
+            if not turn.done():
+                turn.set_result(None)
+                return
+        self.is_taken = False

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 
 import anyio
 import pytest
@@ -20,66 +17,8 @@ from acp_protocol.errors import (
     TimeLimitError,
 )
 from acp_protocol.jsonrpc import Json, Notification, Request
-from acp_protocol.transport import Transport
 from acp_protocol.transport.memory import memory_pair
-
-LIMIT = 5.0
-"""Seconds after which a talk counts as hung."""
-
-
-async def answer_nothing(request: Request) -> Json:
-    raise RequestFailedError(
-        jsonrpc.METHOD_NOT_FOUND, "Method not found", {"method": request.method}
-    )
-
-
-async def ignore(notification: Notification) -> None:
-    del notification
-
-
-@dataclass
-class Script:
-    """A handler whose two deeds a test writes down."""
-
-    on_request: Callable[[Request], Awaitable[Json]] = answer_nothing
-    on_notification: Callable[[Notification], Awaitable[None]] = ignore
-    heard: list[Notification] = field(default_factory=list[Notification])
-
-    async def handle_request(self, request: Request) -> Json:
-        return await self.on_request(request)
-
-    async def handle_notification(self, notification: Notification) -> None:
-        await self.on_notification(notification)
-        self.heard.append(notification)
-
-
-@asynccontextmanager
-async def talk(
-    client: Script | None = None, agent: Script | None = None
-) -> AsyncGenerator[tuple[Connection, Connection]]:
-    ours, theirs = memory_pair()
-    with anyio.fail_after(LIMIT):
-        async with (
-            Connection(ours, client or Script()) as one,
-            Connection(theirs, agent or Script()) as other,
-        ):
-            yield one, other
-
-
-@asynccontextmanager
-async def talk_with_bytes(
-    script: Script | None = None, limits: Limits | None = None
-) -> AsyncGenerator[tuple[Connection, Transport]]:
-    """One real side; the test plays the other, frame by frame."""
-    ours, theirs = memory_pair()
-    with anyio.fail_after(LIMIT):
-        async with Connection(ours, script or Script(), limits=limits) as connection:
-            yield connection, theirs
-    await theirs.aclose()
-
-
-async def read(transport: Transport) -> dict[str, Json]:
-    return json.loads(await transport.receive())
+from tests.protocol.talks import LIMIT, Script, Sink, read, talk, talk_with_bytes
 
 
 async def test_a_question_gets_its_answer() -> None:
@@ -425,3 +364,77 @@ async def test_a_full_lane_stops_the_reader_and_so_the_peer() -> None:
         await peer.aclose()
         await client.wait_closed()
         assert len(script.heard) == taken
+
+
+async def echo(request: Request) -> Json:
+    return {"said": request.method}
+
+
+async def test_a_batch_gets_its_answers_in_one_array_where_batches_are_taken() -> None:
+    release = anyio.Event()
+
+    async def serve(request: Request) -> Json:
+        if request.method == "slow":
+            await release.wait()
+        return {"said": request.method}
+
+    async with talk_with_bytes(Script(on_request=serve), takes_batches=True) as (_, peer):
+        calls = [jsonrpc.request_line(1, "slow"), jsonrpc.request_line(2, "quick"), b"5"]
+        await peer.send(b"[%b]" % b",".join(calls))
+        await peer.send(jsonrpc.request_line(3, "alone"))
+        assert (await read(peer))["id"] == 3
+        release.set()
+        answers = json.loads(await peer.receive())
+    assert [(answer["id"], answer.get("result")) for answer in answers] == [
+        (None, None),
+        (2, {"said": "quick"}),
+        (1, {"said": "slow"}),
+    ]
+
+
+async def test_an_array_is_one_error_where_batches_are_not_taken() -> None:
+    async with talk_with_bytes(Script(on_request=echo)) as (_, peer):
+        await peer.send(b"[%b]" % jsonrpc.request_line(1, "m"))
+        first = await read(peer)
+        await peer.send(jsonrpc.request_line(2, "m"))
+        second = await read(peer)
+    assert (first["id"], first["error"]["code"]) == (None, jsonrpc.INVALID_REQUEST)
+    assert second["id"] == 2
+
+
+async def test_a_result_that_is_no_json_is_answered_with_an_internal_error(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def serve(request: Request) -> Json:
+        del request
+        return {"nan": float("nan")}
+
+    async with talk(agent=Script(on_request=serve)) as (client, _):
+        with caplog.at_level(logging.CRITICAL), pytest.raises(RequestFailedError) as caught:
+            await client.request("m")
+        assert caught.value.code == jsonrpc.INTERNAL_ERROR
+        with caplog.at_level(logging.CRITICAL), pytest.raises(RequestFailedError):
+            await client.request("m")
+
+
+async def test_a_flood_of_our_own_notifications_lets_the_peer_be_heard() -> None:
+    """A writer that never has to wait must not keep a cancellation from being read."""
+    told = 0
+
+    async def flood(request: Request) -> Json:
+        nonlocal told
+        del request
+        while True:
+            await agent.notify("session/update", {"sessionId": "s"})
+            told += 1
+
+    with anyio.fail_after(LIMIT):
+        async with Connection(Sink(), Script(on_request=flood)) as agent:
+            sink = agent._transport  # pyright: ignore[reportPrivateUsage]
+            assert isinstance(sink, Sink)
+            await sink.incoming.send(jsonrpc.request_line(1, "m"))
+            await sink.incoming.send(
+                jsonrpc.notification_line("$/cancel_request", {"requestId": 1})
+            )
+            await agent.wait_settled()
+    assert told > 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
@@ -10,8 +11,8 @@ from hypothesis import strategies as st
 
 from acp_protocol import jsonrpc
 from acp_protocol.errors import LocalProtocolError
-from acp_protocol.jsonrpc import Failure, Result, read_message
-from acp_protocol.peer import Answered, Asked, CancelAsked, Fault, Lost, Peer, Told
+from acp_protocol.jsonrpc import Failure, Notification, Request, Result, read_message
+from acp_protocol.peer import CancelAsked, Fault, Lost, Peer
 
 
 def test_an_answer_finds_its_question() -> None:
@@ -23,18 +24,16 @@ def test_an_answer_finds_its_question() -> None:
         "method": "initialize",
         "params": {"protocolVersion": 1},
     }
-    fact = peer.received(jsonrpc.result_line(id_, {"ok": True}))
-    assert isinstance(fact, Answered)
-    assert isinstance(fact.answer, Result)
+    (fact,) = peer.received(jsonrpc.result_line(id_, {"ok": True}))
+    assert isinstance(fact, Result)
     assert fact.id == id_
 
 
 def test_an_error_is_an_answer_too() -> None:
     peer = Peer()
     id_, _ = peer.ask("m")
-    fact = peer.received(jsonrpc.failure_line(id_, -32601, "Method not found"))
-    assert isinstance(fact, Answered)
-    assert isinstance(fact.answer, Failure)
+    (fact,) = peer.received(jsonrpc.failure_line(id_, -32601, "Method not found"))
+    assert isinstance(fact, Failure)
 
 
 def test_each_question_has_an_id_of_its_own() -> None:
@@ -45,7 +44,7 @@ def test_each_question_has_an_id_of_its_own() -> None:
 def test_an_answer_whose_id_has_another_type_is_a_fault() -> None:
     peer = Peer()
     id_, _ = peer.ask("m")
-    fact = peer.received(jsonrpc.result_line(str(id_), {}))
+    (fact,) = peer.received(jsonrpc.result_line(str(id_), {}))
     assert isinstance(fact, Fault)
     assert "never asked" in fact.reason
     assert fact.reply is None
@@ -55,7 +54,7 @@ def test_a_second_answer_is_a_fault_and_not_answered() -> None:
     peer = Peer()
     id_, _ = peer.ask("m")
     peer.received(jsonrpc.result_line(id_, {}))
-    fact = peer.received(jsonrpc.result_line(id_, {}))
+    (fact,) = peer.received(jsonrpc.result_line(id_, {}))
     assert isinstance(fact, Fault)
     assert "second answer" in fact.reason
     assert fact.reply is None
@@ -68,8 +67,8 @@ def test_a_late_answer_to_a_cancelled_question_is_no_fault() -> None:
     frame = peer.give_up(id_)
     assert frame is not None
     assert json.loads(frame)["params"] == {"requestId": id_}
-    assert isinstance(peer.received(jsonrpc.result_line(id_, {})), Answered)
-    assert isinstance(peer.received(jsonrpc.result_line(id_, {})), Fault)
+    assert isinstance(peer.received(jsonrpc.result_line(id_, {}))[0], Result)
+    assert isinstance(peer.received(jsonrpc.result_line(id_, {}))[0], Fault)
 
 
 def test_an_answered_question_cannot_be_given_up() -> None:
@@ -88,9 +87,11 @@ def test_the_end_loses_every_open_question_once() -> None:
 
 def test_the_peers_question_is_answered_under_its_own_id() -> None:
     peer = Peer()
-    fact = peer.received(jsonrpc.request_line("x", "fs/read_text_file", {}))
-    assert isinstance(fact, Asked)
-    assert read_message(peer.answer("x", {"content": ""})) == Result(
+    (fact,) = peer.received(jsonrpc.request_line("x", "fs/read_text_file", {}))
+    assert isinstance(fact, Request)
+    frame = peer.answer("x", {"content": ""})
+    assert frame is not None
+    assert read_message(frame) == Result(
         "x", {"content": ""}, b'{"jsonrpc":"2.0","id":"x","result":{"content":""}}'
     )
 
@@ -106,7 +107,7 @@ def test_no_question_is_answered_twice() -> None:
 def test_a_second_question_of_an_open_id_is_refused_without_that_id() -> None:
     peer = Peer()
     peer.received(jsonrpc.request_line(1, "m"))
-    fact = peer.received(jsonrpc.request_line(1, "m"))
+    (fact,) = peer.received(jsonrpc.request_line(1, "m"))
     assert isinstance(fact, Fault)
     assert fact.reply is not None
     reply = json.loads(fact.reply)
@@ -115,17 +116,18 @@ def test_a_second_question_of_an_open_id_is_refused_without_that_id() -> None:
 
 
 def test_a_notification_is_told() -> None:
-    assert isinstance(Peer().received(jsonrpc.notification_line("session/cancel", {})), Told)
+    (fact,) = Peer().received(jsonrpc.notification_line("session/cancel", {}))
+    assert isinstance(fact, Notification)
 
 
 def test_a_cancel_names_the_request_with_its_type() -> None:
     frame = jsonrpc.notification_line("$/cancel_request", {"requestId": "1"})
-    assert Peer().received(frame) == CancelAsked("1")
+    assert Peer().received(frame) == (CancelAsked("1"),)
 
 
 @pytest.mark.parametrize("params", [None, [], {}, {"requestId": True}, {"requestId": []}])
 def test_a_cancel_that_names_no_request_is_a_silent_fault(params: object) -> None:
-    fact = Peer().received(jsonrpc.notification_line("$/cancel_request", params))
+    (fact,) = Peer().received(jsonrpc.notification_line("$/cancel_request", params))
     assert isinstance(fact, Fault)
     assert fact.reply is None
 
@@ -141,7 +143,7 @@ def test_a_cancel_that_names_no_request_is_a_silent_fault(params: object) -> Non
 )
 def test_a_broken_frame_is_answered_once_without_an_id(raw: bytes, code: int) -> None:
     """ACP, Transports: an array gets one error, and none of its entries runs."""
-    fact = Peer().received(raw)
+    (fact,) = Peer().received(raw)
     assert isinstance(fact, Fault)
     assert fact.reply is not None
     reply = json.loads(fact.reply)
@@ -150,7 +152,7 @@ def test_a_broken_frame_is_answered_once_without_an_id(raw: bytes, code: int) ->
 
 @pytest.mark.parametrize("raw", [b"", b" \r", b'{"jsonrpc":"2.0","id":[],"result":1}'])
 def test_blank_lines_and_broken_answers_are_not_answered(raw: bytes) -> None:
-    fact = Peer().received(raw)
+    (fact,) = Peer().received(raw)
     assert isinstance(fact, Fault)
     assert fact.reply is None
 
@@ -161,3 +163,122 @@ def test_no_input_breaks_a_peer(frames: list[bytes]) -> None:
     peer.ask("m")
     for frame in frames:
         peer.received(frame)
+
+
+# Batches, as a draft of version 2 had them: what goes in, and what comes out when every request
+# that a handler knows ("known", "slow") is answered with {} and every other one is refused.
+
+PARSE, INVALID, MISSING = jsonrpc.PARSE_ERROR, jsonrpc.INVALID_REQUEST, jsonrpc.METHOD_NOT_FOUND
+
+
+def call(id_: object, method: str = "known", **members: object) -> dict[str, object]:
+    return {"jsonrpc": "2.0", "id": id_, "method": method, **members}
+
+
+def told(method: str = "known", **members: object) -> dict[str, object]:
+    return {"jsonrpc": "2.0", "method": method, **members}
+
+
+def good(id_: object) -> tuple[object, int | None]:
+    return id_, None
+
+
+def bad(code: int, id_: object = None) -> tuple[object, int | None]:
+    return id_, code
+
+
+TRUTH: list[tuple[list[Any], object]] = [
+    ([], bad(INVALID)),
+    ([1], [bad(INVALID)]),
+    ([1, 2, 3], [bad(INVALID)] * 3),
+    ([{"foo": "bar"}], [bad(INVALID)]),
+    ([{}], [bad(INVALID)]),
+    ([None], [bad(INVALID)]),
+    (["s"], [bad(INVALID)]),
+    ([[]], [bad(INVALID)]),
+    ([[call(1)]], [bad(INVALID)]),
+    ([call(1), call(2)], [good(1), good(2)]),
+    ([call(1)], [good(1)]),
+    ([told(), told()], None),
+    ([told(), call(1), told()], [good(1)]),
+    ([call(1), 5, call(2)], [bad(INVALID), good(1), good(2)]),
+    ([told(), 5], [bad(INVALID)]),
+    ([call(9, "unknown")], [bad(MISSING, 9)]),
+    ([told("unknown")], None),
+    ([told(params={"sessionId": 5})], None),
+    ([{"id": 1, "method": "known"}], [bad(INVALID)]),
+    ([call(1) | {"method": 5}], [bad(INVALID)]),
+    ([call(True)], [bad(INVALID)]),
+    ([call([])], [bad(INVALID)]),
+    ([call({})], [bad(INVALID)]),
+    ([call(1.5)], [bad(INVALID)]),
+    ([call(None)], [good(None)]),
+    ([call(1), call(1)], [bad(INVALID), good(1)]),
+    ([{"jsonrpc": "2.0", "id": 70, "result": {}}, call(7)], [good(7)]),
+    ([{"jsonrpc": "2.0", "id": 4, "result": {}}], None),
+    ([{"jsonrpc": "2.0", "id": 4, "result": {}, "error": {}}], None),
+    ([call(0, "initialize")], [bad(MISSING, 0)]),
+    ([call(1), told("$/cancel_request", params={"requestId": 1})], [good(1)]),
+    ([call(1), told("session/cancel", params={"sessionId": "s"})], [good(1)]),
+    ([1, {}, call(True)], [bad(INVALID)] * 3),
+]
+"""ACP 2.0.0-alpha.3, Transports, "Batches"; where it is silent, the calmest answer."""
+
+
+@pytest.mark.parametrize(("line", "answers"), TRUTH, ids=lambda value: json.dumps(value)[:60])
+def test_a_batch_is_answered_by_the_rules_of_the_draft(line: object, answers: object) -> None:
+    assert said_to(json.dumps(line).encode()) == answers
+
+
+def test_an_array_that_is_no_json_gets_a_single_error() -> None:
+    assert said_to(b'[{"jsonrpc":"2.0","method":"x"},') == bad(PARSE)
+
+
+def test_what_is_no_call_and_no_answer_gets_a_single_error() -> None:
+    assert said_to(b'{"jsonrpc":"2.0","id":1}') == bad(INVALID)
+
+
+def said_to(line: bytes) -> object:
+    """Return what a peer that takes batches says to `line`, ids with their error codes, sorted."""
+    peer, frames = Peer(takes_batches=True), list[bytes]()
+    for fact in peer.received(line):
+        if isinstance(fact, Fault) and fact.reply is not None:
+            frames.append(fact.reply)
+        elif isinstance(fact, Request):
+            is_known = fact.method == "known"
+            frame = peer.answer(fact.id, {}) if is_known else peer.refuse(fact.id, MISSING, "no")
+            frames += [frame] if frame else []
+    if not frames:
+        return None
+    (frame,) = frames
+    said: Any = json.loads(frame)
+    if isinstance(said, dict):
+        return summary(cast("dict[str, Any]", said))
+    return sorted(
+        (summary(answer) for answer in said), key=lambda each: (each[1] is None, str(each))
+    )
+
+
+def summary(answer: dict[str, Any]) -> tuple[object, int | None]:
+    return answer["id"], answer["error"]["code"] if "error" in answer else None
+
+
+def test_the_answers_of_a_batch_leave_together_and_last() -> None:
+    peer = Peer(takes_batches=True)
+    peer.received(json.dumps([call(1), call(2, "slow")]).encode())
+    assert peer.answer(1, {}) is None
+    alone = peer.received(json.dumps(call(3)).encode())
+    assert isinstance(alone[0], Request)
+    assert peer.answer(3, {}) == jsonrpc.result_line(3, {})
+    frame = peer.answer(2, {})
+    assert frame is not None
+    assert [answer["id"] for answer in json.loads(frame)] == [1, 2]
+
+
+def test_answers_in_an_array_reach_their_questions() -> None:
+    peer = Peer(takes_batches=True)
+    first, second = peer.ask("a")[0], peer.ask("b")[0]
+    lines = jsonrpc.result_line(second, {}), jsonrpc.failure_line(first, -1, "no")
+    facts = peer.received(b"[%b]" % b",".join(lines))
+    assert [type(fact) for fact in facts] == [Result, Failure]
+    assert peer.closed() == []

@@ -5,51 +5,116 @@ Source: ACP, Transports, "stdio".
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sys
+from collections import deque
+from typing import Final
 
 import anyio
 from anyio.abc import ByteReceiveStream, ByteSendStream
 
 from acp_protocol.transport.lines import LineTransport
 
+CHUNK: Final = 65536
+"""Bytes asked for in one read."""
+CHUNKS_AHEAD: Final = 4
+"""Chunks that are read before anybody asks for them."""
+
 
 class DescriptorReader(ByteReceiveStream):
-    """Reads a file descriptor of any kind (pipe, socket, terminal, file) and owns it."""
+    """Reads a file descriptor of any kind (pipe, socket, terminal, file) and owns it.
+
+    The selector is asked once and not anew for each read, which would cost more than the read.
+    What came is held until it is received; beyond a few chunks nothing more is read, and the sender
+    has to wait.
+    """
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
+        self._chunks: deque[bytes] = deque()
+        """What was read and not received yet; an empty chunk is the end."""
+        self._loop: asyncio.AbstractEventLoop | None = None
+        """The loop that watches the descriptor; None while nobody does."""
+        self._waiting: asyncio.Future[None] | None = None
         self._is_open = True
+        self._is_file = False
 
-    async def receive(self, max_bytes: int = 65536) -> bytes:
-        """Return at least one byte.
+    async def receive(self, max_bytes: int = CHUNK) -> bytes:
+        """Return at least one byte, and `CHUNK` at most, whatever `max_bytes` says.
 
         Raises:
             anyio.EndOfStream: no more will come.
             anyio.ClosedResourceError: this reader is closed.
         """
-        if not self._is_open:
-            raise anyio.ClosedResourceError
-        try:
-            await anyio.wait_readable(self._descriptor)
-        except (PermissionError, ValueError):
-            # A regular file is always readable, and the selector says so by refusing it.
-            await anyio.lowlevel.checkpoint()
-        try:
-            chunk = os.read(self._descriptor, max_bytes)
-        except OSError:
-            # A terminal that hung up answers EIO: for us that is an end like any other.
-            chunk = b""
-        if not chunk:
+        while not self._chunks:
+            await self._wait()
+        if not self._chunks[0]:
             raise anyio.EndOfStream
-        return chunk
+        return self._chunks.popleft()
 
     async def aclose(self) -> None:
         """Close the descriptor; who waits for it learns so."""
         if self._is_open:
             self._is_open = False
-            anyio.notify_closing(self._descriptor)
+            self._stop()
             os.close(self._descriptor)
+            self._wake()
+
+    async def _wait(self) -> None:
+        """Return when something may have come.
+
+        Raises:
+            anyio.ClosedResourceError: this reader is closed.
+        """
+        if not self._is_open:
+            raise anyio.ClosedResourceError
+        if self._waiting is not None:
+            raise anyio.BusyResourceError("reading from")
+        if self._loop is None and not self._start():
+            await anyio.lowlevel.checkpoint()
+            self._read()
+            return
+        self._waiting = asyncio.Future()
+        try:
+            await self._waiting
+        finally:
+            self._waiting = None
+
+    def _start(self) -> bool:
+        """Have the descriptor watched; False for a regular file, which is always readable."""
+        loop = asyncio.get_running_loop()
+        if not self._is_file:
+            try:
+                loop.add_reader(self._descriptor, self._read)
+            except (PermissionError, ValueError):
+                self._is_file = True
+            else:
+                self._loop = loop
+        return not self._is_file
+
+    def _stop(self) -> None:
+        if self._loop is not None:
+            self._loop.remove_reader(self._descriptor)
+            self._loop = None
+
+    def _read(self) -> None:
+        try:
+            chunk = os.read(self._descriptor, CHUNK)
+        except BlockingIOError:
+            # Somebody who shares the open file took it first.
+            return
+        except OSError:
+            # A terminal that hung up answers EIO: for us that is an end like any other.
+            chunk = b""
+        self._chunks.append(chunk)
+        if not chunk or len(self._chunks) >= CHUNKS_AHEAD:
+            self._stop()
+        self._wake()
+
+    def _wake(self) -> None:
+        if self._waiting is not None and not self._waiting.done():
+            self._waiting.set_result(None)
 
 
 class DescriptorWriter(ByteSendStream):
@@ -69,7 +134,6 @@ class DescriptorWriter(ByteSendStream):
             anyio.BrokenResourceError: nobody reads any more.
             anyio.ClosedResourceError: this writer is closed.
         """
-        await anyio.lowlevel.checkpoint_if_cancelled()
         self._rest = memoryview(b"".join((self._rest, item)) if self._rest else item)
         while self._rest:
             if not self._is_open:

@@ -1,0 +1,237 @@
+"""How many requests a second find their answer through a connection, ours and the Python SDK's.
+
+Both sides of a conversation live in one process and talk over two pipes. The SDK is used as its
+documentation does, with typed calls, and once more with an extension method, which it passes on
+without a look at its members.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+import warnings
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+import anyio
+
+from acp_protocol.connection import Connection
+from acp_protocol.jsonrpc import Json, Notification, Request
+from acp_protocol.transport.lines import LineTransport
+from acp_protocol.transport.stdio import DescriptorReader, DescriptorWriter
+from benchmarks.table import Row, Section, Spread
+
+ROUNDS: Final = 9
+"""Times that each talk is held, in turns with the others."""
+ALONE: Final = 1000
+"""Requests of a talk in which each waits for the one before."""
+TOGETHER: Final = 50
+"""Requests that are open at once in the other talk."""
+EACH: Final = 30
+"""Requests that each of them makes, one after the other."""
+SESSION: Final = "sess-1"
+PROMPT: Final = [{"type": "text", "text": "Rename the helper and run the tests."}]
+
+Ask: TypeAlias = Callable[[], Awaitable[object]]
+Talk: TypeAlias = Callable[[], AbstractAsyncContextManager[Ask]]
+
+
+def measure() -> Section:
+    """Hold each talk again and again, in turns, so that a busy spell meets them all."""
+    talks = (_floor, _sdk_typed, _sdk_raw, _ours)
+    alone: list[list[float]] = [[] for _ in talks]
+    together: list[list[float]] = [[] for _ in talks]
+    for _ in range(ROUNDS):
+        for talk, one, many in zip(talks, alone, together, strict=True):
+            seconds = anyio.run(_timed, talk)
+            one.append(seconds[0])
+            many.append(seconds[1])
+    names = (
+        "two futures over two pipes, no JSON",
+        "official Python SDK, typed calls",
+        "official Python SDK, extension method",
+        "`Connection`",
+    )
+    rows = [
+        *_rows("one after the other", names, alone),
+        *_rows(f"{TOGETHER} at once", names, together),
+    ]
+    return Section("round trips through a connection", tuple(rows))
+
+
+def _rows(how: str, names: tuple[str, ...], durations: list[list[float]]) -> list[Row]:
+    spreads = [Spread.of(taken) for taken in durations]
+    rival = spreads[1].median
+    goals = ("", "", "", "≥ 5 × the SDK's typed calls")
+    return [
+        Row(
+            f"{name}, {how}",
+            f"{1 / spread.median:,.0f} /s",
+            f"{1 / spread.slow:,.0f} /s",
+            f"{rival / spread.median:.1f} × the SDK's typed calls",
+            goal,
+        )
+        for name, spread, goal in zip(names, spreads, goals, strict=True)
+    ]
+
+
+async def _timed(talk: Talk) -> tuple[float, float]:
+    """Return the seconds that one request takes alone, and among others."""
+    async with talk() as ask:
+        await _series(ask, ALONE // 10)
+        begin = time.perf_counter()
+        await _series(ask, ALONE)
+        alone = (time.perf_counter() - begin) / ALONE
+        begin = time.perf_counter()
+        async with anyio.create_task_group() as tasks:
+            for _ in range(TOGETHER):
+                tasks.start_soon(_series, ask, EACH)
+        return alone, (time.perf_counter() - begin) / (TOGETHER * EACH)
+
+
+async def _series(ask: Ask, times: int) -> None:
+    for _ in range(times):
+        await ask()
+
+
+@asynccontextmanager
+async def _floor() -> AsyncGenerator[Ask]:
+    """What waiting for bytes costs by itself: an end that sends back what it reads."""
+    loop = asyncio.get_running_loop()
+    there, back = os.pipe(), os.pipe()
+    waiting: list[asyncio.Future[None]] = []
+
+    def answer() -> None:
+        os.write(back[1], os.read(there[0], 65536))
+
+    def arrived() -> None:
+        for _ in range(len(os.read(back[0], 65536))):
+            waiting.pop().set_result(None)
+
+    async def ask() -> None:
+        future = asyncio.Future[None]()
+        waiting.append(future)
+        os.write(there[1], b"x")
+        await future
+
+    loop.add_reader(there[0], answer)
+    loop.add_reader(back[0], arrived)
+    try:
+        yield ask
+    finally:
+        loop.remove_reader(there[0])
+        loop.remove_reader(back[0])
+        for end in (*there, *back):
+            os.close(end)
+
+
+class _Agent:
+    """Answers at once, through our connection."""
+
+    async def handle_request(self, request: Request) -> Json:
+        del request
+        return {"stopReason": "end_turn"}
+
+    async def handle_notification(self, notification: Notification) -> None:
+        del notification
+
+
+@asynccontextmanager
+async def _ours() -> AsyncGenerator[Ask]:
+    there, back = os.pipe(), os.pipe()
+    client = LineTransport(DescriptorReader(back[0]), DescriptorWriter(there[1]))
+    agent = LineTransport(DescriptorReader(there[0]), DescriptorWriter(back[1]))
+    async with Connection(client, _Agent()) as connection, Connection(agent, _Agent()):
+        params = {"sessionId": SESSION, "prompt": PROMPT}
+        yield lambda: connection.request("session/prompt", params)
+
+
+@asynccontextmanager
+async def _sdk_typed() -> AsyncGenerator[Ask]:
+    async with _sdk() as (client, prompt):
+        yield lambda: client.prompt(session_id=SESSION, prompt=prompt)
+
+
+@asynccontextmanager
+async def _sdk_raw() -> AsyncGenerator[Ask]:
+    params = {"sessionId": SESSION, "prompt": PROMPT}
+    async with _sdk() as (client, _):
+        yield lambda: client.ext_method("prompt", params)
+
+
+@asynccontextmanager
+async def _sdk() -> AsyncGenerator[tuple[Any, list[Any]]]:
+    """Open both sides of the SDK; yields the client's side and a prompt in the SDK's types."""
+    import acp
+
+    class Agent:
+        def on_connect(self, conn: object) -> None:
+            del conn
+
+        async def prompt(
+            self, prompt: object, session_id: str, **more: object
+        ) -> acp.PromptResponse:
+            del prompt, session_id, more
+            return acp.PromptResponse(stop_reason="end_turn")
+
+        async def ext_method(self, method: str, params: object) -> Json:
+            del method, params
+            return {"stopReason": "end_turn"}
+
+    class Client:
+        def on_connect(self, conn: object) -> None:
+            del conn
+
+    def side(of: Any, deeds: object, ends: _Ends) -> Any:
+        def made(connection: object) -> object:
+            del connection
+            return deeds
+
+        return of(made, ends.writer, ends.reader)
+
+    there, back = os.pipe(), os.pipe()
+    prompt = [acp.text_block(str(block["text"])) for block in PROMPT]
+    theirs, ours = await _Ends.open(back[1], there[0]), await _Ends.open(there[1], back[0])
+    with warnings.catch_warnings():
+        # The SDK says of its own constructors that they are going to change.
+        warnings.simplefilter("ignore")
+        agent = side(acp.AgentSideConnection, Agent(), theirs)
+        client = side(acp.ClientSideConnection, Client(), ours)
+        try:
+            yield client, prompt
+        finally:
+            await client.close()
+            await agent.close()
+            await theirs.close()
+            await ours.close()
+
+
+@dataclass(frozen=True, slots=True)
+class _Ends:
+    """The two pipes of one side, as the SDK wants them."""
+
+    writer: asyncio.StreamWriter
+    reader: asyncio.StreamReader
+    incoming: asyncio.ReadTransport
+
+    @classmethod
+    async def open(cls, outgoing: int, incoming: int) -> _Ends:
+        loop = asyncio.get_running_loop()
+        reader = asyncio.StreamReader()
+        source, _ = await loop.connect_read_pipe(
+            lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(incoming, "rb", 0)
+        )
+        sink, protocol = await loop.connect_write_pipe(
+            lambda: asyncio.StreamReaderProtocol(asyncio.StreamReader()),
+            os.fdopen(outgoing, "wb", 0),
+        )
+        return cls(asyncio.StreamWriter(sink, protocol, None, loop), reader, source)
+
+    async def close(self) -> None:
+        self.writer.close()
+        self.incoming.close()
+        # Transports close their descriptors in the loop's next round.
+        await asyncio.sleep(0)

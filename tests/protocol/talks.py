@@ -1,0 +1,93 @@
+"""Two peers in memory, for the tests of whatever drives them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+import anyio
+
+from acp_protocol import jsonrpc
+from acp_protocol.connection import Connection, Limits
+from acp_protocol.errors import RequestFailedError
+from acp_protocol.jsonrpc import Json, Notification, Request
+from acp_protocol.transport import Transport
+from acp_protocol.transport.memory import memory_pair
+
+LIMIT = 5.0
+"""Seconds after which a talk counts as hung."""
+
+
+async def answer_nothing(request: Request) -> Json:
+    raise RequestFailedError(
+        jsonrpc.METHOD_NOT_FOUND, "Method not found", {"method": request.method}
+    )
+
+
+async def ignore(notification: Notification) -> None:
+    del notification
+
+
+@dataclass
+class Script:
+    """A handler whose two deeds a test writes down."""
+
+    on_request: Callable[[Request], Awaitable[Json]] = answer_nothing
+    on_notification: Callable[[Notification], Awaitable[None]] = ignore
+    heard: list[Notification] = field(default_factory=list[Notification])
+
+    async def handle_request(self, request: Request) -> Json:
+        return await self.on_request(request)
+
+    async def handle_notification(self, notification: Notification) -> None:
+        await self.on_notification(notification)
+        self.heard.append(notification)
+
+
+class Sink:
+    """A transport that takes whatever is sent at once, and hands on what a test puts in."""
+
+    def __init__(self) -> None:
+        self.incoming, self._lines = anyio.create_memory_object_stream[bytes](10)
+
+    async def send(self, line: bytes) -> None:
+        del line
+
+    async def receive(self) -> bytes:
+        return await self._lines.receive()
+
+    async def aclose(self) -> None:
+        self.incoming.close()
+        self._lines.close()
+
+
+@asynccontextmanager
+async def talk(
+    client: Script | None = None, agent: Script | None = None
+) -> AsyncGenerator[tuple[Connection, Connection]]:
+    ours, theirs = memory_pair()
+    with anyio.fail_after(LIMIT):
+        async with (
+            Connection(ours, client or Script()) as one,
+            Connection(theirs, agent or Script()) as other,
+        ):
+            yield one, other
+
+
+@asynccontextmanager
+async def talk_with_bytes(
+    script: Script | None = None, limits: Limits | None = None, *, takes_batches: bool = False
+) -> AsyncGenerator[tuple[Connection, Transport]]:
+    """One real side; the test plays the other, frame by frame."""
+    ours, theirs = memory_pair()
+    with anyio.fail_after(LIMIT):
+        ours_side = Connection(ours, script or Script(), limits=limits, takes_batches=takes_batches)
+        async with ours_side as connection:
+            yield connection, theirs
+    await theirs.aclose()
+
+
+async def read(transport: Transport) -> dict[str, Json]:
+    return json.loads(await transport.receive())
