@@ -1,0 +1,221 @@
+"""What all dialects need: who asked what, and that nothing on the wire can make a reader fail."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, TypeAlias, TypeVar
+
+from acp_protocol.dialects.dialect import Reading
+from acp_protocol.dialects.members import Object, as_object
+from acp_protocol.framing import Framing, Side
+from acp_protocol.jsonrpc import (
+    Batch,
+    Failure,
+    Json,
+    Malformed,
+    Notification,
+    Request,
+    RequestId,
+    Result,
+    failure_line,
+    id_key,
+    notification_line,
+    read_message,
+    request_line,
+    result_line,
+)
+
+Call: TypeAlias = Request | Notification
+Answer: TypeAlias = Result | Failure
+
+_Key = TypeVar("_Key")
+_Value = TypeVar("_Value")
+
+REMEMBERED: Final = 1024
+"""Entries that are kept of anything, requests without an answer above all; older ones are lost."""
+_ENTERING: Final = frozenset({"session/load", "session/prompt", "session/resume"})
+"""Requests after which their session is the one that the next words are about."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What must be known of a request when its answer comes."""
+
+    method: str
+    session: str | None
+    notes: Object
+
+
+class Interpreter(ABC):
+    """A dialect, but for what the dialect is about."""
+
+    name: str
+    framing: Framing = "lines"
+
+    def __init__(self) -> None:
+        self._questions: dict[tuple[Side, tuple[str, RequestId]], Question] = {}
+        self.session: str | None = None
+        """The session that was opened or used last."""
+        self.is_initialized = False
+
+    def read(self, raw: bytes, sent_by: Side) -> Reading:
+        """Turn a frame of the dialect into official v1."""
+        message = read_message(raw)
+        try:
+            match message:
+                case Request() | Notification():
+                    self._remember(message, sent_by)
+                    if not isinstance(message.params, list):
+                        return self.read_call(message, sent_by)
+                case Result() | Failure():
+                    question = self._answered(message, sent_by)
+                    if question is not None:
+                        return self.read_answer(message, question)
+                case Malformed():
+                    return self.read_foreign(message, sent_by)
+                case Batch():
+                    pass
+        except (ValueError, RecursionError):
+            # Numbers beyond all bounds, broken URIs, nesting to the brim: nothing to translate.
+            pass
+        return Reading((raw,))
+
+    def write(self, raw: bytes, sent_by: Side) -> tuple[bytes, ...]:
+        """Turn an official v1 frame into the dialect."""
+        message = read_message(raw)
+        try:
+            match message:
+                case Request() | Notification():
+                    self._remember(message, sent_by)
+                    if not isinstance(message.params, list):
+                        return self.write_call(message, sent_by)
+                case Result() | Failure():
+                    question = self._answered(message, sent_by)
+                    if question is not None:
+                        return self.write_answer(message, question)
+                case Malformed() | Batch():
+                    pass
+        except (ValueError, RecursionError):
+            pass
+        return (raw,)
+
+    @abstractmethod
+    def read_call(self, call: Call, sent_by: Side) -> Reading:
+        """Turn a request or notification of the dialect into official v1."""
+
+    @abstractmethod
+    def read_answer(self, answer: Answer, question: Question) -> Reading:
+        """Turn an answer of the dialect into official v1."""
+
+    @abstractmethod
+    def write_call(self, call: Call, sent_by: Side) -> tuple[bytes, ...]:
+        """Turn an official request or notification into the dialect."""
+
+    @abstractmethod
+    def write_answer(self, answer: Answer, question: Question) -> tuple[bytes, ...]:
+        """Turn an official answer into the dialect."""
+
+    def read_foreign(self, frame: Malformed, sent_by: Side) -> Reading:
+        """Turn what is no JSON-RPC into official v1."""
+        del sent_by
+        return Reading((frame.raw,))
+
+    def notes(self, call: Call) -> Object:
+        """Return what else must be known of `call`, in either form, when its answer comes."""
+        del call
+        return {}
+
+    def ask(self, sent_by: Side, id: RequestId, question: Question) -> None:  # noqa: A002
+        """Remember a request."""
+        keep(self._questions, (sent_by, id_key(id)), question)
+
+    def asked(self, sent_by: Side, id: Json) -> Question | None:  # noqa: A002
+        """Return the request that waits under this id; `id` may be any JSON."""
+        return self._questions.get((sent_by, id_key(id))) if type(id) in {str, int} else None
+
+    def waiting(self, sent_by: Side, method: str, session: str) -> RequestId:
+        """Return the id of the last such request without an answer; None if there is none."""
+        return next(
+            (
+                id_
+                for (side, (_, id_)), question in reversed(self._questions.items())
+                if (side, question.method, question.session) == (sent_by, method, session)
+            ),
+            None,
+        )
+
+    def _remember(self, call: Call, sent_by: Side) -> None:
+        if isinstance(call, Request):
+            session = session_in(call.params)
+            self.ask(
+                sent_by, call.id, Question(call.method, session or self.session, self.notes(call))
+            )
+            if call.method in _ENTERING and session is not None:
+                self.session = session
+
+    def _answered(self, answer: Answer, sent_by: Side) -> Question | None:
+        asker: Side = "agent" if sent_by == "client" else "client"
+        question = self._questions.pop((asker, id_key(answer.id)), None)
+        if question is not None and isinstance(answer, Result):
+            self.is_initialized |= question.method == "initialize"
+            if question.method == "session/new":
+                self.session = session_in(answer.result) or self.session
+        return question
+
+
+def keep(memory: dict[_Key, _Value], key: _Key, value: _Value) -> None:
+    """Put an entry last into a memory that forgets its first ones when it is full."""
+    memory.pop(key, None)
+    memory[key] = value
+    if len(memory) > REMEMBERED:
+        del memory[next(iter(memory))]
+
+
+def session_in(value: Json) -> str | None:
+    """Return the session that params or a result name."""
+    members = as_object(value)
+    session = members.get("sessionId", members.get("session_id"))
+    return session if isinstance(session, str) else None
+
+
+def placed(params: Mapping[str, Json], directory: str) -> Object:
+    """Return the params that open a session, with a place to work in and MCP servers."""
+    servers = params.get("mcpServers")
+    lacking: Object = {"cwd": directory}
+    return lacking | dict(params) | {"mcpServers": [] if servers is None else servers}
+
+
+def with_params(call: Call, params: Mapping[str, Json]) -> bytes:
+    """Return `call` with other params; its own bytes where they are the same.
+
+    Raises:
+        ValueError: a number has no spelling in JSON.
+    """
+    if params == call.params or (call.params is None and not params):
+        return call.raw
+    if isinstance(call, Request):
+        return request_line(call.id, call.method, params)
+    return notification_line(call.method, params)
+
+
+def with_result(answer: Result, result: Json) -> bytes:
+    """Return `answer` with another result; its own bytes where it is the same.
+
+    Raises:
+        ValueError: a number has no spelling in JSON.
+    """
+    return answer.raw if result == answer.result else result_line(answer.id, result)
+
+
+def with_code(answer: Failure, code: int, data: Json = None) -> bytes:
+    """Return `answer` with another code and other data, its own data where None is given.
+
+    Raises:
+        ValueError: a number has no spelling in JSON.
+    """
+    data = answer.data if data is None else data
+    if (code, data) == (answer.code, answer.data):
+        return answer.raw
+    return failure_line(answer.id, code, answer.message, data)
