@@ -65,7 +65,7 @@ class Desk:
                 anyio.move_on_after(FAREWELL, shield=True),
                 suppress(ConnectionClosedError),
             ):
-                await shown.close("cancelled" if is_cancelled else "broken off")
+                await shown.close(_REASONS["cancelled"] if is_cancelled else "broken off")
             raise
 
 
@@ -129,18 +129,12 @@ class _ShownCall:
     async def _ask(self, call: Call) -> Verdict:
         permissions = self._desk.permissions
         shown: dict[str, Json] = {
-            "toolCallId": self._id,
             "title": call.title,
             "kind": call.kind,
-            "status": "pending",
             "locations": list(call.locations),
             "content": list(call.content),
         }
-        params = {
-            "sessionId": self._desk.session_id,
-            "toolCall": shown,
-            "options": permissions.options(call),
-        }
+        params = self._desk.updates.question(self._id, shown, permissions.options(call))
         try:
             answer = await self._desk.client.request("session/request_permission", params)
         except RequestFailedError:
@@ -161,7 +155,8 @@ class _ShownCall:
 
     async def _failed(self, reason: str) -> ToolAnswered:
         content: Sequence[Mapping[str, Json]] = [*self._content, text_content(reason)]
-        await self._end({"status": "failed", "content": content, "rawOutput": {"error": reason}})
+        status = "cancelled" if reason == _REASONS["cancelled"] else "failed"
+        await self._end({"status": status, "content": content, "rawOutput": {"error": reason}})
         return ToolAnswered(self._wanted.name, reason, is_failed=True)
 
     async def _end(self, members: Mapping[str, Json]) -> None:

@@ -13,7 +13,7 @@ from typing import Final
 import anyio
 
 from acp_agent.models.demo import DemoModel
-from acp_agent.server import AgentServer
+from acp_agent.server import SURFACES, AgentServer
 from acp_protocol.connection import Connection
 from acp_protocol.tasks import OwnedTasks
 from acp_protocol.transport.stdio import open_stdio
@@ -40,7 +40,9 @@ def run(arguments: Sequence[str] | None = None) -> int:
             "and speaks to on stdin and stdout; Ctrl-D ends it.\n"
         )
     try:
-        anyio.run(_serve, AgentServer(model=MODELS[options.model](), pace=options.pace))
+        model = MODELS[options.model]()
+        server = AgentServer(model=model, pace=options.pace, newest=options.protocol)
+        anyio.run(_serve, server)
     except KeyboardInterrupt:
         return 130
     return 0
@@ -81,6 +83,13 @@ def _parser() -> argparse.ArgumentParser:
         choices=sorted(MODELS),
         default=DemoModel.name,
         help="who decides what is said and done (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--protocol",
+        type=int,
+        choices=sorted(SURFACES),
+        default=1,
+        help="newest protocol version to speak; 2 is a draft (default: %(default)s)",
     )
     parser.add_argument(
         "--pace",

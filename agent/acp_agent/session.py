@@ -10,7 +10,7 @@ import anyio
 
 from acp_agent.calls import Client, Desk
 from acp_agent.models.model import Model, UserSaid
-from acp_agent.permissions import MODES, ModeId, Permissions
+from acp_agent.permissions import ModeId, Permissions
 from acp_agent.tools.catalogue import TOOLS
 from acp_agent.turn import Context, StopReason, run_turn
 from acp_agent.updates import Updates
@@ -25,18 +25,24 @@ class Session:
     """One conversation with the client."""
 
     def __init__(
-        self, session_id: str, client: Client, workspace: Workspace, model: Model, pace: float
+        self,
+        session_id: str,
+        client: Client,
+        workspace: Workspace,
+        model: Model,
+        pace: float,
+        updates: Updates,
     ) -> None:
         self.id = session_id
+        self.updates = updates
         self.cwd: Path = workspace.cwd
         self.title: str | None = None
         self.updated_at = datetime.now(UTC)
         self.permissions = Permissions()
         self._model = model
-        self._updates = Updates(client, session_id)
         self._turn: anyio.CancelScope | None = None
         self._turn_ended = anyio.Event()
-        desk = Desk(session_id, client, self._updates, workspace, self.permissions, TOOLS)
+        desk = Desk(session_id, client, updates, workspace, self.permissions, TOOLS)
         self._context = Context(model, desk, [], pace)
 
     @property
@@ -76,30 +82,24 @@ class Session:
 
     async def announce(self) -> None:
         """Tell the client which commands there are."""
-        commands = [
-            {"name": command.name, "description": command.about}
-            | ({"input": {"hint": command.hint}} if command.hint else {})
-            for command in self._model.commands
-        ]
-        await self._updates.send("available_commands_update", {"availableCommands": commands})
+        await self.updates.commands(self._model.commands)
 
     async def set_mode(self, mode: ModeId) -> None:
         """Change when the user is asked, and tell so."""
         self.permissions.mode = mode
-        await self._updates.send("current_mode_update", {"currentModeId": mode})
+        await self.updates.mode(mode)
 
-    def modes(self) -> dict[str, Json]:
-        """Return the modes as the protocol shows them."""
-        return {
-            "currentModeId": self.permissions.mode,
-            "availableModes": [
-                {"id": id_, "name": name, "description": about} for id_, name, about in MODES
-            ],
-        }
+    def settings(self) -> dict[str, Json]:
+        """Return what the session offers to choose from, as members of an answer."""
+        return self.updates.settings(self.permissions.mode)
+
+    def commands(self) -> list[dict[str, Json]]:
+        """Return the commands that a prompt may begin with, as the protocol shows them."""
+        return self.updates.offered(self._model.commands)
 
     async def _name_after(self, text: str) -> None:
         words = " ".join(text.split())
         if self.title is None and words:
             is_long = len(words) > TITLE_LENGTH
             self.title = words[: TITLE_LENGTH - 1] + "…" if is_long else words
-            await self._updates.send("session_info_update", {"title": self.title})
+            await self.updates.title(self.title)

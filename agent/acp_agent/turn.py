@@ -82,7 +82,7 @@ async def _show(context: Context, event: ModelEvent) -> None:
             await updates.text("agent_thought_chunk", text)
         case ShowPlan(steps):
             entries = [asdict(step) | {"priority": "medium"} for step in steps]
-            await updates.send("plan", {"entries": entries})
+            await updates.plan(entries)
         case CallTool():
             return
         case _:
