@@ -1,0 +1,405 @@
+"""Version 2, from the client: agreement, prompts that are answered at once, states, resuming."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+
+import anyio
+import pytest
+
+from acp_agent.models.model import Command, HistoryEntry, Model, ModelEvent, Say, ToolOffer
+from acp_agent.server import UNSUPPORTED_VERSION, AgentServer
+from acp_protocol import jsonrpc
+from acp_protocol.connection import Connection
+from acp_protocol.errors import RequestFailedError
+from acp_protocol.jsonrpc import Json, Notification, Request
+from acp_protocol.schema.validate import check_params, check_result
+from acp_protocol.transport.memory import memory_pair
+from tests.agent.conftest import LIMIT, selected
+
+HELLO = {"protocolVersion": 2, "info": {"name": "test", "version": "1"}}
+
+
+class Waiting:
+    """A model that speaks when it is let."""
+
+    name = "waiting"
+    commands: Sequence[Command] = ()
+
+    def __init__(self) -> None:
+        self.begun = anyio.Event()
+        self.go_on = anyio.Event()
+
+    async def reply(
+        self, history: Sequence[HistoryEntry], tools: Sequence[ToolOffer]
+    ) -> AsyncIterator[ModelEvent]:
+        del history, tools
+        self.begun.set()
+        await self.go_on.wait()
+        yield Say("done")
+
+
+class Broken:
+    """A model that fails."""
+
+    name = "broken"
+    commands: Sequence[Command] = ()
+
+    async def reply(
+        self, history: Sequence[HistoryEntry], tools: Sequence[ToolOffer]
+    ) -> AsyncIterator[ModelEvent]:
+        del history, tools
+        yield Say("well")
+        raise RuntimeError("a secret of ours")
+
+
+@dataclass
+class ClientV2:
+    """The client's side; all that the agent says is kept and held against the schema."""
+
+    answer: Json = None
+    updates: list[Json] = field(default_factory=list[Json])
+    asked: list[Request] = field(default_factory=list[Request])
+    complaints: list[str] = field(default_factory=list[str])
+    arrived: anyio.Event = field(default_factory=anyio.Event)
+
+    async def handle_request(self, request: Request) -> Json:
+        self._check(request.method, request.params)
+        self.asked.append(request)
+        self.arrived.set()
+        if self.answer is None:
+            await anyio.sleep_forever()
+        return self.answer
+
+    async def handle_notification(self, notification: Notification) -> None:
+        self._check(notification.method, notification.params)
+        self.updates.append(notification.params["update"])
+        self.arrived.set()
+
+    def _check(self, method: str, params: Json) -> None:
+        found = check_params(method, params, 2)
+        self.complaints += [f"{method}: {complaint}" for complaint in found]
+
+    async def until(self, holds: Callable[[], object]) -> None:
+        """Return when what has arrived makes `holds` true."""
+        while not holds():
+            self.arrived = anyio.Event()
+            await self.arrived.wait()
+
+    def states(self) -> list[Json]:
+        """Return the states so far, with their stop reasons."""
+        return [
+            (update["state"], update.get("stopReason"))
+            for update in self.updates
+            if update["sessionUpdate"] == "state_update"
+        ]
+
+    def kinds(self) -> list[str]:
+        """Return the kinds of the updates so far, equal neighbours once."""
+        kinds: list[str] = []
+        for update in self.updates:
+            if kinds[-1:] != [update["sessionUpdate"]]:
+                kinds.append(update["sessionUpdate"])
+        return kinds
+
+
+@dataclass
+class TalkV2:
+    """An open session of version 2."""
+
+    connection: Connection
+    client: ClientV2
+    cwd: Path
+    opened: Json
+
+    @property
+    def session_id(self) -> str:
+        return self.opened["sessionId"]
+
+    async def ask(self, method: str, **params: Json) -> Json:
+        """Ask about the session; its answer must fit the schema."""
+        result = await self.connection.request(method, {"sessionId": self.session_id, **params})
+        self.client.complaints += [str(found) for found in check_result(method, result, 2)]
+        return result
+
+    async def prompt(self, text: str) -> str:
+        """Say something; return the id that it has got."""
+        answer = await self.ask("session/prompt", prompt=[{"type": "text", "text": text}])
+        return answer["messageId"]
+
+    async def turn(self, text: str) -> Json:
+        """Say something and wait until the agent is idle; return its last state."""
+        before = len(self.client.states())
+        await self.prompt(text)
+        await self.client.until(
+            lambda: self.client.states()[before:] and self.client.states()[-1][0] == "idle"
+        )
+        return self.client.states()[-1]
+
+    async def cancel(self) -> None:
+        await self.connection.notify("session/cancel", {"sessionId": self.session_id})
+
+
+@asynccontextmanager
+async def before_hello(
+    newest: int = 2, *, model: Model | None = None, answer: Json = None
+) -> AsyncGenerator[tuple[Connection, ClientV2]]:
+    ours, theirs = memory_pair()
+    names, client = count(1), ClientV2(answer)
+    server = AgentServer(model=model, newest=newest, new_id=lambda: f"session_{next(names)}")
+    server.connection = Connection(theirs, server)
+    with anyio.fail_after(LIMIT):
+        async with server.connection, Connection(ours, client) as connection:
+            yield connection, client
+
+
+@asynccontextmanager
+async def talk(
+    cwd: Path, *, model: Model | None = None, answer: Json = None
+) -> AsyncGenerator[TalkV2]:
+    async with before_hello(model=model, answer=answer) as (connection, client):
+        await connection.request("initialize", HELLO)
+        opened = await connection.request("session/new", {"cwd": str(cwd)})
+        assert check_result("session/new", opened, 2) == ()
+        yield TalkV2(connection, client, cwd, opened)
+    assert client.complaints == []
+
+
+async def code_of(connection: Connection, method: str, params: Json) -> int:
+    with pytest.raises(RequestFailedError) as caught:
+        await connection.request(method, params)
+    return caught.value.code
+
+
+@pytest.mark.parametrize(
+    ("asked", "newest", "spoken"),
+    [(1, 1, 1), (2, 1, 1), (1, 2, 1), (2, 2, 2), (3, 2, 2), (65535, 2, 2), (0, 1, 1)],
+)
+async def test_the_highest_version_that_both_speak_is_spoken(
+    asked: int, newest: int, spoken: int
+) -> None:
+    async with before_hello(newest) as (connection, _):
+        answer = await connection.request("initialize", HELLO | {"protocolVersion": asked})
+    assert answer["protocolVersion"] == spoken
+    assert ("agentCapabilities" in answer) == (spoken == 1)
+    assert check_result("initialize", answer, spoken) == ()
+
+
+async def test_a_version_that_nobody_speaks_is_refused_with_those_that_are() -> None:
+    async with before_hello() as (connection, _):
+        with pytest.raises(RequestFailedError) as caught:
+            await connection.request("initialize", HELLO | {"protocolVersion": 0})
+        assert caught.value.code == UNSUPPORTED_VERSION
+        assert caught.value.data == {"requested": 0, "supported": [1, 2]}
+        answer = await connection.request("initialize", HELLO)
+    assert answer["protocolVersion"] == 2
+
+
+@pytest.mark.parametrize("asked", [65536, -1, "2", 1.5, True, None])
+async def test_what_is_no_version_is_refused_as_such(asked: object) -> None:
+    async with before_hello() as (connection, _):
+        code = await code_of(connection, "initialize", HELLO | {"protocolVersion": asked})
+    assert code == jsonrpc.INVALID_PARAMS
+
+
+async def test_version_two_wants_to_know_who_asks_but_a_newer_one_may_say_it_otherwise() -> None:
+    async with before_hello() as (connection, _):
+        code = await code_of(connection, "initialize", {"protocolVersion": 2})
+        assert code == jsonrpc.INVALID_PARAMS
+        answer = await connection.request("initialize", {"protocolVersion": 3, "info": 5})
+    assert answer["protocolVersion"] == 2
+
+
+async def test_each_version_has_its_own_methods(cwd: Path) -> None:
+    async with talk(cwd) as it:
+        params = {"sessionId": it.session_id, "modeId": "auto"}
+        code = await code_of(it.connection, "session/set_mode", params)
+        assert code == jsonrpc.METHOD_NOT_FOUND
+
+
+async def test_a_prompt_is_answered_at_once_and_its_turn_lies_between_two_states(
+    cwd: Path,
+) -> None:
+    async with talk(cwd) as it:
+        assert await it.turn("hello") == ("idle", "end_turn")
+        echo = it.client.updates[0]
+        assert echo["sessionUpdate"] == "user_message"
+        assert echo["content"] == [{"type": "text", "text": "hello"}]
+        assert it.client.states() == [("running", None), ("idle", "end_turn")]
+        chunks = [u for u in it.client.updates if u["sessionUpdate"] == "agent_message_chunk"]
+        assert len({chunk["messageId"] for chunk in chunks}) == 1
+        assert chunks[0]["messageId"] != echo["messageId"]
+
+
+async def test_the_echo_has_the_id_of_the_answer(cwd: Path) -> None:
+    async with talk(cwd) as it:
+        message_id = await it.prompt("hello")
+        await it.client.until(lambda: it.client.states()[-1:] == [("idle", "end_turn")])
+        assert it.client.updates[0]["messageId"] == message_id
+
+
+async def test_a_tool_call_asks_with_a_title_and_shows_its_diff_as_a_patch(cwd: Path) -> None:
+    async with talk(cwd, answer=selected("allow")) as it:
+        assert await it.turn("write greeting.txt: hello") == ("idle", "end_turn")
+        (question,) = it.client.asked
+        assert question.params["title"]
+        assert question.params["subject"]["type"] == "tool_call"
+        calls = [u for u in it.client.updates if u["sessionUpdate"] == "tool_call_update"]
+        assert "tool_call" not in it.client.kinds()
+        assert [call["status"] for call in calls] == ["pending", "in_progress", "completed"]
+        (diff,) = [block for block in calls[0]["content"] if block["type"] == "diff"]
+        assert diff["changes"][0]["operation"] == "add"
+        assert diff["patch"]["text"].endswith(
+            "@@ -0,0 +1 @@\n+hello\n\\ No newline at end of file\n"
+        )
+    assert (cwd / "greeting.txt").read_text() == "hello\n"
+
+
+async def test_cancel_ends_the_turn_with_a_state_and_withdraws_the_question(cwd: Path) -> None:
+    async with talk(cwd) as it:
+        await it.prompt("write greeting.txt: hello")
+        await it.client.until(lambda: it.client.asked)
+        await it.cancel()
+        await it.client.until(lambda: it.client.states()[-1:] == [("idle", "cancelled")])
+        assert it.client.updates[-2]["status"] == "cancelled"
+    assert not (cwd / "greeting.txt").exists()
+
+
+async def test_a_prompt_during_a_turn_is_held_and_then_has_its_own(cwd: Path) -> None:
+    model = Waiting()
+    async with talk(cwd, model=model) as it, anyio.create_task_group() as tasks:
+        await it.prompt("first")
+        await model.begun.wait()
+        answered = anyio.Event()
+
+        async def second() -> None:
+            await it.prompt("second")
+            answered.set()
+
+        tasks.start_soon(second)
+        await it.ask("session/set_config_option", configId="mode", type="id", value="auto")
+        assert not answered.is_set()
+        model.go_on.set()
+        await answered.wait()
+        await it.client.until(lambda: len(it.client.states()) == 4)
+        said = [u["content"] for u in it.client.updates if u["sessionUpdate"] == "user_message"]
+        assert [content[0]["text"] for content in said] == ["first", "second"]
+
+
+@pytest.mark.parametrize("how", ["session/cancel", "$/cancel_request", "session/close"])
+async def test_a_held_prompt_that_is_dropped_never_stood_in_the_conversation(
+    cwd: Path, how: str
+) -> None:
+    model, codes = Waiting(), list[int]()
+    async with talk(cwd, model=model) as it, anyio.create_task_group() as tasks:
+        await it.prompt("first")
+        await model.begun.wait()
+        scope = anyio.CancelScope()
+
+        async def second() -> None:
+            with scope:
+                prompt = [{"type": "text", "text": "second"}]
+                params = {"sessionId": it.session_id, "prompt": prompt}
+                codes.append(await code_of(it.connection, "session/prompt", params))
+
+        tasks.start_soon(second)
+        await it.ask("session/set_config_option", configId="mode", type="id", value="auto")
+        if how == "$/cancel_request":
+            scope.cancel()
+            await it.cancel()
+        elif how == "session/cancel":
+            await it.cancel()
+        else:
+            await it.ask("session/close")
+        await it.client.until(lambda: it.client.states()[-1:] == [("idle", "cancelled")])
+        said = [u for u in it.client.updates if u["sessionUpdate"] == "user_message"]
+        assert len(said) == 1
+        tasks.cancel_scope.deadline = anyio.current_time() + LIMIT
+    assert codes == ([] if how == "$/cancel_request" else [jsonrpc.REQUEST_CANCELLED])
+
+
+async def test_what_fails_after_the_answer_is_told_by_the_state(
+    cwd: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with talk(cwd, model=Broken()) as it:
+        assert await it.turn("hello") == ("idle", "error")
+        state = it.client.updates[-1]
+        assert state["error"] == {"code": jsonrpc.INTERNAL_ERROR, "message": "Internal error"}
+        assert await it.turn("again") == ("idle", "error")
+    assert "a secret of ours" in caplog.text
+
+
+async def test_a_session_is_resumed_with_all_that_was_said(cwd: Path) -> None:
+    async with talk(cwd) as it:
+        await it.turn("hello")
+        told = [u for u in it.client.updates if u["sessionUpdate"] != "state_update"]
+        await it.ask("session/close")
+        code = await code_of(
+            it.connection,
+            "session/prompt",
+            {"sessionId": it.session_id, "prompt": [{"type": "text", "text": "x"}]},
+        )
+        assert code == jsonrpc.RESOURCE_NOT_FOUND
+        it.client.updates.clear()
+        again = await it.ask("session/resume", cwd=str(cwd), replayFrom={"type": "start"})
+        assert again["configOptions"] == it.opened["configOptions"]
+        assert it.client.updates == [*told, {"sessionUpdate": "state_update", "state": "idle"}]
+        assert await it.turn("and more") == ("idle", "end_turn")
+
+
+async def test_without_a_cursor_nothing_is_told_again_but_the_state(cwd: Path) -> None:
+    async with talk(cwd) as it:
+        await it.turn("hello")
+        it.client.updates.clear()
+        await it.ask("session/resume", cwd=str(cwd))
+        assert it.client.updates == [{"sessionUpdate": "state_update", "state": "idle"}]
+
+
+@pytest.mark.parametrize(
+    ("method", "params"),
+    [
+        ("session/resume", {"cwd": "/"}),
+        ("session/resume", {"cwd": None, "replayFrom": "start"}),
+        ("session/resume", {"cwd": None, "replayFrom": {"type": "_mine"}}),
+        ("session/prompt", {"prompt": []}),
+        ("session/prompt", {"prompt": [{"type": "image", "data": "", "mimeType": "image/png"}]}),
+        ("session/set_config_option", {"configId": "nope", "type": "id", "value": "auto"}),
+        ("session/set_config_option", {"configId": "mode", "type": "id", "value": "nope"}),
+        ("session/set_config_option", {"configId": "mode", "type": "boolean", "value": True}),
+        ("tool_call/cancel", {"toolCallId": "call_1"}),
+        ("terminal/cancel", {"terminalId": "t"}),
+    ],
+)
+async def test_what_makes_no_sense_is_refused(cwd: Path, method: str, params: Json) -> None:
+    async with talk(cwd) as it:
+        params = {"sessionId": it.session_id} | params
+        if "cwd" in params and params["cwd"] is None:
+            params["cwd"] = str(cwd)
+        assert await code_of(it.connection, method, params) == jsonrpc.INVALID_PARAMS
+
+
+async def test_a_mode_is_an_option_and_its_change_is_told(cwd: Path) -> None:
+    async with talk(cwd) as it:
+        (mode,) = it.opened["configOptions"]
+        assert (mode["category"], mode["currentValue"]) == ("mode", "ask")
+        answer = await it.ask(
+            "session/set_config_option", configId="mode", type="id", value="read-only"
+        )
+        assert answer["configOptions"][0]["currentValue"] == "read-only"
+        assert it.client.kinds() == ["config_option_update"]
+
+
+async def test_sessions_are_listed_and_a_missing_one_may_be_closed(cwd: Path) -> None:
+    async with talk(cwd) as it:
+        listed = await it.connection.request("session/list", {})
+        assert [session["sessionId"] for session in listed["sessions"]] == [it.session_id]
+        assert await it.connection.request("session/close", {"sessionId": "gone"}) == {}
+
+
+async def test_commands_come_with_the_session(cwd: Path) -> None:
+    async with talk(cwd) as it:
+        assert {command["type"] for command in it.opened["availableCommands"]} == {"command"}
