@@ -1,0 +1,450 @@
+"""Continuum Router, held against the examples in its own document."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+
+import pytest
+
+from acp_protocol.dialects.continuum import Continuum
+from acp_protocol.dialects.dialect import Reading
+from acp_protocol.framing import Side
+from acp_protocol.jsonrpc import Json
+from tests.protocol.dialects.examples import (
+    Exchange,
+    call,
+    frame,
+    hold_reading,
+    hold_writing,
+    is_valid,
+    plain,
+    said,
+    update,
+)
+
+SESSION = "550e8400-e29b-41d4-a716-446655440000"
+HISTORY = {
+    "sessionId": SESSION,
+    "createdAt": "2026-03-08T12:00:00Z",
+    "updatedAt": "2026-03-08T12:00:00Z",
+    "mode": "code",
+    "historyLength": 0,
+}
+MODES = {
+    "currentModeId": "code",
+    "availableModes": [{"id": "code", "name": "Code"}, {"id": "architect", "name": "Architect"}],
+}
+EDITOR = {"name": "MyEditor", "version": "1.0.0"}
+ROUTER = {"name": "Continuum Router", "version": "1.3.0-beta.1"}
+FLAT = {"loadSession": True, "image": False, "audio": False, "embeddedContext": False}
+FILES = {"readTextFile": True, "writeTextFile": True}
+OPTIONS = [
+    {"optionId": "allow_once", "name": "Allow once", "kind": "allow_once"},
+    {"optionId": "allow_always", "name": "Allow always", "kind": "allow_always"},
+    {"optionId": "reject_once", "name": "Reject", "kind": "reject_once"},
+    {"optionId": "reject_always", "name": "Reject always", "kind": "reject_always"},
+]
+PLACE = {"uri": "file:///src/main.rs", "startLine": 42}
+TOOL = {"toolCallId": "tc-1", "title": "Edit File", "kind": "edit"}
+CHOSEN = {"outcome": {"outcome": "selected", "optionId": "allow_once"}}
+
+INITIALIZE = Exchange(
+    "initialize",
+    "initialize",
+    theirs=(
+        {
+            "protocolVersion": 1,
+            "clientCapabilities": FILES | {"terminal": False},
+            "clientInfo": EDITOR,
+        },
+        {
+            "protocolVersion": 1,
+            "agentCapabilities": FLAT | {"mcp": True, "mcpCapabilities": {"acp": True}},
+            "agentInfo": ROUTER,
+            "authMethods": [],
+        },
+    ),
+    ours=(
+        {
+            "protocolVersion": 1,
+            "clientCapabilities": {"fs": FILES, "terminal": False},
+            "clientInfo": EDITOR,
+        },
+        {
+            "protocolVersion": 1,
+            "agentCapabilities": {
+                "loadSession": True,
+                "promptCapabilities": {"image": False, "audio": False, "embeddedContext": False},
+            },
+            "agentInfo": ROUTER,
+            "authMethods": [],
+        },
+    ),
+    written=(
+        {
+            "protocolVersion": 1,
+            "clientCapabilities": FILES | {"terminal": False},
+            "clientInfo": EDITOR,
+        },
+        {
+            "protocolVersion": 1,
+            "agentCapabilities": FLAT | {"mcp": False},
+            "agentInfo": ROUTER,
+            "authMethods": [],
+        },
+    ),
+)
+NEW = Exchange(
+    "session/new",
+    "session/new",
+    theirs=({"mode": "code"}, HISTORY),
+    ours=({"cwd": "/abs/project", "mcpServers": []}, {"sessionId": SESSION, "modes": MODES}),
+    written=({}, HISTORY),
+)
+EXCHANGES = [
+    INITIALIZE,
+    NEW,
+    Exchange(
+        "authenticate",
+        "authenticate",
+        theirs=({"method": "api_key", "token": "k"}, None),
+        ours=({"methodId": "api_key"}, {}),
+        written=({"method": "api_key"}, {}),
+    ),
+    Exchange(
+        "session/load",
+        "session/load",
+        theirs=({"sessionId": SESSION}, HISTORY),
+        ours=(
+            {"sessionId": SESSION, "cwd": "/abs/project", "mcpServers": []},
+            {"modes": MODES},
+        ),
+    ),
+    Exchange(
+        "session/prompt",
+        "session/prompt",
+        theirs=(
+            {
+                "sessionId": SESSION,
+                "content": [{"type": "text", "text": "Explain"}],
+                "model": "gpt-4o",
+                "stream": True,
+                "temperature": 0.7,
+                "maxTokens": 4096,
+            },
+            {"stopReason": "end_turn"},
+        ),
+        ours=(
+            {"sessionId": SESSION, "prompt": [{"type": "text", "text": "Explain"}]},
+            {"stopReason": "end_turn"},
+        ),
+        written=(
+            {"sessionId": SESSION, "content": [{"type": "text", "text": "Explain"}]},
+            {"stopReason": "end_turn"},
+        ),
+    ),
+    Exchange(
+        "a permission that can be answered",
+        "session/request_permission",
+        theirs=(
+            {"sessionId": SESSION} | TOOL | {"locations": [PLACE]},
+            "allow_once",
+        ),
+        ours=(
+            {
+                "sessionId": SESSION,
+                "toolCall": TOOL
+                | {"status": "pending", "locations": [{"path": "/src/main.rs", "line": 42}]},
+                "options": OPTIONS,
+            },
+            CHOSEN,
+        ),
+        written=({"sessionId": SESSION} | TOOL | {"locations": [PLACE]}, CHOSEN),
+        asked_by="agent",
+    ),
+]
+BLOCKS = [
+    ({"type": "text", "text": "a"}, {"type": "text", "text": "a"}),
+    (
+        {"type": "image", "data": "iVBORw0KGgo=", "mediaType": "image/png"},
+        {"type": "image", "data": "iVBORw0KGgo=", "mimeType": "image/png"},
+    ),
+    (
+        {"type": "resource", "uri": "file:///abs/project/a.md", "mediaType": "text/markdown"},
+        {
+            "type": "resource_link",
+            "uri": "file:///abs/project/a.md",
+            "name": "a.md",
+            "mimeType": "text/markdown",
+        },
+    ),
+    (
+        {"type": "resource", "uri": "file:///abs/a%20b/"},
+        {"type": "resource_link", "uri": "file:///abs/a%20b/", "name": "a b"},
+    ),
+]
+
+
+@pytest.fixture
+def dialect() -> Continuum:
+    return Continuum("/abs/project", now=lambda: datetime(2026, 3, 8, 12, tzinfo=UTC))
+
+
+@pytest.fixture
+def opened(dialect: Continuum) -> Continuum:
+    """A connection in which a session is open."""
+    hold_reading(dialect, INITIALIZE)
+    hold_reading(dialect, NEW)
+    return dialect
+
+
+@pytest.mark.parametrize("exchange", EXCHANGES, ids=str)
+def test_an_exchange_is_read(dialect: Continuum, exchange: Exchange) -> None:
+    hold_reading(dialect, exchange)
+
+
+@pytest.mark.parametrize("exchange", EXCHANGES, ids=str)
+def test_an_exchange_is_written(dialect: Continuum, exchange: Exchange) -> None:
+    hold_writing(dialect, exchange)
+
+
+def test_the_mode_is_set_in_the_session_that_was_used_last(opened: Continuum) -> None:
+    question = call("session/set_mode", {"mode": "architect"}, id=5)
+    official = call("session/set_mode", {"sessionId": SESSION, "modeId": "architect"}, id=5)
+    (asked,) = said(*opened.read(question, "client").onward)
+    assert asked == json.loads(official)
+    answer = frame(id=5, result={"mode": "architect", "previousMode": "code"})
+    (answered,) = said(*opened.read(answer, "agent").onward)
+    assert plain(answered["result"]) == {}
+    assert said(*opened.write(official, "client")) == said(question)
+
+
+def test_an_answer_to_setting_the_mode_names_both(opened: Continuum) -> None:
+    opened.read(call("session/set_mode", {"mode": "architect"}, id=5), "client")
+    (answer,) = opened.write(frame(id=5, result={}), "agent")
+    assert json.loads(answer)["result"] == {"mode": "architect", "previousMode": "code"}
+
+
+def test_a_session_that_was_not_used_last_is_named(opened: Continuum) -> None:
+    (asked,) = said(
+        *opened.write(
+            call("session/set_mode", {"sessionId": "s2", "modeId": "code"}, id=5), "client"
+        )
+    )
+    assert asked["params"] == {"sessionId": "s2", "mode": "code"}
+
+
+def test_a_cancel_request_is_answered_and_read_as_a_notification(opened: Continuum) -> None:
+    reading = opened.read(call("session/cancel", id=6), "client")
+    assert said(*reading.onward) == said(call("session/cancel", {"sessionId": SESSION}))
+    assert said(*reading.back) == said(frame(id=6, result={}))
+
+
+def test_a_cancel_request_before_any_session_is_only_answered(dialect: Continuum) -> None:
+    reading = dialect.read(call("session/cancel", id=6), "client")
+    assert reading.onward == ()
+    assert said(*reading.back) == said(frame(id=6, result={}))
+
+
+def test_a_cancel_notification_is_not_answered(opened: Continuum) -> None:
+    reading = opened.read(call("session/cancel"), "client")
+    assert said(*reading.onward) == said(call("session/cancel", {"sessionId": SESSION}))
+    assert reading.back == ()
+
+
+def test_cancelling_is_written_as_a_request_whose_answer_nobody_else_sees(
+    opened: Continuum,
+) -> None:
+    (asked,) = said(*opened.write(call("session/cancel", {"sessionId": SESSION}), "client"))
+    assert asked == {"jsonrpc": "2.0", "id": asked["id"], "method": "session/cancel"}
+    assert opened.read(frame(id=asked["id"], result={}), "agent") == Reading(())
+
+
+@pytest.mark.parametrize(("theirs", "ours"), BLOCKS)
+def test_a_block_is_read_and_written(dialect: Continuum, theirs: Json, ours: Json) -> None:
+    asked = call("session/prompt", {"sessionId": "s1", "content": [theirs]}, id=1)
+    official = call("session/prompt", {"sessionId": "s1", "prompt": [ours]}, id=1)
+    (read,) = said(*dialect.read(asked, "client").onward)
+    assert read == json.loads(official)
+    assert is_valid(read)
+    assert said(*dialect.write(official, "client")) == said(asked)
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        {"type": "audio", "data": "UklGRg==", "mimeType": "audio/wav"},
+        {"type": "resource", "resource": {"uri": "file:///a", "text": "a"}},
+    ],
+)
+def test_a_block_without_a_counterpart_passes(dialect: Continuum, block: Json) -> None:
+    official = call("session/prompt", {"sessionId": "s1", "prompt": [block]}, id=1)
+    assert said(*dialect.write(official, "client"))[0]["params"]["content"] == [block]
+    assert dialect.read(official, "client").onward[0] is official
+
+
+def test_an_update_of_several_blocks_is_as_many_chunks(dialect: Continuum) -> None:
+    blocks = [{"type": "text", "text": "The architecture..."}, {"type": "text", "text": "b"}]
+    raw = call("session/update", {"sessionId": "s1", "content": blocks})
+    chunks = [update({"sessionUpdate": "agent_message_chunk", "content": each}) for each in blocks]
+    read = said(*dialect.read(raw, "agent").onward)
+    assert read == chunks
+    assert all(is_valid(each) for each in read)
+
+
+def test_a_chunk_is_written_as_an_update_of_one_block(dialect: Continuum) -> None:
+    block = {"type": "text", "text": "The architecture..."}
+    raw = json.dumps(update({"sessionUpdate": "agent_message_chunk", "content": block})).encode()
+    written = said(*dialect.write(raw, "agent"))
+    assert written == said(call("session/update", {"sessionId": "s1", "content": [block]}))
+
+
+def test_a_permission_that_nobody_can_answer_is_shown(dialect: Continuum) -> None:
+    params = {"sessionId": "s1"} | TOOL | {"locations": [PLACE]}
+    reading = dialect.read(call("session/request_permission", params), "agent")
+    (shown,) = said(*reading.onward)
+    place = {"path": "/src/main.rs", "line": 42}
+    tool = TOOL | {"locations": [place], "status": "pending"}
+    assert shown == update({"sessionUpdate": "tool_call"} | tool)
+    assert is_valid(shown)
+
+
+@pytest.mark.parametrize(
+    ("status", "official"),
+    [
+        ("Ask", "pending"),
+        ("Pending", "pending"),
+        ("InProgress", "in_progress"),
+        ("completed", "completed"),
+        ("Failed", "failed"),
+    ],
+)
+def test_the_progress_of_a_tool_call_is_read(
+    dialect: Continuum, status: str, official: str
+) -> None:
+    params = {"sessionId": "s1"} | TOOL | {"status": status}
+    first, second = (
+        said(*dialect.read(call("session/update", params), "agent").onward)[0] for _ in range(2)
+    )
+    tool = TOOL | {"status": official}
+    assert first == update({"sessionUpdate": "tool_call"} | tool)
+    assert second == update({"sessionUpdate": "tool_call_update"} | tool)
+    assert is_valid(first)
+    assert is_valid(second)
+
+
+@pytest.mark.parametrize(
+    ("answer", "outcome"),
+    [
+        (CHOSEN, CHOSEN),
+        ("allow_once", CHOSEN),
+        ({"outcome": "allow_once"}, CHOSEN),
+        ("allow_everything", {"outcome": {"outcome": "cancelled"}}),
+        ({"outcome": {"outcome": "cancelled"}}, {"outcome": {"outcome": "cancelled"}}),
+    ],
+)
+def test_a_permission_is_given_by_an_offered_word_alone(
+    dialect: Continuum, answer: Json, outcome: Json
+) -> None:
+    params = {"sessionId": "s1"} | TOOL
+    dialect.read(call("session/request_permission", params, id=21), "agent")
+    read = said(*dialect.read(frame(id=21, result=answer), "client").onward)
+    assert read == said(frame(id=21, result=outcome))
+
+
+def test_a_word_chooses_the_option_of_its_kind(dialect: Continuum) -> None:
+    options = [{"optionId": "yes", "name": "Yes", "kind": "allow_once"}]
+    params = {"sessionId": "s1", "toolCall": TOOL, "options": options}
+    dialect.write(call("session/request_permission", params, id=21), "agent")
+    (read,) = said(*dialect.read(frame(id=21, result="allow_once"), "client").onward)
+    assert read["result"] == {"outcome": {"outcome": "selected", "optionId": "yes"}}
+
+
+@pytest.mark.parametrize(
+    ("method", "theirs", "ours"),
+    [
+        ("session/new", (-32002, "not ready", None), (-32600, "not ready", None)),
+        (
+            "session/prompt",
+            (-32001, "Session not found", None),
+            (-32002, "Session not found", {"sessionId": "s1"}),
+        ),
+        ("session/prompt", (-32001, "no model", None), (-32001, "no model", None)),
+        ("session/prompt", (-32603, "oh", {"a": 1}), (-32603, "oh", {"a": 1})),
+    ],
+)
+def test_an_error_code_is_read(
+    dialect: Continuum, method: str, theirs: tuple[int, str, Json], ours: tuple[int, str, Json]
+) -> None:
+    dialect.read(call(method, {"sessionId": "s1", "content": []}, id=1), "client")
+    read = said(*dialect.read(failure(theirs), "agent").onward)
+    assert read == said(failure(ours))
+
+
+def test_a_code_means_something_else_once_initialized(opened: Continuum) -> None:
+    opened.read(call("session/prompt", {"sessionId": "s1", "content": []}, id=1), "client")
+    raw = failure((-32002, "oh", None))
+    assert opened.read(raw, "agent").onward[0] is raw
+
+
+def test_error_codes_are_written(dialect: Continuum) -> None:
+    codes = {-32002: -32001, -32600: -32002, -32601: -32601, -32603: -32603}
+    for ours, theirs in codes.items():
+        dialect.read(call("session/new", {}, id=1), "client")
+        (written,) = said(*dialect.write(failure((ours, "oh", None)), "agent"))
+        assert written["error"]["code"] == theirs
+
+
+def test_running_out_of_requests_is_written_as_running_out_of_tokens(dialect: Continuum) -> None:
+    dialect.read(call("session/prompt", {"sessionId": "s1", "content": []}, id=1), "client")
+    (written,) = said(
+        *dialect.write(frame(id=1, result={"stopReason": "max_turn_requests"}), "agent")
+    )
+    assert written["result"] == {"stopReason": "max_tokens"}
+
+
+def test_what_has_no_member_is_kept_aside_and_written_again(dialect: Continuum) -> None:
+    dialect.read(call("session/new", {"mode": "code"}, id=3), "client")
+    (read,) = dialect.read(frame(id=3, result=HISTORY | {"historyLength": 4}), "agent").onward
+    kept = json.loads(read)["result"]["_meta"]["continuum"]
+    assert kept["historyLength"] == 4
+    dialect.read(call("session/new", {"mode": "code"}, id=3), "client")
+    (written,) = said(*dialect.write(read, "agent"))
+    assert written["result"] == HISTORY | {"historyLength": 4}
+
+
+def test_a_secret_goes_nowhere(dialect: Continuum) -> None:
+    raw = call("authenticate", {"method": "api_key", "token": "secret"}, id=2)
+    assert b"secret" not in b"".join(dialect.read(raw, "client").onward)
+
+
+@pytest.mark.parametrize(
+    ("sent_by", "method", "params"),
+    [
+        ("client", "mcp/connect", {"id": "filesystem"}),
+        ("client", "mcp/disconnect", {"connectionId": "uuid-1"}),
+        (
+            "client",
+            "mcp/message",
+            {
+                "connectionId": "uuid-1",
+                "message": {"jsonrpc": "2.0", "method": "tools/list", "id": 1},
+            },
+        ),
+        ("agent", "fs/read_text_file", {"sessionId": "s1", "path": "/a"}),
+        ("agent", "session/update", {"sessionId": "s1", "update": {"sessionUpdate": "plan"}}),
+    ],
+)
+def test_what_has_no_counterpart_or_is_the_same_passes(
+    dialect: Continuum, sent_by: Side, method: str, params: Json
+) -> None:
+    raw = call(method, params, id=10)
+    assert dialect.read(raw, sent_by).onward[0] is raw
+    assert dialect.write(raw, sent_by)[0] is raw
+
+
+def failure(error: tuple[int, str, Json]) -> bytes:
+    code, message, data = error
+    members = {"code": code, "message": message} | ({} if data is None else {"data": data})
+    return frame(id=1, error=members)
