@@ -253,9 +253,7 @@ async def test_a_tool_call_asks_with_a_title_and_shows_its_diff_as_a_patch(cwd: 
         assert [call["status"] for call in calls] == ["pending", "in_progress", "completed"]
         (diff,) = [block for block in calls[0]["content"] if block["type"] == "diff"]
         assert diff["changes"][0]["operation"] == "add"
-        assert diff["patch"]["text"].endswith(
-            "@@ -0,0 +1 @@\n+hello\n\\ No newline at end of file\n"
-        )
+        assert diff["patch"]["text"].endswith("@@ -0,0 +1 @@\n+hello\n")
     assert (cwd / "greeting.txt").read_text() == "hello\n"
 
 
