@@ -181,6 +181,8 @@ class Continuum(Interpreter):
         return params | {"prompt": [read_block(block) for block in params["prompt"]]}
 
     def _read_history(self, result: Object, session: str | None, method: str) -> Object:
+        if not any(name in result for name in _HISTORY):
+            return result
         mode = as_text(result.get("mode"))
         self._note_mode(session, mode)
         translated = set_aside(result, _HISTORY, self.name)

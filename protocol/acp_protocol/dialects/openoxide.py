@@ -83,6 +83,8 @@ CANCEL: Final = "cancel"
 _CANCELS: Final = frozenset({CANCEL, "session/cancel", "$/cancel_request"})
 _NAMES: Final = {"session_id": "sessionId", "working_dir": "cwd", "mcp_servers": "mcpServers"}
 _WIRE_NAMES: Final = {"sessionId": "session_id", "cwd": "working_dir"}
+_ROOMS: Final = ("session/", "fs/", "terminal/")
+"""Where the names of members are known to be its own."""
 _OPENING: Final = frozenset({"session/new", "session/load", "session/resume", "session/fork"})
 
 
@@ -124,14 +126,14 @@ class Openoxide(Interpreter):
         params = as_object(call.params)
         if sent_by == "agent":
             if call.method != "session/update" or "update" in params:
-                return Reading((with_params(call, renamed(params, _NAMES)),))
+                return Reading((with_params(call, _official(call.method, params)),))
             session = session_in(params) or self.session
             return self._read_event(params, session, call.raw)
         if call.method in _CANCELS and "request_id" in params:
             return self._read_cancel(call, params)
         if call.method == PROMPT:
             return Reading((with_params(call, self._read_prompt(params)),))
-        params = renamed(params, _NAMES)
+        params = _official(call.method, params)
         if call.method in _OPENING:
             params = placed(set_aside(params, ("config",), self.name), self._directory)
         return Reading((with_params(call, params),))
@@ -148,7 +150,7 @@ class Openoxide(Interpreter):
                 self._commands = as_list(result.get("slash_commands"))
                 return Reading((with_result(answer, _read_abilities(result)),))
             case "session/new" | "session/load" | "session/resume" | "session/fork":
-                translated = renamed(result, _NAMES)
+                translated = _official(question.method, result)
                 session = session_in(translated) or question.session
                 return Reading((with_result(answer, translated), *self._advertised(session)))
             case "session/prompt":
@@ -160,7 +162,7 @@ class Openoxide(Interpreter):
                 last = self._read_last(result, question.session)
                 return Reading((*last, with_result(answer, ended)))
             case _:
-                translated = renamed(result, _NAMES) if result else answer.result
+                translated = _official(question.method, result) if result else answer.result
                 return Reading((with_result(answer, translated),))
 
     def _read_event(self, event: Object, session: str | None, raw: bytes) -> Reading:
@@ -221,9 +223,9 @@ class Openoxide(Interpreter):
             case _ if call.method in _OPENING:
                 config = {"config": aside(params, self.name).get("config", {})}
                 params = without_aside(without(params, "mcpServers"), self.name)
-                params = renamed(params, _WIRE_NAMES) | config
+                params = _spoken(call.method, params) | config
             case _:
-                params = renamed(params, _WIRE_NAMES)
+                params = _spoken(call.method, params)
         return (with_params(call, params),)
 
     def write_answer(self, answer: Answer, question: Question) -> tuple[bytes, ...]:
@@ -244,13 +246,13 @@ class Openoxide(Interpreter):
                 bare: Object = {"type": "response", "session_id": question.session}
                 return (encode(bare | turn),)
             case _:
-                translated = renamed(result, _WIRE_NAMES) if result else answer.result
+                translated = _spoken(question.method, result) if result else answer.result
                 return (with_result(answer, translated),)
 
     def _write_agent(self, call: Call, params: Object) -> tuple[bytes, ...]:
         events = write_events(as_object(params.get("update")))
         if call.method != "session/update" or events is None:
-            return (with_params(call, renamed(params, _WIRE_NAMES)),)
+            return (with_params(call, _spoken(call.method, params)),)
         session = {"session_id": params.get("sessionId")}
         return tuple(notification_line(call.method, session | event) for event in events)
 
@@ -288,6 +290,14 @@ def _write_abilities(result: Object) -> Object:
     sessions = as_object(capabilities.get("sessionCapabilities"))
     abilities = ABILITIES | {"session_fork": isinstance(sessions.get("fork"), dict)}
     return abilities | aside(result, Openoxide.name)
+
+
+def _official(method: str, members: Object) -> Object:
+    return renamed(members, _NAMES) if method.startswith(_ROOMS) else members
+
+
+def _spoken(method: str, members: Object) -> Object:
+    return renamed(members, _WIRE_NAMES) if method.startswith(_ROOMS) else members
 
 
 def _read_block(block: Json) -> Json:

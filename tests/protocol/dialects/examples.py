@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import cast
 
 from acp_protocol.dialects.dialect import Dialect
@@ -48,6 +50,15 @@ def said(*frames: bytes) -> list[Json]:
     values = [json.loads(raw) for raw in frames]
     assert all(value["jsonrpc"] == "2.0" for value in values)
     return values
+
+
+def frames_of(traffic: Path) -> Iterator[tuple[bytes, Side]]:
+    """Yield the frames of a file of real traffic, and who sent them."""
+    sides: dict[str, Side] = {"c2a": "client", "a2c": "agent"}
+    for line in traffic.read_bytes().splitlines():
+        entry = json.loads(line)
+        if entry["dir"] in sides:
+            yield entry["line"].encode(), sides[entry["dir"]]
 
 
 def update(update: Json, session: str = "s1") -> Json:

@@ -1,0 +1,325 @@
+"""OpenOxide, held against what its blueprint says."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from acp_protocol.dialects.dialect import Reading
+from acp_protocol.dialects.openoxide import Openoxide
+from acp_protocol.framing import Side
+from acp_protocol.jsonrpc import Json
+from tests.protocol.dialects.examples import (
+    Exchange,
+    call,
+    frame,
+    hold_reading,
+    hold_writing,
+    is_valid,
+    plain,
+    said,
+    update,
+)
+
+ABILITIES: dict[str, Json] = {
+    "file_read": True,
+    "file_write": True,
+    "terminal_exec": True,
+    "web_search": False,
+    "slash_commands": [],
+    "streaming": True,
+    "session_fork": True,
+}
+COMMANDS = [
+    {"command": "/review", "description": "Review recent changes for bugs"},
+    {"command": "/openoxide:explain", "description": "Explain the selected code"},
+]
+ADVERTISED = {
+    "sessionUpdate": "available_commands_update",
+    "availableCommands": [
+        {"name": "review", "description": "Review recent changes for bugs"},
+        {"name": "openoxide:explain", "description": "Explain the selected code"},
+    ],
+}
+TEXT = {"type": "text", "text": "Add error handling to the login function"}
+BODY = {"type": "prompt", "session_id": "sess_abc123", "content": [TEXT]}
+PROMPT = {"sessionId": "sess_abc123", "prompt": [TEXT]}
+TURN: dict[str, Json] = {"role": "agent", "content": []}
+DIFF = {
+    "path": "/abs/project/a.txt",
+    "unified_diff": "--- a.txt\n+++ a.txt\n@@ -1 +1 @@\n-x\n+y\n",
+}
+OFFICIAL_DIFF = {
+    "type": "diff",
+    "path": "/abs/project/a.txt",
+    "oldText": "x\n",
+    "newText": "y\n",
+}
+
+EXCHANGES = [
+    Exchange(
+        "initialize",
+        "initialize",
+        theirs=({"protocolVersion": 1}, ABILITIES),
+        ours=(
+            {"protocolVersion": 1},
+            {"protocolVersion": 1, "agentCapabilities": {"sessionCapabilities": {"fork": {}}}},
+        ),
+    ),
+    Exchange(
+        "session/new",
+        "session/new",
+        theirs=({"working_dir": "/abs/project", "config": {}}, {"session_id": "sess_abc123"}),
+        ours=({"cwd": "/abs/project", "mcpServers": []}, {"sessionId": "sess_abc123"}),
+    ),
+    Exchange(
+        "session/resume",
+        "session/resume",
+        theirs=({"session_id": "sess_abc123", "working_dir": "/a", "config": {}}, {}),
+        ours=({"sessionId": "sess_abc123", "cwd": "/a", "mcpServers": []}, {}),
+    ),
+    Exchange(
+        "session/fork",
+        "session/fork",
+        theirs=(
+            {"session_id": "sess_abc123", "working_dir": "/a", "config": {}},
+            {"session_id": "sess_def456"},
+        ),
+        ours=(
+            {"sessionId": "sess_abc123", "cwd": "/a", "mcpServers": []},
+            {"sessionId": "sess_def456"},
+        ),
+    ),
+    Exchange(
+        "session/delete",
+        "session/delete",
+        theirs=({"session_id": "sess_abc123"}, {}),
+        ours=({"sessionId": "sess_abc123"}, {}),
+    ),
+    Exchange(
+        "session/prompt",
+        "session/prompt",
+        theirs=(BODY, TURN),
+        ours=(PROMPT, {"stopReason": "end_turn"}),
+        written=(BODY, TURN | {"stop_reason": "end_turn"}),
+    ),
+]
+EVENTS = [
+    (
+        {"type": "text_delta", "text": "Adding"},
+        {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "Adding"}},
+    ),
+    (
+        {"type": "tool_call", "id": "t1", "name": "read_file", "input": {"path": "/a"}},
+        {
+            "sessionUpdate": "tool_call",
+            "toolCallId": "t1",
+            "title": "read_file",
+            "kind": "read",
+            "status": "in_progress",
+            "rawInput": {"path": "/a"},
+        },
+    ),
+    (
+        {"type": "tool_result", "id": "t1", "output": "text"},
+        {
+            "sessionUpdate": "tool_call_update",
+            "toolCallId": "t1",
+            "status": "completed",
+            "content": [{"type": "content", "content": {"type": "text", "text": "text"}}],
+            "rawOutput": "text",
+        },
+    ),
+    (
+        {"type": "plan_step", "step": "Read it"},
+        {
+            "sessionUpdate": "plan",
+            "entries": [{"content": "Read it", "priority": "medium", "status": "pending"}],
+        },
+    ),
+    (
+        {"type": "diff", "id": "t1"} | DIFF,
+        {"sessionUpdate": "tool_call_update", "toolCallId": "t1", "content": [OFFICIAL_DIFF]},
+    ),
+    ({"slash_commands": COMMANDS}, ADVERTISED),
+]
+
+
+@pytest.fixture
+def dialect() -> Openoxide:
+    return Openoxide("/abs/project")
+
+
+@pytest.mark.parametrize("exchange", EXCHANGES, ids=str)
+def test_an_exchange_is_read(dialect: Openoxide, exchange: Exchange) -> None:
+    hold_reading(dialect, exchange)
+
+
+@pytest.mark.parametrize("exchange", EXCHANGES, ids=str)
+def test_an_exchange_is_written(dialect: Openoxide, exchange: Exchange) -> None:
+    hold_writing(dialect, exchange)
+
+
+@pytest.mark.parametrize(("theirs", "ours"), EVENTS)
+def test_an_event_is_read_and_written(dialect: Openoxide, theirs: Json, ours: Json) -> None:
+    raw = call("session/update", {"session_id": "s1"} | theirs)
+    (read,) = dialect.read(raw, "agent").onward
+    assert said(read) == [update(ours)]
+    assert is_valid(json.loads(read))
+    assert said(*dialect.write(read, "agent")) == said(raw)
+
+
+def test_an_event_needs_no_jsonrpc(dialect: Openoxide) -> None:
+    raw = b'{"type":"text_delta","session_id":"s1","text":"Adding"}'
+    text = {"type": "text", "text": "Adding"}
+    chunk = update({"sessionUpdate": "agent_message_chunk", "content": text})
+    assert said(*dialect.read(raw, "agent").onward) == [chunk]
+
+
+def test_a_session_without_a_folder_is_in_the_given_one(dialect: Openoxide) -> None:
+    (read,) = said(*dialect.read(call("session/new", {}, id=1), "client").onward)
+    assert read["params"] == {"cwd": "/abs/project", "mcpServers": []}
+
+
+def test_a_prompt_without_jsonrpc_is_asked_and_answered_without(dialect: Openoxide) -> None:
+    (asked,) = said(*dialect.read(json.dumps(BODY).encode(), "client").onward)
+    assert asked["method"] == "session/prompt"
+    assert asked["params"] == PROMPT
+    assert is_valid(asked)
+    answer = frame(id=asked["id"], result={"stopReason": "end_turn"})
+    (written,) = dialect.write(answer, "agent")
+    assert (
+        json.loads(written)
+        == {
+            "type": "response",
+            "session_id": "sess_abc123",
+            "stop_reason": "end_turn",
+        }
+        | TURN
+    )
+
+
+def test_a_prompt_without_jsonrpc_can_fail_without(dialect: Openoxide) -> None:
+    (asked,) = said(*dialect.read(json.dumps(BODY).encode(), "client").onward)
+    (written,) = dialect.write(
+        frame(id=asked["id"], error={"code": -32603, "message": "oh"}), "agent"
+    )
+    assert json.loads(written) == {"type": "error", "code": -32603, "message": "oh"}
+
+
+def test_slash_commands_are_advertised_once_there_is_a_session(dialect: Openoxide) -> None:
+    dialect.write(call("initialize", {"protocolVersion": 1}, id=1), "client")
+    answer = frame(id=1, result=ABILITIES | {"slash_commands": COMMANDS})
+    assert len(dialect.read(answer, "agent").onward) == 1
+    dialect.write(call("session/new", {"cwd": "/a", "mcpServers": []}, id=2), "client")
+    answer = frame(id=2, result={"session_id": "s1"})
+    result, advertised = said(*dialect.read(answer, "agent").onward)
+    assert result["result"] == {"sessionId": "s1"}
+    assert advertised == update(ADVERTISED)
+    assert is_valid(advertised)
+
+
+def test_a_whole_turn_in_the_answer_is_said_before_it(dialect: Openoxide) -> None:
+    dialect.write(call("session/prompt", PROMPT, id=1), "client")
+    answer = frame(id=1, result={"role": "agent", "content": [{"type": "text", "text": "Done."}]})
+    said_, ended = said(*dialect.read(answer, "agent").onward)
+    assert said_["params"]["update"]["content"] == {"type": "text", "text": "Done."}
+    assert ended["result"] == {"stopReason": "end_turn"}
+
+
+def test_what_was_streamed_is_not_said_again(dialect: Openoxide) -> None:
+    dialect.write(call("session/prompt", PROMPT, id=1), "client")
+    event = {"session_id": "sess_abc123", "type": "text_delta", "text": "Done."}
+    dialect.read(call("session/update", event), "agent")
+    answer = frame(id=1, result={"role": "agent", "content": [{"type": "text", "text": "Done."}]})
+    assert len(dialect.read(answer, "agent").onward) == 1
+
+
+def test_cancelling_a_session_names_the_prompt_and_ends_it_as_cancelled(
+    dialect: Openoxide,
+) -> None:
+    dialect.write(call("session/prompt", PROMPT, id=4), "client")
+    written = said(*dialect.write(call("session/cancel", {"sessionId": "sess_abc123"}), "client"))
+    assert written == said(call("cancel", {"request_id": 4}))
+    (ended,) = said(*dialect.read(frame(id=4, result={}), "agent").onward)
+    assert ended["result"] == {"stopReason": "cancelled"}
+
+
+def test_cancelling_a_prompt_is_read_as_cancelling_its_session(dialect: Openoxide) -> None:
+    dialect.read(call("session/prompt", BODY, id=4), "client")
+    reading = dialect.read(call("cancel", {"request_id": 4}), "client")
+    assert said(*reading.onward) == said(call("session/cancel", {"sessionId": "sess_abc123"}))
+    assert reading.back == ()
+
+
+def test_cancelling_anything_else_is_cancelling_a_request(dialect: Openoxide) -> None:
+    reading = dialect.read(call("cancel", {"request_id": 9}, id=5), "client")
+    assert said(*reading.onward) == said(call("$/cancel_request", {"requestId": 9}))
+    assert said(*reading.back) == said(frame(id=5, result={}))
+    (written,) = said(*dialect.write(call("$/cancel_request", {"requestId": 9}), "client"))
+    assert written == json.loads(call("cancel", {"request_id": 9}))
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours"),
+    [
+        ({"type": "diff"} | DIFF, f"```diff\n{DIFF['unified_diff']}```"),
+        ({"type": "terminal", "output": "\x1b[1mok"}, "\x1b[1mok"),
+        ({"type": "slash_command", "command": "/review"}, "/review"),
+    ],
+)
+def test_a_block_that_official_prompts_lack_becomes_text(
+    dialect: Openoxide, theirs: Json, ours: str
+) -> None:
+    raw = call("session/prompt", BODY | {"content": [theirs]}, id=1)
+    (read,) = said(*dialect.read(raw, "client").onward)
+    assert read["params"]["prompt"] == [{"type": "text", "text": ours}]
+    assert is_valid(read)
+
+
+def test_a_diff_without_a_tool_is_an_edit_of_its_own(dialect: Openoxide) -> None:
+    raw = call("session/update", {"session_id": "s1", "type": "diff"} | DIFF)
+    (read,) = said(*dialect.read(raw, "agent").onward)
+    assert read["params"]["update"]["sessionUpdate"] == "tool_call"
+    assert read["params"]["update"]["content"] == [OFFICIAL_DIFF]
+    assert is_valid(read)
+
+
+def test_a_plan_grows_step_by_step_and_begins_anew_with_a_turn(dialect: Openoxide) -> None:
+    def plan(step: str) -> list[str]:
+        event = {"session_id": "s1", "type": "plan_step", "step": step}
+        (read,) = said(*dialect.read(call("session/update", event), "agent").onward)
+        return [entry["content"] for entry in read["params"]["update"]["entries"]]
+
+    assert plan("Read") == ["Read"]
+    assert plan("Write") == ["Read", "Write"]
+    dialect.write(call("session/prompt", PROMPT, id=1), "client")
+    assert plan("Test") == ["Test"]
+
+
+def test_abilities_are_kept_aside_and_written_again(dialect: Openoxide) -> None:
+    abilities = ABILITIES | {"web_search": True, "slash_commands": COMMANDS}
+    dialect.read(call("initialize", {"protocolVersion": 1}, id=1), "client")
+    (read,) = dialect.read(frame(id=1, result=abilities), "agent").onward
+    assert "web_search" not in plain(json.loads(read))["result"]
+    dialect.read(call("initialize", {"protocolVersion": 1}, id=1), "client")
+    assert said(*dialect.write(read, "agent"))[0]["result"] == abilities
+
+
+@pytest.mark.parametrize(
+    ("sent_by", "raw"),
+    [
+        ("agent", call("fs/read_text_file", {"path": "/a"}, id=1)),
+        ("agent", b'{"type":"text_delta","text":"for no session"}'),
+        ("agent", b"Listening"),
+        ("client", b'{"type":"prompt"}'),
+        ("client", call("initialize", {"protocolVersion": 1}, id=1)),
+    ],
+)
+def test_what_has_no_counterpart_or_is_the_same_passes(
+    dialect: Openoxide, sent_by: Side, raw: bytes
+) -> None:
+    assert dialect.read(raw, sent_by) == Reading((raw,))
+    assert dialect.read(raw, sent_by).onward[0] is raw
+    assert dialect.write(raw, sent_by)[0] is raw

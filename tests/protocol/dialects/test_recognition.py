@@ -1,0 +1,154 @@
+"""A dialect is known by what no official peer would say."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from acp_protocol.dialects.recognition import PATIENCE, Recognition
+from acp_protocol.framing import Side
+from acp_protocol.jsonrpc import Json
+from tests.protocol.dialects.examples import call, frame, frames_of, update
+
+
+def opening(**params: Json) -> bytes:
+    return call("initialize", {"protocolVersion": 1} | params, id=0)
+
+
+def opened(capabilities: Json = None, **result: Json) -> bytes:
+    shown = {} if capabilities is None else {"agentCapabilities": capabilities}
+    return frame(id=0, result={"protocolVersion": 1} | shown | result)
+
+
+def spelled(value: Json) -> bytes:
+    return json.dumps(value).encode()
+
+
+@pytest.mark.parametrize(
+    ("sent_by", "raw", "name"),
+    [
+        ("client", opening(capabilities={"fileSystem": {}}), "acpex"),
+        ("client", opening(capabilities={"terminal": {"create": True}}), "acpex"),
+        ("client", opening(authenticationMethods=[]), "acpex"),
+        ("agent", opened({"sessions": {"new": True}}), "acpex"),
+        ("agent", opened({"prompts": {}}), "acpex"),
+        ("agent", opened({"mcp": {"http": False}}), "acpex"),
+        ("agent", opened({}, meta={"name": "AI Agent"}), "acpex"),
+        ("agent", opened({}, authenticationMethods=[]), "acpex"),
+        ("agent", spelled(update({"kind": "message", "content": "Hello"})), "acpex"),
+        ("client", opening(clientCapabilities={"readTextFile": True}), "continuum"),
+        ("client", opening(clientCapabilities={"writeTextFile": False}), "continuum"),
+        ("agent", opened({"image": False}), "continuum"),
+        ("agent", opened({"mcp": True}), "continuum"),
+        ("client", call("session/new", {"mode": "code"}, id=3), "continuum"),
+        (
+            "agent",
+            frame(id=3, result={"sessionId": "s", "createdAt": "now", "historyLength": 0}),
+            "continuum",
+        ),
+        ("agent", call("session/update", {"sessionId": "s", "content": []}), "continuum"),
+        ("client", call("mcp/connect", {"id": "filesystem"}, id=10), "continuum"),
+        ("agent", frame(id=0, result={"file_read": True, "session_fork": False}), "openoxide"),
+        ("client", b'{"type":"prompt","session_id":"s","content":[]}', "openoxide"),
+    ],
+)
+def test_a_dialect_is_recognised_by_its_first_words(sent_by: Side, raw: bytes, name: str) -> None:
+    assert Recognition().see(raw, sent_by) == name
+    assert Recognition().see(raw, "agent" if sent_by == "client" else "client") is None
+
+
+@pytest.mark.parametrize(
+    ("sent_by", "raw"),
+    [
+        ("client", opening()),
+        ("client", opening(capabilities={})),
+        ("client", opening(clientCapabilities={"terminal": True})),
+        ("client", opening(clientCapabilities={"fs": {}, "readTextFile": True})),
+        ("client", opening(capabilities={"fileSystem": {}}, info={"name": "v2"})),
+        ("agent", opened({"loadSession": True})),
+        ("agent", opened({"promptCapabilities": {}, "image": True})),
+        ("agent", frame(id=1, result={"file_read": True})),
+        ("agent", frame(id=1, result={"meta": {}})),
+        ("agent", frame(id=1, result={"createdAt": "now"})),
+        ("client", call("session/new", {"cwd": "/a", "mcpServers": [], "mode": "code"}, id=1)),
+        ("client", call("session/new", {}, id=1)),
+        (
+            "agent",
+            spelled(update({"sessionUpdate": "tool_call_update", "kind": "read"})),
+        ),
+        ("agent", spelled(update({"kind": "read"}))),
+        ("agent", call("mcp/connect", {"serverId": "s"}, id=1)),
+        ("client", b"{"),
+        ("client", b'[{"type":"prompt","session_id":"s"}]'),
+    ],
+)
+def test_what_may_be_official_gives_nothing_away(sent_by: Side, raw: bytes) -> None:
+    assert Recognition().see(raw, sent_by) is None
+
+
+def test_lengths_before_frames_need_an_opening_that_is_not_official() -> None:
+    assert Recognition("headers").see(opening(), "client") == "openoxide"
+    assert Recognition("headers").see(opening(clientCapabilities={}), "client") is None
+    assert Recognition("lines").see(opening(), "client") is None
+
+
+def test_the_first_dialect_is_kept() -> None:
+    recognition = Recognition()
+    recognition.see(opening(clientCapabilities={"readTextFile": True}), "client")
+    assert recognition.see(opening(authenticationMethods=[]), "client") == "continuum"
+
+
+@pytest.mark.parametrize(
+    ("sent_by", "official", "foreign"),
+    [
+        (
+            "client",
+            opening(clientCapabilities={"fs": {}}),
+            call("session/new", {"mode": "code"}, id=1),
+        ),
+        (
+            "agent",
+            opened({"promptCapabilities": {}}),
+            call("session/update", {"sessionId": "s", "content": []}),
+        ),
+    ],
+)
+def test_who_opens_officially_is_believed(sent_by: Side, official: bytes, foreign: bytes) -> None:
+    recognition = Recognition()
+    recognition.see(official, sent_by)
+    assert recognition.see(foreign, sent_by) is None
+    assert recognition.has_settled(sent_by)
+
+
+def test_nobody_is_watched_for_ever() -> None:
+    recognition = Recognition()
+    for _ in range(PATIENCE):
+        recognition.see(b"{}", "agent")
+    assert recognition.has_settled("agent")
+    assert recognition.see(opened({"mcp": True}), "agent") is None
+    assert not recognition.has_settled("client")
+
+
+def test_real_traffic_is_official(shared: Path) -> None:
+    files = sorted((shared / "traffic").glob("*.ndjson"))
+    assert files
+    for path in files:
+        recognition = Recognition()
+        for raw, side in frames_of(path):
+            assert recognition.see(raw, side) is None, path.name
+
+
+@given(st.lists(st.tuples(st.binary(), st.sampled_from(["client", "agent"]))))
+def test_whatever_comes_nothing_fails(frames: list[tuple[bytes, Side]]) -> None:
+    recognition = Recognition()
+    for raw, side in frames:
+        recognition.see(raw, side)
+
+
+def test_nesting_to_the_brim_is_no_failure() -> None:
+    raw = b'{"type":"prompt","session_id":' + b"[" * 5000 + b"]" * 5000 + b"}"
+    assert Recognition().see(raw, "client") is None
