@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from acp_console.cli.choice import AgentCommand, agent_or_demo
+from acp_console.cli.choice import AgentCommand, agent_or_demo, speech_options
 
 
 @click.command(name="chat", cls=AgentCommand)
@@ -19,15 +19,24 @@ from acp_console.cli.choice import AgentCommand, agent_or_demo
     help="The session's directory; this one by default.",
 )
 @click.option("--record", type=click.Path(path_type=Path), help="Record the traffic to this file.")
+@speech_options
 @click.pass_context
-def command(context: click.Context, agent: str | None, cwd: Path, record: Path | None) -> int:
+def command(
+    context: click.Context,
+    *,
+    agent: str | None,
+    cwd: Path,
+    record: Path | None,
+    protocol: int,
+    dialect: str | None,
+) -> int:
     """Chat with AGENT, or with the agent that COMMAND starts.
 
     \b
     acp-console chat
     acp-console chat --record session.acp.ndjson -- my-agent --acp
     """  # noqa: D301 - the mark by which click keeps lines apart
-    chosen = agent_or_demo(context, agent)
+    chosen = agent_or_demo(context, agent).speaking(protocol, dialect)
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise click.UsageError("chat needs a terminal; without one there is acp-console exec")
     from acp_console.tui.app import run_console

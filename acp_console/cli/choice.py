@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Final, TypeVar
 
 import click
 
 from acp_console.client.agents import DEMO_AGENT, AgentSpec, command_agent, find_agent
+from acp_protocol.dialects.catalogue import DIALECTS
 
-SEPARATOR = "--"
+SEPARATOR: Final = "--"
+NEWEST: Final = 2
+"""The newest protocol version that the client speaks."""
 
 
 class AgentCommand(click.Command):
@@ -25,6 +29,26 @@ class AgentCommand(click.Command):
     def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
         """Name the command where it stands: last."""
         return [*super().collect_usage_pieces(ctx), "[-- COMMAND…]"]
+
+
+Command = TypeVar("Command", bound=Callable[..., object])
+
+
+def speech_options(command: Command) -> Command:
+    """Let a command say how an agent is to be spoken to; `spoken_to` takes it up."""
+    protocol = click.option(
+        "--protocol",
+        type=click.IntRange(1, NEWEST),
+        default=1,
+        show_default=True,
+        help="Newest protocol version to ask for; 2 is a draft.",
+    )
+    dialect = click.option(
+        "--dialect",
+        type=click.Choice(sorted(DIALECTS)),
+        help="How the agent speaks, if not by the published protocol; recognised by default.",
+    )
+    return protocol(dialect(command))
 
 
 def chosen_agent(context: click.Context, name: str | None = None) -> AgentSpec | None:

@@ -16,7 +16,7 @@ import anyio
 import click
 
 from acp_console.cli import exits
-from acp_console.cli.choice import AgentCommand, agent_or_demo
+from acp_console.cli.choice import AgentCommand, agent_or_demo, speech_options
 from acp_console.cli.loop import run_until_signal
 from acp_console.cli.printer import TITLE_WIDTH, Format, Printer
 from acp_console.cli.problems import say
@@ -68,6 +68,7 @@ DEMO_PROMPT: Final = "help"
     metavar="SECONDS",
     help="Time for the whole turn.",
 )
+@speech_options
 @click.pass_context
 def command(
     context: click.Context,
@@ -78,6 +79,8 @@ def command(
     allow: Allowed,
     format_: Format,
     timeout: float | None,
+    protocol: int,
+    dialect: str | None,
 ) -> int:
     """Send PROMPT to an agent and print its answer; PROMPT - is read from stdin.
 
@@ -87,7 +90,7 @@ def command(
     git diff | acp-console exec - -- my-agent --acp
     """  # noqa: D301 - the mark by which click keeps lines apart
     name, text = _words(words)
-    agent = agent_or_demo(context, name)
+    agent = agent_or_demo(context, name).speaking(protocol, dialect)
     turn = Turn(agent, cwd.resolve(), text, allow, format_, record)
     return run_until_signal(lambda: turn.run_within(math.inf if timeout is None else timeout))
 

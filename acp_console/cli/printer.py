@@ -8,9 +8,11 @@ from collections.abc import Callable, Mapping
 from typing import Final, Literal, TypeAlias, cast
 
 from acp_console.cli.problems import say
+from acp_inspector.analysis.items import entries
+from acp_inspector.analysis.reading import Reader
 from acp_inspector.journal import Entry, Frame
 from acp_protocol.host.text import one_line, visible
-from acp_protocol.jsonrpc import Json, Notification, read_message
+from acp_protocol.jsonrpc import Json, Notification
 
 Format: TypeAlias = Literal["text", "json", "quiet"]
 
@@ -26,21 +28,24 @@ class Printer:
         self._format: Format = format_
         self._left = left
         self._is_in_line = False
+        self._reader = Reader()
+        self._messages: set[str] = set()
+        """Ids of messages of which something was printed."""
+        self._calls: set[str] = set()
         self.is_read = True
         """Whether somebody still reads our stdout."""
 
     def show(self, entry: Entry) -> None:
         """Print what a frame brings, if it brings an update."""
-        if not isinstance(entry, Frame) or entry.side != "agent":
+        if not isinstance(entry, Frame):
             return
-        message = read_message(entry.raw)
-        if not isinstance(message, Notification) or message.method != "session/update":
-            return
-        update = _member(message.params, "update")
-        if self._format == "json":
-            self._write_json({"update": update})
-        else:
-            self._show_text(update)
+        for message in self._reader.messages(entry):
+            if isinstance(message, Notification) and message.method == "session/update":
+                update = _member(message.params, "update")
+                if self._format == "json":
+                    self._write_json({"update": update})
+                else:
+                    self._show_text(update)
 
     def end(self, session_id: str, answer: Mapping[str, Json]) -> None:
         """Print how the turn ended."""
@@ -60,15 +65,34 @@ class Printer:
 
     def _show_text(self, update: Json) -> None:
         match update:
-            case {"sessionUpdate": "agent_message_chunk", "content": {"text": str(text)}}:
-                self._write(visible(text))
-                self._is_in_line = not text.endswith("\n")
-            case {"sessionUpdate": "agent_message_chunk", "content": {"type": str(kind)}}:
-                self._write(f"[{one_line(kind, TITLE_WIDTH)}]")
-                self._is_in_line = True
-            case {"sessionUpdate": "tool_call", "title": str(title)} if self._format == "text":
+            case {"sessionUpdate": "agent_message_chunk", "content": content}:
+                self._messages.add(str(_member(update, "messageId")))
+                self._show_block(content)
+            case {"sessionUpdate": "agent_message", "messageId": str(id_), "content": blocks}:
+                # Version 2 may send a message whole, and again when it has changed.
+                if id_ not in self._messages:
+                    self._messages.add(id_)
+                    for block in entries(blocks):
+                        self._show_block(block)
+            case {
+                "sessionUpdate": "tool_call" | "tool_call_update",
+                "toolCallId": str(id_),
+                "title": str(title),
+            } if self._format == "text" and id_ not in self._calls:
+                self._calls.add(id_)
                 self.finish()
                 say(one_line(title, TITLE_WIDTH), indent="  * ")
+            case _:
+                pass
+
+    def _show_block(self, block: Json) -> None:
+        match block:
+            case {"type": "text", "text": str(text)} | {"text": str(text)}:
+                self._write(visible(text))
+                self._is_in_line = not text.endswith("\n")
+            case {"type": str(kind)}:
+                self._write(f"[{one_line(kind, TITLE_WIDTH)}]")
+                self._is_in_line = True
             case _:
                 pass
 

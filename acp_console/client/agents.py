@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import Final
 
@@ -23,6 +23,22 @@ class AgentSpec:
     title: str
     command: tuple[str, ...]
     about: str
+    newest: int = 1
+    """The newest protocol version to ask it for; 2 is a draft."""
+    dialect: str | None = None
+    """The dialect that it speaks; None: the published protocol, or what is recognised."""
+
+    def speaking(self, newest: int, dialect: str | None = None) -> AgentSpec:
+        """Return the same agent, to be spoken to in another way."""
+        command = self.command
+        if self.is_ours and newest > 1:
+            command = (*command, "--protocol", str(newest))
+        return replace(self, command=command, newest=newest, dialect=dialect)
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether it is the embedded demo agent, which has to be told what to speak."""
+        return self.name == "demo" and self.command[:3] == (sys.executable, "-m", "acp_agent")
 
 
 DEMO_AGENT: Final = AgentSpec(

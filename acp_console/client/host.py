@@ -12,7 +12,7 @@ from typing import Final, cast
 
 import anyio.to_thread
 
-from acp_console.client.permissions import Decider, read_ask, updated
+from acp_console.client.permissions import Decider, asked_of, read_ask, updated
 from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.host.files import FileMissingError, FileRefusedError, Roots
@@ -38,6 +38,8 @@ class ClientHost:
         self._roots: dict[str, Roots] = {}
         self._cancelled: set[str] = set()
         self._calls: dict[str, dict[str, dict[str, Json]]] = {}
+        self.version = 1
+        """The protocol version that was agreed on."""
 
     @property
     def capabilities(self) -> dict[str, Json]:
@@ -60,16 +62,14 @@ class ClientHost:
 
     async def handle_request(self, request: Request) -> Json:
         """Answer a request of the agent."""
+        is_offered = self.version == 1
         match request.method:
             case "session/request_permission":
-                _check(request)
-                return await self._decide(request)
-            case "fs/read_text_file" if self._reads:
-                _check(request)
-                return await anyio.to_thread.run_sync(self._read, request.params)
-            case "fs/write_text_file" if self._writes:
-                _check(request)
-                return await anyio.to_thread.run_sync(self._write, request.params)
+                return await self._decide(request, _read(request, self.version))
+            case "fs/read_text_file" if self._reads and is_offered:
+                return await anyio.to_thread.run_sync(self._read, _read(request, self.version))
+            case "fs/write_text_file" if self._writes and is_offered:
+                return await anyio.to_thread.run_sync(self._write, _read(request, self.version))
             case _:
                 raise RequestFailedError(
                     jsonrpc.METHOD_NOT_FOUND, "Method not found", {"method": request.method}
@@ -98,10 +98,11 @@ class ClientHost:
         if len(calls) > CALL_LIMIT:
             del calls[next(iter(calls))]
 
-    async def _decide(self, request: Request) -> Json:
-        session_id: str = request.params["sessionId"]
-        call = self._calls.get(session_id, {}).get(request.params["toolCall"].get("toolCallId"))
-        ask = read_ask(request.id, request.params, known=call, cwd=self._cwds.get(session_id))
+    async def _decide(self, request: Request, params: dict[str, Json]) -> Json:
+        session_id: str = params["sessionId"]
+        call_id = (asked_of(params) or {}).get("toolCallId")
+        call = self._calls.get(session_id, {}).get(call_id) if isinstance(call_id, str) else None
+        ask = read_ask(request.id, params, known=call, cwd=self._cwds.get(session_id))
         if ask is None:
             raise RequestFailedError(jsonrpc.INVALID_PARAMS, "Invalid params")
         chosen = None
@@ -136,14 +137,15 @@ class ClientHost:
         return roots
 
 
-def _check(request: Request) -> None:
-    """Refuse params that do not fit their shape, by the name of the member."""
-    # pydantic comes in with the agent's first request, not with the start.
-    from acp_protocol.schema.validate import check_params
+def _read(request: Request, version: int) -> dict[str, Json]:
+    """Return the params without what a reader bears; refuse them by the name of the member."""
+    # The shapes come in with the agent's first request, not with the start.
+    from acp_protocol.schema.validate import read_params
 
-    complaints = check_params(request.method, request.params)
+    params, complaints = read_params(request.method, request.params, version, kind="request")
     if wrong := [str(complaint) for complaint in complaints if not complaint.lenient]:
         raise RequestFailedError(jsonrpc.INVALID_PARAMS, f"Invalid params: {'; '.join(wrong)}")
+    return params
 
 
 def _part(text: str, line: int | None, limit: int | None) -> str:

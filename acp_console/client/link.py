@@ -18,6 +18,7 @@ import anyio
 from acp_console.client.agents import AgentSpec
 from acp_console.client.errors import SignInRequiredError
 from acp_console.client.host import ClientHost
+from acp_console.client.turns import Turns
 from acp_inspector.journal import Journal
 from acp_protocol.connection import Connection
 from acp_protocol.errors import (
@@ -34,7 +35,6 @@ from acp_protocol.transport.observed import ObservedTransport
 from acp_protocol.transport.process import ProcessTransport
 from acp_protocol.version import VERSION
 
-PROTOCOL_VERSION: Final = 1
 START_LIMIT: Final = 60.0
 """Seconds that an agent has to answer `initialize`; wrappers may download it first."""
 
@@ -44,9 +44,14 @@ _Result = TypeVar("_Result")
 class AgentLink:
     """A connection to a running agent that has answered `initialize`."""
 
-    def __init__(self, spec: AgentSpec, child: ChildProcess, connection: Connection) -> None:
+    def __init__(
+        self, spec: AgentSpec, child: ChildProcess, connection: Connection, turns: Turns
+    ) -> None:
         self.spec = spec
         self.connection = connection
+        self.version = 1
+        """The protocol version that was agreed on."""
+        self._turns = turns
         self.agent_info: Mapping[str, Json] = {}
         self.capabilities: Mapping[str, Json] = {}
         self.auth_methods: tuple[Json, ...] = ()
@@ -72,26 +77,32 @@ class AgentLink:
             TimeLimitError: it did not answer in `time_limit` seconds.
         """
         self._host = host
-        params = {
-            "protocolVersion": PROTOCOL_VERSION,
-            "clientInfo": {"name": "acp-console", "title": "acp-console", "version": VERSION},
-            "clientCapabilities": host.capabilities,
-        }
         answer = await self._watched(
-            self.connection.request("initialize", params, time_limit=time_limit)
+            self.connection.request("initialize", self._hello(host), time_limit=time_limit)
         )
         members = _object(answer, "initialize")
         version = members.get("protocolVersion")
-        if type(version) is not int or version != PROTOCOL_VERSION:
+        if type(version) is not int or not 1 <= version <= self.spec.newest:
             raise RemoteProtocolError(
                 f"the agent speaks protocol version {version!r}; "
-                f"this client speaks version {PROTOCOL_VERSION}"
+                f"this client speaks {_versions(self.spec.newest)}"
             )
-        self.agent_info = _object(members.get("agentInfo") or {}, "initialize")
-        self.capabilities = _object(members.get("agentCapabilities") or {}, "initialize")
+        self.version = host.version = version
+        info, able = (
+            ("agentInfo", "agentCapabilities") if version == 1 else ("info", "capabilities")
+        )
+        self.agent_info = _object(members.get(info) or {}, "initialize")
+        self.capabilities = _object(members.get(able) or {}, "initialize")
         methods: Json = members.get("authMethods")
         if isinstance(methods, list):
             self.auth_methods = tuple(cast("list[Json]", methods))
+
+    def _hello(self, host: ClientHost) -> dict[str, Json]:
+        us = {"name": "acp-console", "title": "acp-console", "version": VERSION}
+        first = {"clientInfo": us, "clientCapabilities": host.capabilities}
+        # Asked before the answer is known: who speaks version 1 only finds its own members.
+        second: dict[str, Json] = {"info": us, "capabilities": {}} if self.spec.newest > 1 else {}
+        return {"protocolVersion": self.spec.newest, **first, **second}
 
     async def new_session(self, cwd: Path) -> Mapping[str, Json]:
         """Open a session in the absolute directory `cwd`; return the agent's whole answer.
@@ -102,7 +113,8 @@ class AgentLink:
             RemoteProtocolError: its answer names no session.
             AgentExitedError: it ended instead of answering.
         """
-        params: dict[str, Json] = {"cwd": str(cwd), "mcpServers": []}
+        servers: dict[str, Json] = {"mcpServers": []} if self.version == 1 else {}
+        params = {"cwd": str(cwd)} | servers
         answer = await self._watched(self.connection.request("session/new", params))
         members = _object(answer, "session/new")
         session_id = members.get("sessionId")
@@ -112,7 +124,9 @@ class AgentLink:
         return members
 
     async def prompt(self, session_id: str, prompt: str | Sequence[Json]) -> Mapping[str, Json]:
-        """Send a text or content blocks; return the agent's answer when the turn has ended.
+        """Send a text or content blocks; return why the turn ended, when it has.
+
+        That is the agent's answer, or in version 2 the state that ends the turn.
 
         Raises:
             SignInRequiredError: the agent wants to know who its user is.
@@ -125,6 +139,8 @@ class AgentLink:
         params = {"sessionId": session_id, "prompt": blocks}
         answer = await self._watched(self.connection.request("session/prompt", params))
         members = _object(answer, "session/prompt")
+        if self.version >= 2:
+            return await self._watched(self._turns.ended(session_id, members, self.connection))
         if not isinstance(members.get("stopReason"), str):
             raise RemoteProtocolError("the agent's answer to session/prompt has no stopReason")
         return members
@@ -184,8 +200,9 @@ async def open_link(
         journal.event("spawn", pid=child.pid)
         transport = ObservedTransport(ProcessTransport(child), "client", journal.line)
         try:
-            async with Connection(transport, host) as connection:
-                link = AgentLink(spec, child, connection)
+            turns = Turns(host)
+            async with Connection(transport, turns) as connection:
+                link = AgentLink(spec, child, connection, turns)
                 try:
                     await link.initialize(host, time_limit=start_limit)
                     yield link
@@ -198,12 +215,16 @@ async def open_link(
             journal.event("exit", **({"signal": -code} if code and code < 0 else {"code": code}))
 
 
+def _versions(newest: int) -> str:
+    return f"version {newest}" if newest == 1 else f"versions 1 to {newest}"
+
+
 def _names(methods: Sequence[Json]) -> tuple[str, ...]:
     """Return what the ways to sign in are called."""
     names: list[str] = []
     for method in methods:
         match method:
-            case {"name": str(name)} | {"id": str(name)}:
+            case {"name": str(name)} | {"id": str(name)} | {"methodId": str(name)}:
                 names.append(name)
             case _:
                 pass

@@ -149,16 +149,33 @@ def read_ask(
     if not isinstance(params, dict):
         return None
     members = cast("dict[str, Json]", params)
-    session_id, tool_call = members.get("sessionId"), members.get("toolCall")
+    session_id, tool_call = members.get("sessionId"), asked_of(params)
     options = members.get("options")
-    if not (
-        isinstance(session_id, str) and isinstance(tool_call, dict) and isinstance(options, list)
-    ):
+    if not (isinstance(session_id, str) and tool_call is not None and isinstance(options, list)):
         return None
     read = [_option(option) for option in cast("list[Json]", options)]
     offered = tuple(option for option in read if option is not None)
-    call = updated(known or {}, cast("dict[str, Json]", tool_call))
+    call = updated(known or {}, tool_call)
     return PermissionAsk(request_id, session_id, call, offered, cwd)
+
+
+def asked_of(params: Json) -> Mapping[str, Json] | None:
+    """Return the tool call that consent is asked for; None when nothing is named.
+
+    Version 2 asks for a tool call, for a command, or by a title alone: a command counts as a call
+    that executes it, and what is not told apart counts as "other".
+    """
+    match params:
+        case {"subject": {"type": "tool_call", "toolCall": call}} | {"toolCall": call}:
+            return cast("Mapping[str, Json]", call) if isinstance(call, dict) else None
+        case {"title": str(title), "subject": {"type": "command", "command": command, **more}}:
+            told = {"command": command, "cwd": cast("Json", more.get("cwd"))}
+            call_id = cast("Json", more.get("toolCallId"))
+            return {"toolCallId": call_id, "title": title, "kind": "execute", "rawInput": told}
+        case {"title": str(title)}:
+            return {"title": title}
+        case _:
+            return None
 
 
 def updated(call: Mapping[str, Json], update: Mapping[str, Json]) -> dict[str, Json]:

@@ -27,7 +27,8 @@ from acp_console.tui.widgets.conversation import ConversationView
 from acp_console.tui.widgets.editor import PromptEditor
 from acp_console.tui.widgets.permission import PermissionPrompt
 from acp_console.tui.widgets.traffic import TrafficPane
-from acp_inspector.analysis.conversation import Conversation, Conversations
+from acp_inspector.analysis.conversation import Conversation
+from acp_inspector.analysis.conversations import Conversations
 from acp_inspector.journal import Frame
 from acp_protocol.errors import AcpError
 from acp_protocol.host.text import one_line, visible

@@ -9,7 +9,7 @@ from textual.widgets import Static
 
 from acp_console.tui.widgets.items import ItemView, view_of
 from acp_console.tui.widgets.permission import PermissionPrompt
-from acp_inspector.analysis.conversation import Item
+from acp_inspector.analysis.items import Item
 
 
 class ConversationView(VerticalScroll):

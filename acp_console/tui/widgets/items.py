@@ -16,17 +16,19 @@ from textual.containers import Vertical
 from textual.widget import Widget
 from textual.widgets import Collapsible, Markdown, Static
 
-from acp_console.tui.widgets.diff import diff_text
+from acp_console.tui.widgets.diff import changes_text, diff_text, patch_text
 from acp_console.tui.widgets.permission import PermissionPrompt
-from acp_inspector.analysis.conversation import (
+from acp_inspector.analysis.items import (
     AgentMessage,
     Item,
     Notice,
     Plan,
+    Terminal,
     Thought,
     ToolCall,
     TurnEnd,
     UserMessage,
+    entries,
 )
 from acp_protocol.host.text import one_line, visible
 from acp_protocol.jsonrpc import Json
@@ -130,7 +132,7 @@ class ToolCallView(Vertical):
             (f"  {one_line(item.kind, 20)} · {word}", "dim"),
         )  # fmt: skip
         self._head.update(head)
-        body = [_content(content) for content in item.content]
+        body = [_content(content, item) for content in item.content]
         self._body.update(Group(*body))
         self._body.display = bool(body)
         for status in STATUS:
@@ -201,14 +203,32 @@ def focusable_prompt(view: Widget) -> PermissionPrompt | None:
     return view.query(PermissionPrompt).first() if view.query(PermissionPrompt) else None
 
 
-def _content(content: Json) -> RenderableType:
+def _content(content: Json, call: ToolCall) -> RenderableType:
     match content:
+        case {"type": "diff", "patch": {"text": str(patch)}}:
+            return patch_text(patch)
+        case {"type": "diff", "changes": changes}:
+            return changes_text(entries(changes))
+        case {"type": "terminal", "terminalId": str(key)} if key in call.terminals:
+            return _terminal(call.terminals[key])
         case {"type": "diff", "path": str(path), "newText": str(new)}:
             return diff_text(path, cast("Mapping[str, Json]", content).get("oldText"), new)
         case {"type": "content", "content": {"type": "text", "text": str(text)}}:
             return _output(text)
         case _:
             return Text(f"[{_type(content)}]", style="dim")
+
+
+def _terminal(terminal: Terminal) -> RenderableType:
+    """Return a terminal of the agent: its command, its output so far, and how it ended."""
+    shown = Text()
+    if terminal.command:
+        shown.append(f"$ {one_line(terminal.command, 160)}\n", "bold")
+    shown.append_text(_output(terminal.text))
+    if terminal.is_over and terminal.exit_code != 0:
+        ending = terminal.signal or terminal.exit_code
+        shown.append(f"\nended with {one_line(str(ending), 40)}", "dim")
+    return shown
 
 
 def _output(text: str) -> Text:

@@ -12,7 +12,7 @@ from textual.events import Key
 from textual.message import Message
 from textual.widgets import Button, Static
 
-from acp_inspector.analysis.conversation import Permission
+from acp_inspector.analysis.items import Permission
 from acp_protocol.host.text import one_line
 from acp_protocol.jsonrpc import Json, RequestId
 

@@ -11,7 +11,7 @@ from textual.widgets import Markdown
 
 from acp_console.tui.screens import chat
 from acp_console.tui.widgets.conversation import ConversationView
-from acp_inspector.analysis.conversation import Conversations
+from acp_inspector.analysis.conversations import Conversations
 from acp_inspector.journal import Entry, Frame
 from tests.console.tui.conftest import entries, say, until, update
 

@@ -8,10 +8,10 @@ from typing import TypeAlias
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_inspector.analysis.conversation import (
+from acp_inspector.analysis.conversation import Conversation
+from acp_inspector.analysis.conversations import Conversations
+from acp_inspector.analysis.items import (
     AgentMessage,
-    Conversation,
-    Conversations,
     Notice,
     Plan,
     Thought,

@@ -1,0 +1,115 @@
+"""When a turn of version 2 has ended: its prompt is answered long before.
+
+Source: ACP version 2, Prompt Lifecycle, `state_update`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias, cast
+
+import anyio
+
+from acp_console.client.host import ClientHost
+from acp_protocol import jsonrpc
+from acp_protocol.connection import Connection
+from acp_protocol.errors import ConnectionClosedError, RemoteProtocolError, RequestFailedError
+from acp_protocol.jsonrpc import Json, Notification, Request
+from acp_protocol.tasks import OwnedTasks
+
+Update: TypeAlias = Mapping[str, Json]
+
+
+@dataclass(slots=True)
+class _Session:
+    """What a session has told since its last prompt was sent."""
+
+    told: list[Update] = field(default_factory=list[Update])
+    """Echoes of prompts and idle states, in order."""
+    has_told: anyio.Event = field(default_factory=anyio.Event)
+
+
+class Turns:
+    """Handles what an agent says as `host` does, and keeps an eye on the states in it."""
+
+    def __init__(self, host: ClientHost) -> None:
+        self._host = host
+        self._sessions: dict[str, _Session] = {}
+
+    async def handle_request(self, request: Request) -> Json:
+        """Answer a request of the agent."""
+        return await self._host.handle_request(request)
+
+    async def handle_notification(self, notification: Notification) -> None:
+        """Remember what belongs to turns, and let the host take note of all."""
+        match notification.params:
+            case {"sessionId": str(session_id), "update": update} if (
+                notification.method == "session/update" and self._host.version >= 2
+            ):
+                self._note(session_id, update)
+            case _:
+                pass
+        await self._host.handle_notification(notification)
+
+    async def ended(self, session_id: str, answer: Update, connection: Connection) -> Update:
+        """Return the state that ends the turn of the prompt with that answer.
+
+        Raises:
+            RemoteProtocolError: the answer names no message.
+            RequestFailedError: the turn ended with an error.
+            ConnectionClosedError: the agent left before.
+        """
+        message_id = answer.get("messageId")
+        if not isinstance(message_id, str):
+            raise RemoteProtocolError("the agent's answer to session/prompt has no messageId")
+        session = self._sessions.setdefault(session_id, _Session())
+        # The echo may have come before the answer, and then the end of the turn too.
+        start = _place_of(session.told, message_id)
+        state = _idle(session.told[start:])
+        async with OwnedTasks() as tasks:
+            tasks.start_soon(_wake_at_end, connection, session)
+            while state is None and connection.is_open:
+                session.has_told = anyio.Event()
+                await session.has_told.wait()
+                state = _idle(session.told[start:])
+        if state is None:
+            raise ConnectionClosedError
+        session.told.clear()
+        if state.get("stopReason") == "error":
+            raise _failure(state.get("error"))
+        return {"stopReason": "end_turn", **state}
+
+    def _note(self, session_id: str, update: Json) -> None:
+        match update:
+            case {"sessionUpdate": "user_message" | "user_message_chunk", "messageId": str()} | {
+                "sessionUpdate": "state_update",
+                "state": "idle",
+            }:
+                session = self._sessions.setdefault(session_id, _Session())
+                session.told.append(cast("Update", update))
+                session.has_told.set()
+            case _:
+                pass
+
+
+async def _wake_at_end(connection: Connection, session: _Session) -> None:
+    await connection.wait_closed()
+    session.has_told.set()
+
+
+def _place_of(told: list[Update], message_id: str) -> int:
+    places = [place for place, update in enumerate(told) if update.get("messageId") == message_id]
+    return places[0] if places else len(told)
+
+
+def _idle(told: list[Update]) -> Update | None:
+    return next((update for update in told if "state" in update), None)
+
+
+def _failure(error: Json) -> RequestFailedError:
+    match error:
+        case {"code": int(code), "message": str(message), **more}:
+            return RequestFailedError(code, message, cast("Json", more.get("data")))
+        case _:
+            return RequestFailedError(jsonrpc.INTERNAL_ERROR, "the turn ended with an error")
