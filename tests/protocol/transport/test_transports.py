@@ -11,6 +11,7 @@ from typing import TypeAlias
 import anyio
 import pytest
 
+from acp_protocol.dialects.catalogue import open_dialect
 from acp_protocol.errors import ConnectionClosedError, FrameTooLongError
 from acp_protocol.host.processes import spawn
 from acp_protocol.transport import Transport
@@ -18,6 +19,7 @@ from acp_protocol.transport.lines import LineTransport
 from acp_protocol.transport.memory import memory_pair
 from acp_protocol.transport.process import ProcessTransport
 from acp_protocol.transport.stdio import DescriptorReader, DescriptorWriter
+from acp_protocol.transport.translated import TranslatedTransport
 
 LIMIT = 10.0
 """Seconds after which a transport counts as hung."""
@@ -49,13 +51,42 @@ async def over_descriptors() -> AsyncGenerator[Transport]:
 
 
 @asynccontextmanager
+async def with_headers() -> AsyncGenerator[Transport]:
+    reader, writer = os.pipe()
+    streams = DescriptorReader(reader), DescriptorWriter(writer)
+    yield LineTransport(*streams, framing="headers")
+
+
+@asynccontextmanager
+async def translated() -> AsyncGenerator[Transport]:
+    async with in_memory() as transport:
+        yield TranslatedTransport(transport, "client", open_dialect("continuum"))
+
+
+@asynccontextmanager
+async def listening_for_a_dialect() -> AsyncGenerator[Transport]:
+    async with over_descriptors() as transport:
+        yield TranslatedTransport(transport, "client")
+
+
+@asynccontextmanager
 async def over_a_process() -> AsyncGenerator[Transport]:
     async with spawn([sys.executable, "-c", ECHO]) as child:
         yield ProcessTransport(child)
 
 
 Echoing: TypeAlias = Callable[[], AbstractAsyncContextManager[Transport]]
-every_transport = pytest.mark.parametrize("echoing", [in_memory, over_descriptors, over_a_process])
+every_transport = pytest.mark.parametrize(
+    "echoing",
+    [
+        in_memory,
+        over_descriptors,
+        over_a_process,
+        with_headers,
+        translated,
+        listening_for_a_dialect,
+    ],
+)
 """Transports whose other end sends back what it gets."""
 
 
