@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
@@ -20,7 +20,7 @@ from acp_protocol.dialects.catalogue import open_dialect
 from acp_protocol.errors import ConnectionClosedError, RequestFailedError
 from acp_protocol.framing import Side
 from acp_protocol.host.processes import spawn
-from acp_protocol.jsonrpc import Json, Request
+from acp_protocol.jsonrpc import Json, Notification, Request
 from acp_protocol.schema.validate import check_params, check_result
 from acp_protocol.transport import Transport
 from acp_protocol.transport.lines import LineTransport
@@ -216,6 +216,85 @@ def test_a_reference_agent_satisfies_the_client_of_its_own_speech(peer: str) -> 
     assert done.returncode == 0, done.stderr.decode()
     assert agent.returncode == 0
     assert all(json.loads(line) for line in done.stderr.splitlines())
+
+
+# With the reference clients
+
+
+class OfficialAgent:
+    """An agent of ours in the smallest: one session, one answer in pieces, one tool."""
+
+    def __init__(self) -> None:
+        self.connection: Connection | None = None
+        self.is_initialized = False
+
+    async def handle_request(self, request: Request) -> Json:
+        kind = "request"
+        assert check_params(request.method, request.params, kind=kind) == (), request.raw
+        match request.method:
+            case "initialize":
+                self.is_initialized = True
+                info = {"name": "ours", "version": "1"}
+                return {"protocolVersion": 1, "agentInfo": info, "agentCapabilities": {}}
+            case _ if not self.is_initialized:
+                raise RequestFailedError(-32600, "The first request is initialize")
+            case "session/new":
+                assert request.params["cwd"] == "/abs/project"
+                return {"sessionId": "s1"}
+            case "session/prompt" if request.params["sessionId"] == "s1":
+                await self.run()
+                return {"stopReason": "end_turn"}
+            case "session/prompt":
+                raise RequestFailedError(-32002, "Session not found")
+            case _:
+                raise RequestFailedError(-32601, "Method not found")
+
+    async def handle_notification(self, notification: Notification) -> None:
+        assert check_params(notification.method, notification.params) == (), notification.raw
+
+    async def run(self) -> None:
+        assert self.connection is not None
+        tool = {"toolCallId": "t1", "title": "Edit the file", "kind": "edit"}
+        await self.tell({"sessionUpdate": "agent_message_chunk", "content": text("Hello.")})
+        await self.tell({"sessionUpdate": "tool_call", "status": "pending"} | tool)
+        options = [{"optionId": "yes", "name": "Yes", "kind": "allow_once"}]
+        question = {"sessionId": "s1", "toolCall": tool, "options": options}
+        # Two of the dialects have no such question, so that their clients do not know it.
+        with suppress(RequestFailedError):
+            answer = await self.connection.request("session/request_permission", question)
+            assert answer == {"outcome": {"outcome": "selected", "optionId": "yes"}}
+        done = {"sessionUpdate": "tool_call_update", "toolCallId": "t1", "status": "completed"}
+        diff = {"type": "diff", "path": "/a", "oldText": "a\n", "newText": "b\n"}
+        await self.tell(done | {"content": [diff, {"type": "content", "content": text("ok")}]})
+        entry = {"content": "Edit", "priority": "high", "status": "completed"}
+        await self.tell({"sessionUpdate": "plan", "entries": [entry]})
+
+    async def tell(self, update: Json) -> None:
+        assert self.connection is not None
+        await self.connection.notify("session/update", {"sessionId": "s1", "update": update})
+
+
+def text(words: str) -> Json:
+    return {"type": "text", "text": words}
+
+
+@pytest.mark.parametrize("is_named", [True, False], ids=["chosen", "recognised"])
+@pytest.mark.parametrize("dialect", DIALECTS)
+async def test_an_official_agent_satisfies_a_client_whatever_it_speaks(
+    dialect: str | None, is_named: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Path, "cwd", lambda: Path("/abs/project"))
+    spoken = open_dialect(dialect, "/abs/project") if dialect and is_named else None
+    command = [sys.executable, str(PEERS / f"{dialect or 'summary'}_client.py"), "/abs/project"]
+    agent = OfficialAgent()
+    with anyio.fail_after(LIMIT):
+        async with spawn(command) as child:
+            inner = LineTransport(child.stdout, child.stdin, framing=None)
+            transport = TranslatedTransport(inner, "agent", spoken)
+            async with Connection(transport, agent) as connection:
+                agent.connection = connection
+                assert await child.wait() == 0, child.stderr_tail()
+                assert transport.dialect == dialect
 
 
 # In memory
