@@ -97,6 +97,8 @@ def main() -> None:
     agent = Agent()
     for line in sys.stdin:
         message = json.loads(line)
+        if "id" not in message:
+            continue
         answer = agent.answer(message["method"], message.get("params", {}), message["id"])
         if isinstance(answer, tuple):
             code, text = answer
