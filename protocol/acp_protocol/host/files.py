@@ -28,6 +28,7 @@ SIZE_LIMIT: Final = 16 * 2**20
 """Bytes of the largest file that is read or written."""
 LINK_LIMIT: Final = 20
 """Symbolic links that one path may lead through."""
+_OUTSIDE: Final = "the path lies outside the directories of this session"
 _NEW_FILE_MODE: Final = 0o666
 _NEW_DIRECTORY_MODE: Final = 0o777
 _ANY_WRITE: Final = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
@@ -105,6 +106,27 @@ class Roots:
             except OSError as problem:
                 raise FileRefusedError(path, describe_os_error(problem)) from None
 
+    def directory(self, path: str) -> Path:
+        """Return the directory at the absolute `path`, a root or one below, its links resolved.
+
+        For a program to start in: it is looked at once, and nothing keeps it from being swapped.
+
+        Raises:
+            FileRefusedError: it lies outside, or is no directory.
+        """
+        self._placed(path, path)
+        try:
+            found = Path(path).resolve(strict=True)
+            is_directory = found.is_dir()
+        except RuntimeError:
+            raise FileRefusedError(path, "too many symbolic links") from None
+        except OSError as problem:
+            raise FileRefusedError(path, describe_os_error(problem)) from None
+        self._placed(path, str(found))
+        if not is_directory:
+            raise FileRefusedError(path, "it is no directory")
+        return found
+
     def check_inside(self, path: str) -> None:
         """Judge the absolute `path` by its spelling alone: nothing is looked up on the disk.
 
@@ -138,7 +160,14 @@ class Roots:
         raise FileRefusedError(path, "too many symbolic links")
 
     def _located(self, path: str, target: str) -> tuple[PurePosixPath, tuple[str, ...]]:
-        """Return the root that `target` lies in, and its way from there."""
+        """Return the root that `target` lies in, and its way from there, which is not empty."""
+        root, parts = self._placed(path, target)
+        if not parts:
+            raise FileRefusedError(path, _OUTSIDE)
+        return root, parts
+
+    def _placed(self, path: str, target: str) -> tuple[PurePosixPath, tuple[str, ...]]:
+        """Return the root that `target` is or lies in, and its way from there."""
         if "\0" in target:
             raise FileRefusedError(path, "a path holds no NUL")
         try:
@@ -154,9 +183,9 @@ class Roots:
             if pure.is_relative_to(spelling):
                 pure = PurePosixPath(root) / pure.relative_to(spelling)
         for root in self._roots:
-            if pure.is_relative_to(root) and pure != root:
+            if pure.is_relative_to(root):
                 return root, pure.relative_to(root).parts
-        raise FileRefusedError(path, "the path lies outside the directories of this session")
+        raise FileRefusedError(path, _OUTSIDE)
 
 
 def _walk(

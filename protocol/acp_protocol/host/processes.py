@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from subprocess import PIPE
+from subprocess import PIPE, STDOUT
 from typing import Final
 
 import anyio
@@ -75,6 +75,8 @@ class ChildProcess:
         self._tail = StderrTail()
         self._stderr_done = anyio.Event()
         self._is_stopped = False
+        self._is_killed = False
+        self._is_group_empty = False
         self.command = command
         self.stdin = stdin
         self.stdout = stdout
@@ -102,8 +104,47 @@ class ChildProcess:
 
     def signal_group(self, number: signal.Signals) -> None:
         """Send a signal to the child and to all that it started and that stayed in its group."""
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(self.pid, number)
+        if self.group_lives():
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.pid, number)
+
+    def group_lives(self) -> bool:
+        """Tell whether a process of the group is left, be it one that nobody has reaped.
+
+        Once none was, there never is one: the group's id may be somebody else's by then.
+        """
+        if self._is_group_empty:
+            return False
+        try:
+            os.killpg(self.pid, 0)
+        except ProcessLookupError:
+            self._is_group_empty = True
+            return False
+        except PermissionError:
+            return False
+        return True
+
+    async def wait_group(self, every: float = POLL) -> None:
+        """Return when no process of the group is left; look each `every` seconds."""
+        while self.group_lives():  # noqa: ASYNC110 - nobody reports it, so asking again must do
+            await anyio.sleep(every)
+
+    async def terminate(self, grace: float = GRACE) -> None:
+        """End the child and its group: SIGTERM, then SIGKILL within about `grace` seconds.
+
+        Its output has to be read meanwhile, or it may not be able to end by itself.
+        """
+        if not self._is_killed:
+            # The leader may be gone and what it started still be there.
+            self.signal_group(signal.SIGTERM)
+            with anyio.move_on_after(grace):
+                await self._process.wait()
+            with anyio.move_on_after(ORPHAN_GRACE):
+                await self.wait_group()
+            self.signal_group(signal.SIGKILL)
+            self._is_killed = True
+        with anyio.move_on_after(grace):
+            await self._process.wait()
 
     async def stop(self, grace: float = GRACE) -> int | None:
         """End the child and its group within about 3 × `grace` seconds; return the exit code.
@@ -122,15 +163,7 @@ class ChildProcess:
                     await self.stdin.aclose()
                 with anyio.move_on_after(grace):
                     await self._process.wait()
-                # The leader may be gone and what it started still be there.
-                self.signal_group(signal.SIGTERM)
-                with anyio.move_on_after(grace):
-                    await self._process.wait()
-                with anyio.move_on_after(ORPHAN_GRACE):
-                    await self._group_ended()
-                self.signal_group(signal.SIGKILL)
-                with anyio.move_on_after(grace):
-                    await self._process.wait()
+                await self.terminate(grace)
                 with anyio.move_on_after(DRAIN):
                     await self._stderr_done.wait()
                 tasks.cancel_scope.cancel()
@@ -140,7 +173,9 @@ class ChildProcess:
 
     async def read_stderr(self, on_stderr: Callable[[bytes], object] | None) -> None:
         """Read stderr until its end; `spawn` runs this beside the child."""
-        assert self._process.stderr is not None
+        if self._process.stderr is None:
+            self._stderr_done.set()
+            return
         try:
             async for chunk in self._process.stderr:
                 self._tail.feed(chunk)
@@ -150,18 +185,6 @@ class ChildProcess:
             pass
         finally:
             self._stderr_done.set()
-
-    async def _group_ended(self) -> None:
-        """Return when no process of the group lives."""
-        while self._group_lives():  # noqa: ASYNC110 - nobody reports it, so asking again must do
-            await anyio.sleep(POLL)
-
-    def _group_lives(self) -> bool:
-        try:
-            os.killpg(self.pid, 0)
-        except (ProcessLookupError, PermissionError):
-            return False
-        return True
 
     async def _drain(self) -> None:
         with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError, anyio.EndOfStream):
@@ -177,16 +200,18 @@ async def spawn(
     env: Mapping[str, str] | None = None,
     on_stderr: Callable[[bytes], object] | None = None,
     grace: float = GRACE,
+    is_joined: bool = False,
 ) -> AsyncGenerator[ChildProcess]:
     """Start `command` (no shell) in a process group of its own; end it with the block.
 
     `on_stderr` gets stderr as it comes, in chunks. `grace` is in seconds, see `ChildProcess.stop`.
+    `is_joined` has the child write stderr into the pipe of stdout, so that their order is kept.
 
     Raises:
         AgentStartError: the command could not be started; the message says why, in one sentence.
     """
     command = tuple(command)
-    process = await _open(command, cwd, env)
+    process = await _open(command, cwd, env, stderr=STDOUT if is_joined else PIPE)
     assert process.stdin is not None
     assert process.stdout is not None
     child = ChildProcess(process, command, process.stdin, process.stdout)
@@ -199,7 +224,7 @@ async def spawn(
 
 
 async def _open(
-    command: tuple[str, ...], cwd: Path | None, env: Mapping[str, str] | None
+    command: tuple[str, ...], cwd: Path | None, env: Mapping[str, str] | None, *, stderr: int
 ) -> Process:
     if not command:
         raise AgentStartError("no command was given to start")
@@ -210,7 +235,7 @@ async def _open(
             command,
             stdin=PIPE,
             stdout=PIPE,
-            stderr=PIPE,
+            stderr=stderr,
             cwd=cwd,
             env=env,
             start_new_session=True,

@@ -97,6 +97,30 @@ async def test_the_last_lines_of_stderr_are_kept_and_told() -> None:
     assert b"".join(told).startswith(b"line 0\nline 1\n")
 
 
+async def test_what_is_joined_comes_in_the_order_in_which_it_was_written() -> None:
+    mixed = "import os; [os.write(1 + number % 2, b'%d' % number) for number in range(8)]"
+    with anyio.fail_after(LIMIT):
+        async with spawn(script(f"{mixed}; print()"), is_joined=True) as child:
+            assert await first_line(child) == b"01234567"
+            assert await child.wait() == 0
+            assert child.stderr_tail() == ()
+
+
+async def test_an_empty_group_is_never_signalled_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its id may be another group's by then."""
+
+    def refuse(group: int, number: int) -> None:
+        pytest.fail(f"the group {group} got signal {number}")
+
+    with anyio.fail_after(LIMIT):
+        async with spawn(script("")) as child:
+            await child.wait()
+            await child.wait_group()
+            monkeypatch.setattr(os, "killpg", refuse)
+            assert not child.group_lives()
+            child.signal_group(signal.SIGKILL)
+
+
 async def test_the_child_leads_a_process_group_of_its_own() -> None:
     with anyio.fail_after(LIMIT):
         async with spawn(script("import sys; sys.stdin.read()")) as child:
