@@ -8,7 +8,7 @@ from typing import Final, TypeVar
 import click
 
 from acp_console.client.agents import DEMO_AGENT, AgentSpec, command_agent, find_agent
-from acp_protocol.dialects.catalogue import DIALECTS
+from acp_protocol.dialects.names import SPOKEN
 
 SEPARATOR: Final = "--"
 NEWEST: Final = 2
@@ -45,7 +45,7 @@ def speech_options(command: Command) -> Command:
     )
     dialect = click.option(
         "--dialect",
-        type=click.Choice(sorted(DIALECTS)),
+        type=click.Choice(SPOKEN),
         help="How the agent speaks, if not by the published protocol; recognised by default.",
     )
     return protocol(dialect(command))

@@ -97,7 +97,7 @@ def command(
 
 def run_demo_turn(agent: AgentSpec = DEMO_AGENT) -> int:
     """Run one turn with an agent, and say on stderr that and why."""
-    which = "the embedded demo agent" if agent is DEMO_AGENT else agent.name
+    which = "the embedded demo agent" if agent.is_ours else agent.name
     say(f"there is no terminal, so this is one turn with {which}, without a screen")
     turn = Turn(agent, Path.cwd(), DEMO_PROMPT, "reads", "text", None)
     return run_until_signal(lambda: turn.run_within(math.inf))
@@ -124,7 +124,7 @@ class Turn:
             writes=allow in {"edits", "all"},
         )
         self._record = record
-        self._printer = Printer(format_, left=self._leave)
+        self._printer = Printer(format_, self._leave, agent.opened_dialect())
         self._scope: anyio.CancelScope
 
     async def run_within(self, limit: float) -> int:

@@ -11,6 +11,7 @@ from acp_console.cli.problems import say
 from acp_inspector.analysis.items import entries
 from acp_inspector.analysis.reading import Reader
 from acp_inspector.journal import Entry, Frame
+from acp_protocol.dialects.dialect import Dialect
 from acp_protocol.host.text import one_line, visible
 from acp_protocol.jsonrpc import Json, Notification
 
@@ -23,12 +24,17 @@ TITLE_WIDTH: Final = 120
 class Printer:
     """Observes a journal and prints what the agent says, as it says it."""
 
-    def __init__(self, format_: Format, left: Callable[[], None]) -> None:
-        """Print in `format_`; call `left` when whoever reads our stdout has gone."""
+    def __init__(
+        self, format_: Format, left: Callable[[], None], dialect: Dialect | None = None
+    ) -> None:
+        """Print in `format_`; call `left` when whoever reads our stdout has gone.
+
+        What is said in `dialect` is printed as what it means; None: recognise it.
+        """
         self._format: Format = format_
         self._left = left
         self._is_in_line = False
-        self._reader = Reader()
+        self._reader = Reader(dialect)
         self._messages: set[str] = set()
         """Ids of messages of which something was printed."""
         self._calls: set[str] = set()

@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import Final
 
+from acp_protocol.dialects.dialect import Dialect
+from acp_protocol.dialects.names import BATCHES
 from acp_protocol.errors import AcpError
 
 
@@ -31,9 +33,22 @@ class AgentSpec:
     def speaking(self, newest: int, dialect: str | None = None) -> AgentSpec:
         """Return the same agent, to be spoken to in another way."""
         command = self.command
+        if dialect == BATCHES:
+            newest = max(newest, 2)
         if self.is_ours and newest > 1:
             command = (*command, "--protocol", str(newest))
+        if self.is_ours and dialect is not None:
+            command = (*command, "--dialect", dialect)
         return replace(self, command=command, newest=newest, dialect=dialect)
+
+    def opened_dialect(self) -> Dialect | None:
+        """Return the dialect to read and write, new for one connection; None: not known yet."""
+        if self.dialect is None or self.dialect == BATCHES:
+            return None
+        # Dialects are rare, and what they bring along takes time at every start.
+        from acp_protocol.dialects.catalogue import open_dialect
+
+        return open_dialect(self.dialect)
 
     @property
     def is_ours(self) -> bool:

@@ -21,6 +21,7 @@ from acp_console.client.host import ClientHost
 from acp_console.client.turns import Turns
 from acp_inspector.journal import Journal
 from acp_protocol.connection import Connection
+from acp_protocol.dialects.names import BATCHES
 from acp_protocol.errors import (
     AcpError,
     AgentExitedError,
@@ -29,10 +30,13 @@ from acp_protocol.errors import (
     RequestFailedError,
     TimeLimitError,
 )
+from acp_protocol.framing import Framing
 from acp_protocol.host.processes import ChildProcess, spawn
 from acp_protocol.jsonrpc import AUTH_REQUIRED, Json
+from acp_protocol.transport import Transport
 from acp_protocol.transport.observed import ObservedTransport
 from acp_protocol.transport.process import ProcessTransport
+from acp_protocol.transport.translated import TranslatedTransport
 from acp_protocol.version import VERSION
 
 START_LIMIT: Final = 60.0
@@ -198,10 +202,11 @@ async def open_link(
     """
     async with spawn(spec.command, cwd=cwd, on_stderr=journal.stderr) as child:
         journal.event("spawn", pid=child.pid)
-        transport = ObservedTransport(ProcessTransport(child), "client", journal.line)
+        has_batches = spec.dialect == BATCHES
+        turns = Turns(host, names_messages=not has_batches)
         try:
-            turns = Turns(host)
-            async with Connection(transport, turns) as connection:
+            transport = _spoken(child, spec, journal)
+            async with Connection(transport, turns, takes_batches=has_batches) as connection:
                 link = AgentLink(spec, child, connection, turns)
                 try:
                     await link.initialize(host, time_limit=start_limit)
@@ -213,6 +218,19 @@ async def open_link(
             await child.stop()
             code = child.exit_code
             journal.event("exit", **({"signal": -code} if code and code < 0 else {"code": code}))
+
+
+def _spoken(child: ChildProcess, spec: AgentSpec, journal: Journal) -> Transport:
+    """Return a transport in official words, whose journal has what is really said."""
+
+    def observed(framing: Framing | None) -> Transport:
+        pipes = ProcessTransport(child, framing=framing)
+        return ObservedTransport(pipes, "client", journal.line)
+
+    if spec.dialect == BATCHES:
+        return observed("lines")
+    dialect = spec.opened_dialect()
+    return TranslatedTransport(observed(dialect.framing if dialect else None), "client", dialect)
 
 
 def _versions(newest: int) -> str:

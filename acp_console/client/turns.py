@@ -33,8 +33,10 @@ class _Session:
 class Turns:
     """Handles what an agent says as `host` does, and keeps an eye on the states in it."""
 
-    def __init__(self, host: ClientHost) -> None:
+    def __init__(self, host: ClientHost, *, names_messages: bool = True) -> None:
+        """`names_messages` False: the draft before this one, whose answers name no message."""
         self._host = host
+        self._names_messages = names_messages
         self._sessions: dict[str, _Session] = {}
 
     async def handle_request(self, request: Request) -> Json:
@@ -61,7 +63,7 @@ class Turns:
             ConnectionClosedError: the agent left before.
         """
         message_id = answer.get("messageId")
-        if not isinstance(message_id, str):
+        if not isinstance(message_id, str) and self._names_messages:
             raise RemoteProtocolError("the agent's answer to session/prompt has no messageId")
         session = self._sessions.setdefault(session_id, _Session())
         # The echo may have come before the answer, and then the end of the turn too.
@@ -98,7 +100,7 @@ async def _wake_at_end(connection: Connection, session: _Session) -> None:
     session.has_told.set()
 
 
-def _place_of(told: list[Update], message_id: str) -> int:
+def _place_of(told: list[Update], message_id: Json) -> int:
     places = [place for place, update in enumerate(told) if update.get("messageId") == message_id]
     return places[0] if places else len(told)
 

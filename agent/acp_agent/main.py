@@ -15,8 +15,11 @@ import anyio
 from acp_agent.models.demo import DemoModel
 from acp_agent.server import SURFACES, AgentServer
 from acp_protocol.connection import Connection
+from acp_protocol.dialects.names import BATCHES, SPOKEN
 from acp_protocol.tasks import OwnedTasks
+from acp_protocol.transport import Transport
 from acp_protocol.transport.stdio import open_stdio
+from acp_protocol.transport.translated import TranslatedTransport
 from acp_protocol.version import SCHEMA_ID, VERSION
 
 logger = logging.getLogger(__name__)
@@ -41,16 +44,18 @@ def run(arguments: Sequence[str] | None = None) -> int:
         )
     try:
         model = MODELS[options.model]()
-        server = AgentServer(model=model, pace=options.pace, newest=options.protocol)
-        anyio.run(_serve, server)
+        has_batches = options.dialect == BATCHES
+        newest = max(options.protocol, 2) if has_batches else options.protocol
+        server = AgentServer(model=model, pace=options.pace, newest=newest)
+        anyio.run(_serve, server, options.dialect)
     except KeyboardInterrupt:
         return 130
     return 0
 
 
-async def _serve(server: AgentServer) -> None:
+async def _serve(server: AgentServer, dialect: str | None) -> None:
     is_over = anyio.Event()
-    server.connection = Connection(open_stdio(), server)
+    server.connection = Connection(_transport(dialect), server, takes_batches=dialect == BATCHES)
     async with server.connection as connection, OwnedTasks() as tasks:
         tasks.start_soon(_wait_for_signal, is_over)
         tasks.start_soon(_wait_for_end, connection, is_over)
@@ -58,6 +63,19 @@ async def _serve(server: AgentServer) -> None:
         server.cancel_all()
         with anyio.move_on_after(FAREWELL):
             await connection.wait_settled()
+
+
+def _transport(dialect: str | None) -> Transport:
+    """Return our stdin and stdout in a dialect; None: the one that the client is heard in."""
+    if dialect == BATCHES:
+        return open_stdio()
+    if dialect is None:
+        return TranslatedTransport(open_stdio(framing=None), "agent")
+    # Dialects are rare, and what they bring along takes time at every start.
+    from acp_protocol.dialects.catalogue import open_dialect
+
+    spoken = open_dialect(dialect)
+    return TranslatedTransport(open_stdio(framing=spoken.framing), "agent", spoken)
 
 
 async def _wait_for_end(connection: Connection, is_over: anyio.Event) -> None:
@@ -90,6 +108,11 @@ def _parser() -> argparse.ArgumentParser:
         choices=sorted(SURFACES),
         default=1,
         help="newest protocol version to speak; 2 is a draft (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--dialect",
+        choices=SPOKEN,
+        help="how the client speaks, if not by the published protocol (default: recognised)",
     )
     parser.add_argument(
         "--pace",

@@ -13,7 +13,7 @@ from textual.containers import Horizontal, Vertical
 from textual.screen import Screen
 from textual.widgets import Footer, Static
 
-from acp_console.client.agents import DEMO_AGENT, AgentSpec
+from acp_console.client.agents import AgentSpec
 from acp_console.tui.commands import bindings
 from acp_console.tui.messages import (
     JournalGrew,
@@ -67,7 +67,7 @@ class ChatScreen(Screen[None]):
         self._title = agent.title
         self._talk: Talk | None = None
         self._read = 0
-        self._conversations = Conversations()
+        self._conversations = Conversations(self._agent.opened_dialect())
         self._session_id: str | None = None
         self._state = "starting"
         self._queued: str | None = None
@@ -76,7 +76,7 @@ class ChatScreen(Screen[None]):
         yield Static(id="status", classes="bar")
         with Horizontal(id="panes"):
             with Vertical(id="talk"):
-                welcome = WELCOME_DEMO if self._agent is DEMO_AGENT else WELCOME
+                welcome = WELCOME_DEMO if self._agent.is_ours else WELCOME
                 yield ConversationView(welcome, id="conversation")
                 yield Static(id="problem", markup=False)
                 yield Static(id="hints", markup=False)
@@ -204,7 +204,7 @@ class ChatScreen(Screen[None]):
 
     def _start(self) -> None:
         self._read = 0
-        self._conversations = Conversations()
+        self._conversations = Conversations(self._agent.opened_dialect())
         record, self._record = self._record, None
         self._talk = Talk(self, self._agent, self._cwd, record)
         self.run_worker(self._talk.run(), group="talk", exclusive=True, exit_on_error=True)

@@ -14,6 +14,7 @@ from typing import Final
 import anyio
 from anyio.abc import ByteReceiveStream, ByteSendStream
 
+from acp_protocol.framing import Framing
 from acp_protocol.transport.lines import LineTransport
 
 CHUNK: Final = 65536
@@ -155,8 +156,8 @@ class DescriptorWriter(ByteSendStream):
             os.close(self._descriptor)
 
 
-def open_stdio() -> LineTransport:
-    """Return this process's stdin and stdout as a transport.
+def open_stdio(*, framing: Framing | None = "lines") -> LineTransport:
+    """Return this process's stdin and stdout as a transport; for `framing` see `LineTransport`.
 
     From then on `print` and child processes write to stderr, and children read nothing: only frames
     may stand on stdout.
@@ -167,4 +168,4 @@ def open_stdio() -> LineTransport:
     os.dup2(null, 0)
     os.close(null)
     os.dup2(2, 1)
-    return LineTransport(DescriptorReader(incoming), DescriptorWriter(outgoing))
+    return LineTransport(DescriptorReader(incoming), DescriptorWriter(outgoing), framing=framing)

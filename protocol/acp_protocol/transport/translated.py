@@ -9,7 +9,6 @@ from typing import Final
 
 import anyio
 
-from acp_protocol.dialects.catalogue import open_dialect
 from acp_protocol.dialects.dialect import Dialect
 from acp_protocol.dialects.recognition import Recognition
 from acp_protocol.errors import ConnectionClosedError
@@ -48,7 +47,7 @@ class TranslatedTransport:
         self._before: deque[tuple[Side, bytes]] = deque(maxlen=REMEMBERED)
         self._inbox: deque[bytes] = deque()
         self._outbox: deque[bytes] = deque()
-        self._turn = anyio.Lock()
+        self._turn = anyio.Lock(fast_acquire=True)
         self._is_closed = False
 
     @property
@@ -58,6 +57,9 @@ class TranslatedTransport:
 
     async def send(self, line: bytes) -> None:
         """Send what says `line` in the dialect."""
+        if self._is_official:
+            await self._inner.send(line)
+            return
         if self._dialect is None:
             self._keep(self._us, line)
             self._outbox.append(line)
@@ -75,11 +77,19 @@ class TranslatedTransport:
                 await self._reply()
             if self._inbox:
                 return self._inbox.popleft()
+            if self._is_official:
+                return await self._inner.receive()
             self._take(await self._inner.receive())
 
     async def aclose(self) -> None:
         """Close the inner transport."""
         await self._inner.aclose()
+
+    @property
+    def _is_official(self) -> bool:
+        """Whether nothing is left to be recognised, or to be sent from before that was known."""
+        is_settled = self._dialect is None and self._recognition.has_settled(self._them)
+        return is_settled and not self._outbox and not self._turn.locked()
 
     def _take(self, raw: bytes) -> None:
         if self._dialect is None and not self._recognition.has_settled(self._them):
@@ -98,6 +108,9 @@ class TranslatedTransport:
         if name is None:
             self._keep(self._them, raw)
             return
+        # Dialects are rare, and what they bring along takes time at every start.
+        from acp_protocol.dialects.catalogue import open_dialect
+
         self._dialect = open_dialect(name)
         # What was asked before has to be known where the answer comes now.
         for side, frame in self._before:

@@ -1,0 +1,90 @@
+"""Agents and clients of five documents, written from these alone, with our client and our agent.
+
+The scripts know nothing of this program: they speak as their document says, and end with an error
+when what they get is not as it says.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from acp_inspector.recording.reader import read_recording
+
+PEERS = Path(__file__).parent.parent / "protocol/dialects/peers"
+LIMIT = 60
+"""Seconds after which two processes count as hung."""
+AGENT = (sys.executable, "-m", "acp_agent")
+CONSOLE = (sys.executable, "-m", "acp_console")
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("continuum", ()),
+        ("continuum", ("--dialect", "continuum")),
+        ("acpex", ()),
+        ("acpex", ("--dialect", "acpex")),
+        ("openoxide", ()),
+        ("openoxide", ("--dialect", "openoxide")),
+        ("batch", ("--dialect", "v2-batch")),
+        ("summary", ()),
+    ],
+)
+def test_our_agent_answers_a_client_as_its_document_says(
+    name: str, options: tuple[str, ...], tmp_path: Path
+) -> None:
+    client = (sys.executable, str(PEERS / f"{name}_client.py"), str(tmp_path))
+    with (
+        subprocess.Popen(
+            [*AGENT, *options], stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=tmp_path
+        ) as agent,
+        subprocess.Popen(
+            client, stdin=agent.stdout, stdout=agent.stdin, stderr=subprocess.PIPE, cwd=tmp_path
+        ) as peer,
+    ):
+        assert agent.stdin is not None
+        assert agent.stdout is not None
+        # The pipes belong to the two now: when one leaves, the other has to notice.
+        agent.stdin.close()
+        agent.stdout.close()
+        try:
+            _, heard = peer.communicate(timeout=LIMIT)
+            assert peer.returncode == 0, heard.decode()[-2000:]
+            assert agent.wait(LIMIT) == 0
+        finally:
+            peer.kill()
+            agent.kill()
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "said"),
+    [
+        ("continuum", (), "is simple"),
+        ("continuum", ("--dialect", "continuum"), "is simple"),
+        ("acpex", (), "Refactoring complete!"),
+        ("openoxide", ("--dialect", "openoxide"), "ünï checks"),
+        ("batch", ("--dialect", "v2-batch"), "Hello to you."),
+        ("summary", (), "Done."),
+    ],
+)
+def test_our_client_chats_with_an_agent_of_its_document(
+    name: str, options: tuple[str, ...], said: str, tmp_path: Path
+) -> None:
+    recording = tmp_path / "talk.acp.ndjson"
+    words = ("exec", "--allow", "all", "--record", str(recording), *options, "hello", "--")
+    done = subprocess.run(
+        [*CONSOLE, *words, sys.executable, str(PEERS / f"{name}_agent.py")],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=LIMIT,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert said in done.stdout
+    # What is recorded is what was really said, not what it means.
+    assert read_recording(recording).entries
