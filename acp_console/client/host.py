@@ -1,6 +1,6 @@
-"""What the client does for an agent: files, and consent.
+"""What the client does for an agent: files, commands, and consent.
 
-Source: ACP, File System; ACP, Tool Calls, "Requesting Permission".
+Source: ACP, File System; ACP, Terminals; ACP, Tool Calls, "Requesting Permission".
 """
 
 from __future__ import annotations
@@ -8,14 +8,17 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final, cast
+from types import TracebackType
+from typing import Final, Self, cast
 
 import anyio.to_thread
 
 from acp_console.client.permissions import Decider, asked_of, read_ask, updated
+from acp_console.client.terminals import TERMINAL_METHODS, serve_terminal
 from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.host.files import FileMissingError, FileRefusedError, Roots
+from acp_protocol.host.terminals import Terminals
 from acp_protocol.jsonrpc import Json, Notification, Request
 
 logger = logging.getLogger(__name__)
@@ -27,13 +30,19 @@ CALL_LIMIT: Final = 1000
 class ClientHost:
     """Handles what an agent asks of its client.
 
-    `reads` and `writes` say which file requests are served at all; an agent is told before it asks.
+    `reads` and `writes` say which file requests are served at all, `runs` whether commands are run;
+    an agent is told before it asks. Running has to be wished for, because no directory confines a
+    command, and it takes an `async with` around the connection: commands end with that block.
     """
 
-    def __init__(self, decider: Decider, *, reads: bool = True, writes: bool = True) -> None:
+    def __init__(
+        self, decider: Decider, *, reads: bool = True, writes: bool = True, runs: bool = False
+    ) -> None:
         self._decider = decider
         self._reads = reads
         self._writes = writes
+        self._runs = runs
+        self._terminals: Terminals | None = None
         self._cwds: dict[str, Path] = {}
         self._roots: dict[str, Roots] = {}
         self._cancelled: set[str] = set()
@@ -41,11 +50,28 @@ class ClientHost:
         self.version = 1
         """The protocol version that was agreed on."""
 
+    async def __aenter__(self) -> Self:
+        """Get ready to run commands."""
+        if self._runs:
+            self._terminals = await Terminals().__aenter__()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """End every command that still runs, together with what it started."""
+        terminals, self._terminals = self._terminals, None
+        if terminals is not None:
+            await terminals.__aexit__(kind, error, trace)
+
     @property
     def capabilities(self) -> dict[str, Json]:
         """What `initialize` tells an agent of us."""
         files = {"readTextFile": self._reads, "writeTextFile": self._writes}
-        return {"fs": files, "terminal": False}
+        return {"fs": files, "terminal": self._terminals is not None}
 
     def open_session(self, session_id: str, cwd: Path) -> None:
         """Let the agent read and write below `cwd` for this session."""
@@ -70,6 +96,8 @@ class ClientHost:
                 return await anyio.to_thread.run_sync(self._read, _read(request, self.version))
             case "fs/write_text_file" if self._writes and is_offered:
                 return await anyio.to_thread.run_sync(self._write, _read(request, self.version))
+            case method if method in TERMINAL_METHODS and self._terminals and is_offered:
+                return await self._run(self._terminals, request)
             case _:
                 raise RequestFailedError(
                     jsonrpc.METHOD_NOT_FOUND, "Method not found", {"method": request.method}
@@ -127,6 +155,11 @@ class ClientHost:
         except FileRefusedError as problem:
             raise _refusal(problem) from None
         return {}
+
+    async def _run(self, terminals: Terminals, request: Request) -> Json:
+        params = _read(request, self.version)
+        roots, cwd = self._roots_of(params), self._cwds[params["sessionId"]]
+        return await serve_terminal(terminals, request.method, params, cwd=cwd, roots=roots)
 
     def _roots_of(self, params: dict[str, Json]) -> Roots:
         roots = self._roots.get(params["sessionId"])

@@ -17,7 +17,6 @@ Source: ACP, Terminals.
 from __future__ import annotations
 
 import os
-import secrets
 import shutil
 import signal
 from collections.abc import Mapping
@@ -141,7 +140,7 @@ class Terminals:
             raise TerminalRefusedError(
                 f"a session has at most {TERMINAL_LIMIT} terminals; release one"
             )
-        id_ = f"terminal-{secrets.token_hex(16)}"
+        id_ = f"terminal-{os.urandom(16).hex()}"
         wanted = OUTPUT_LIMIT if command.output_limit is None else command.output_limit
         terminal = held[id_] = _Terminal(OutputTail(min(wanted, OUTPUT_LIMIT)), self._grace)
         is_running = False

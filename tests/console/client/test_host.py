@@ -126,6 +126,20 @@ async def test_what_is_not_served_is_not_promised(decider: Deciding, tmp_path: P
     assert not (tmp_path / "x").exists()
 
 
+async def test_a_host_serves_one_connection_after_the_other(
+    decider: Deciding, tmp_path: Path
+) -> None:
+    host = ClientHost(decider, runs=True)
+    host.open_session("s1", tmp_path)
+    for _ in range(2):
+        async with host:
+            created = await ask(host, "terminal/create", command="true")
+            ended = await ask(host, "terminal/wait_for_exit", **created)
+            assert ended == {"exitCode": 0, "signal": None}
+        with pytest.raises(RequestFailedError, match="Method not found"):
+            await ask(host, "terminal/output", **created)
+
+
 @pytest.mark.parametrize("method", ["terminal/create", "_vendor/thing", "session/update"])
 async def test_an_unknown_request_is_refused_as_unknown(host: ClientHost, method: str) -> None:
     with pytest.raises(RequestFailedError) as refusal:

@@ -1,0 +1,81 @@
+"""The words of `terminal/*` for the commands that run for an agent.
+
+Source: ACP, Terminals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from acp_protocol import jsonrpc
+from acp_protocol.errors import RequestFailedError
+from acp_protocol.host.files import Roots
+from acp_protocol.host.terminals import (
+    Command,
+    ExitStatus,
+    TerminalMissingError,
+    TerminalRefusedError,
+    Terminals,
+)
+from acp_protocol.jsonrpc import Json
+
+TERMINAL_METHODS: Final = frozenset(
+    f"terminal/{deed}" for deed in ("create", "output", "wait_for_exit", "kill", "release")
+)
+"""What an agent may ask for once it was told that there are terminals."""
+
+
+async def serve_terminal(
+    terminals: Terminals, method: str, params: Mapping[str, Json], *, cwd: Path, roots: Roots
+) -> Json:
+    """Return the result of one of `TERMINAL_METHODS`, whose params fit their shape.
+
+    `cwd` is the directory of the session that asks, `roots` are all that it may start commands in.
+
+    Raises:
+        RequestFailedError: the session has no such terminal, or the command is not run.
+    """
+    try:
+        if method == "terminal/create":
+            command = _command(params)
+            session: str = params["sessionId"]
+            id_ = await terminals.create(session, command, cwd=cwd, roots=roots)
+            return {"terminalId": id_}
+        return await _serve_existing(terminals, method, params["sessionId"], params["terminalId"])
+    except TerminalMissingError as problem:
+        raise RequestFailedError(jsonrpc.RESOURCE_NOT_FOUND, str(problem)) from None
+    except TerminalRefusedError as problem:
+        raise RequestFailedError(jsonrpc.INVALID_PARAMS, str(problem)) from None
+
+
+async def _serve_existing(terminals: Terminals, method: str, session: str, id_: str) -> Json:
+    match method:
+        case "terminal/output":
+            seen = terminals.look(session, id_)
+            status = {} if seen.status is None else {"exitStatus": _status(seen.status)}
+            return {"output": seen.output, "truncated": seen.is_cut, **status}
+        case "terminal/wait_for_exit":
+            return _status(await terminals.wait(session, id_))
+        case "terminal/kill":
+            await terminals.kill(session, id_)
+        case _:
+            await terminals.release(session, id_)
+    return {}
+
+
+def _command(params: Mapping[str, Json]) -> Command:
+    limit: Json = params.get("outputByteLimit")
+    return Command(
+        program=params["command"],
+        args=tuple(params.get("args") or ()),
+        env=tuple((variable["name"], variable["value"]) for variable in params.get("env") or ()),
+        cwd=params.get("cwd"),
+        # The shape also takes an integer that is spelled as a float.
+        output_limit=None if limit is None else int(limit),
+    )
+
+
+def _status(status: ExitStatus) -> dict[str, Json]:
+    return {"exitCode": status.code, "signal": status.signal}
