@@ -213,18 +213,18 @@ async def test_every_command_ends_with_the_connection(tmp_path: Path) -> None:
 
 async def test_a_connection_that_ends_while_somebody_waits_ends_the_wait(tmp_path: Path) -> None:
     failed: list[Exception] = []
-    async with anyio.create_task_group() as tasks:
-        async with asking(tmp_path) as (ask, _):
-            which = await create(ask, *SLEEP)
-            pid = int(await first_line(ask, which))
+    pids: list[int] = []
+    async with anyio.create_task_group() as tasks, asking(tmp_path) as (ask, _):
+        which = await create(ask, *SLEEP)
+        pids.append(int(await first_line(ask, which)))
 
-            async def wait() -> None:
-                try:
-                    await ask("wait_for_exit", **which)
-                except (ConnectionClosedError, RequestFailedError) as problem:
-                    failed.append(problem)
+        async def wait() -> None:
+            try:
+                await ask("wait_for_exit", **which)
+            except (ConnectionClosedError, RequestFailedError) as problem:
+                failed.append(problem)
 
-            tasks.start_soon(wait)
-            await anyio.lowlevel.checkpoint()
+        tasks.start_soon(wait)
+        await anyio.lowlevel.checkpoint()
     assert len(failed) == 1
-    assert not is_running(pid)
+    assert not is_running(pids[0])
