@@ -3,10 +3,11 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
 STAMPS := $(VENV)/stamps
+INTEROP := .interop
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help run test install install-dev format check pytest bench schema recordings docs pictures lock clean
+.PHONY: help run test install install-dev format check pytest interop bench schema recordings docs pictures lock clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -28,6 +29,9 @@ check: install-dev ## formatting, lint, types, and the direction of imports
 
 pytest: install-dev ## the tests alone
 	@$(BIN)/pytest -n auto -q
+
+interop: install-dev $(INTEROP)/installed ## try everything against other people's programs from npm
+	@ACP_INTEROP=$(INTEROP) $(BIN)/pytest -q tests/interop
 
 format: install-dev ## format the sources and mend what can be mended
 	@$(BIN)/ruff format --quiet .
@@ -57,7 +61,7 @@ lock: install-dev ## pin the dependencies anew
 	@$(LOCK) --output-file requirements-dev.txt requirements-dev.in
 
 clean: ## remove what was made here
-	@rm -rf $(VENV) build dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	@rm -rf $(VENV) $(INTEROP) build dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 
 $(BIN)/python:
 	@"$(or $(PYTHON),python3)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
@@ -76,4 +80,14 @@ $(STAMPS)/install: requirements.txt requirements-build.txt pyproject.toml | $(BI
 
 $(STAMPS)/install-dev: requirements-dev.txt $(STAMPS)/install
 	@$(PIP) install --require-hashes -r requirements-dev.txt
+	@touch $@
+
+$(INTEROP)/installed: tests/interop/node/package.json tests/interop/node/package-lock.json
+	@node -e 'process.exit(parseInt(process.versions.node) < 20 ? 1 : 0)' 2>/dev/null && command -v npm >/dev/null || \
+		{ echo "make interop needs Node.js 20 or newer, and its npm, on the PATH" >&2; exit 1; }
+	@echo "installing what is tried against into $(INTEROP)" >&2
+	@mkdir -p $(INTEROP)
+	@cp $^ $(INTEROP)
+	@npm ci --prefix $(INTEROP) --ignore-scripts --no-audit --no-fund --loglevel=error || \
+		{ echo "npm could not install what $(INTEROP)/package.json names; make interop tries again" >&2; exit 1; }
 	@touch $@
