@@ -185,7 +185,8 @@ class ChatScreen(Screen[None]):
         if self.traffic.display:
             self.traffic.table.focus()
         else:
-            self.editor.focus()
+            # An open question is what the next key should answer.
+            (self.conversation.open_prompt() or self.editor).focus()
 
     async def action_restart(self) -> None:
         """End the agent and start it anew, in a session of its own."""

@@ -13,7 +13,6 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 from textual.app import ComposeResult
 from textual.containers import Vertical
-from textual.widget import Widget
 from textual.widgets import Collapsible, Markdown, Static
 
 from acp_console.tui.widgets.diff import changes_text, diff_text, patch_text
@@ -196,11 +195,6 @@ def view_of(item: Item) -> ItemView:
             return TurnEndView(item)
         case Notice():
             return NoticeView(item)
-
-
-def focusable_prompt(view: Widget) -> PermissionPrompt | None:
-    """Return the open question for consent in a view, if there is one."""
-    return view.query(PermissionPrompt).first() if view.query(PermissionPrompt) else None
 
 
 def _content(content: Json, call: ToolCall) -> RenderableType:

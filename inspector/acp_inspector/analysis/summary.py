@@ -115,9 +115,10 @@ def _call(method: str, params: Json) -> str:
         case "session/request_permission":
             options = _member(params, "options")
             count = len(cast("list[Json]", options)) if isinstance(options, list) else 0
-            return f"{_text(_member(params, 'toolCall'), 'title')} ({count} options)"
+            title = _text(_member(params, "toolCall"), "title") or _text(params, "title")
+            return f"{title} ({count} options)"
         case "initialize":
-            name = _text(_member(params, "clientInfo"), "name")
+            name = _text(_member(params, "clientInfo") or _member(params, "info"), "name")
             return f"version {_member(params, 'protocolVersion')} {name}"
         case _:
             for name in ("path", "cwd", "command", "modeId", "requestId"):
@@ -131,11 +132,16 @@ def _update(update: Json) -> str:
     match name:
         case "agent_message_chunk" | "agent_thought_chunk" | "user_message_chunk":
             return f"{name} {_quoted(_block(_member(update, 'content')))}"
+        case "agent_message" | "agent_thought" | "user_message":
+            return f"{name} {_quoted(_block(_first(_member(update, 'content'))))}"
+        case "state_update":
+            parts = [_text(update, key) for key in ("state", "stopReason")]
+            return " ".join([name, *filter(None, parts)])
         case "tool_call" | "tool_call_update":
             parts = [_text(update, key) for key in ("toolCallId", "title", "status")]
             return " ".join([name, *filter(None, parts)])
-        case "plan":
-            entries = _member(update, "entries")
+        case "plan" | "plan_update":
+            entries = _member(_member(update, "plan") or update, "entries")
             count = len(cast("list[Json]", entries)) if isinstance(entries, list) else 0
             return f"plan of {count} entries"
         case "current_mode_update":
@@ -147,7 +153,7 @@ def _update(update: Json) -> str:
 
 
 def _result(result: Json) -> str:
-    for name in ("stopReason", "sessionId", "protocolVersion"):
+    for name in ("stopReason", "sessionId", "messageId", "protocolVersion"):
         if (value := _member(result, name)) is not None:
             return f"{name} {value}"
     outcome = _member(result, "outcome")

@@ -82,6 +82,33 @@ async def test_a_permission_is_answered_by_its_number(
         assert not app.screen.query(PermissionPrompt)
 
 
+async def test_version_two_looks_the_same_and_its_question_keeps_its_keys(workplace: Path) -> None:
+    app = ConsoleApp(agent=DEMO_AGENT.speaking(2), start="chat", cwd=workplace)
+    async with app.run_test(size=(100, 40)) as pilot:
+        await until(pilot, lambda: "● ready" in say(app))
+        assert "mode ask" in say(app)
+        app.screen.query_one("#editor").insert("edit notes.txt: one => changed")  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType] - the editor
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.focused, PermissionPrompt))
+        assert "-one" in say(app)
+        assert "+changed" in say(app)
+        await pilot.press("f2", "f2", "1")
+        await until(pilot, lambda: "edit · done" in say(app))
+        await until(pilot, lambda: "● ready" in say(app))
+    assert (workplace / "notes.txt").read_text() == "changed\ntwo\n"
+
+
+async def test_an_agent_in_a_dialect_is_chatted_with_like_any_other(workplace: Path) -> None:
+    script = Path(__file__).parents[2] / "protocol/dialects/peers/acpex_agent.py"
+    agent = command_agent([sys.executable, str(script)])
+    app = ConsoleApp(agent=agent, start="chat", cwd=workplace)
+    async with app.run_test(size=(100, 40)) as pilot:
+        await until(pilot, lambda: "● ready" in say(app))
+        await pilot.press(*"hello", "enter")
+        await until(pilot, lambda: "Refactoring complete!" in say(app))
+        assert "read_file" in say(app)
+
+
 async def test_a_permission_is_answered_by_mouse(workplace: Path) -> None:
     app = ConsoleApp(agent=DEMO_AGENT, start="chat", cwd=workplace)
     async with app.run_test(size=(100, 40)) as pilot:

@@ -32,6 +32,26 @@ def row_of(*said: Said) -> Row:
         (update("plan", entries=[1, 2]), "notification", "plan of 2 entries"),
         (update("brand_new"), "notification", "brand_new"),
         (
+            update("state_update", state="idle", stopReason="end_turn"),
+            "notification",
+            "state_update idle end_turn",
+        ),
+        (
+            update("agent_message", messageId="m", content=[{"type": "text", "text": "Hi"}]),
+            "notification",
+            'agent_message "Hi"',
+        ),
+        (
+            update("plan_update", plan={"type": "items", "planId": "p", "entries": [1]}),
+            "notification",
+            "plan of 1 entries",
+        ),
+        (
+            ask("agent", 1, "session/request_permission", title="Run it", options=[1, 2]),
+            "request",
+            "Run it (2 options)",
+        ),
+        (
             ask("agent", 1, "session/request_permission", toolCall={"title": "Edit"}, options=[1]),
             "request",
             "Edit (1 options)",
