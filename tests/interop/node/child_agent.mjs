@@ -1,0 +1,94 @@
+// An agent as a child process, and an account of what was expected of it.
+
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { Readable, Writable } from "node:stream";
+import { isDeepStrictEqual } from "node:util";
+import { ndJsonStream } from "@agentclientprotocol/sdk";
+
+/** Return whether all of `part` stands in `whole`, whose objects may hold more. */
+function holds(whole, part) {
+  if (Array.isArray(part)) {
+    return part.length === whole?.length && part.every((each, at) => holds(whole[at], each));
+  }
+  if (part === null || typeof part !== "object") return isDeepStrictEqual(whole, part);
+  return Object.entries(part).every(([name, value]) => holds(whole?.[name], value));
+}
+
+/** Runs the agent that the command line names, and keeps what it says as it said it. */
+export class ChildAgent {
+  said = [];
+  failures = [];
+  #told = new Map();
+
+  constructor(command = process.argv.slice(2)) {
+    this.process = spawn(command[0], command.slice(1), { stdio: ["pipe", "pipe", "inherit"] });
+    const pipes = [Writable.toWeb(this.process.stdin), Readable.toWeb(this.process.stdout)];
+    const { writable, readable } = ndJsonStream(...pipes);
+    const keep = new TransformStream({
+      transform: (message, next) => {
+        this.said.push(message);
+        next.enqueue(message);
+      },
+    });
+    this.stream = { writable, readable: readable.pipeThrough(keep) };
+    // The SDK complains of what it cannot read there, and nowhere else.
+    console.error = (...words) => this.failures.push(`the SDK complains: ${JSON.stringify(words)}`);
+  }
+
+  expect(isHeld, sentence) {
+    if (!isHeld) this.failures.push(sentence);
+  }
+
+  /** Return the updates of a session, once the SDK has handed them all over. */
+  async updates(sessionId) {
+    const missing = () => this.#of(sessionId).length - (this.#told.get(sessionId) ?? []).length;
+    for (let turns = 0; missing() && turns < 1000; turns += 1) await new Promise(setImmediate);
+    this.expect(!missing(), `${missing()} updates were not handed over`);
+    return this.#of(sessionId).map(({ update }) => update);
+  }
+
+  /** Take note of params as the SDK has read them: nothing of what was said may be missing. */
+  told(params) {
+    const read = this.#told.get(params.sessionId) ?? [];
+    this.#told.set(params.sessionId, read);
+    const raw = this.#of(params.sessionId)[read.length];
+    read.push(params);
+    this.expect(holds(params, raw), `not all of this was read: ${JSON.stringify(raw)}`);
+  }
+
+  /** Take note of a request as the SDK has read it. */
+  asked(method, params) {
+    const raw = this.said.findLast((message) => message.method === method);
+    this.expect(holds(params, raw.params), `not all of this was read: ${JSON.stringify(raw)}`);
+  }
+
+  /** Close the pipes, and return the exit code of the agent. */
+  async end() {
+    this.process.stdin.end();
+    if (this.process.exitCode === null) await once(this.process, "exit");
+    return this.process.exitCode;
+  }
+
+  #of(sessionId) {
+    return this.said
+      .filter(({ method }) => method === "session/update")
+      .map(({ params }) => params)
+      .filter((params) => params.sessionId === sessionId);
+  }
+}
+
+/** Return the code with which a request was refused, or its result. */
+export async function refusal(asking) {
+  try {
+    return await asking;
+  } catch (problem) {
+    return problem.code ?? String(problem);
+  }
+}
+
+/** Print what came of a talk; exit with 0 only if all was as it has to be. */
+export function report(summary, failures) {
+  process.stdout.write(`${JSON.stringify({ ...summary, failures })}\n`);
+  process.exit(failures.length ? 1 : 0);
+}
