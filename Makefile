@@ -7,7 +7,7 @@ INTEROP := .interop
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help run test install install-dev format check pytest interop bench schema recordings docs pictures lock clean
+.PHONY: help run test install install-dev format check pytest interop fuzz bench schema recordings docs pictures lock clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -32,6 +32,11 @@ pytest: install-dev ## the tests alone
 
 interop: install-dev $(INTEROP)/installed ## try everything against other people's programs from npm
 	@ACP_INTEROP=$(INTEROP) $(BIN)/pytest -q tests/interop
+
+EXAMPLES ?= 5000
+
+fuzz: install-dev ## try the properties much longer with hostile input: make fuzz EXAMPLES=5000
+	@FUZZ_EXAMPLES=$(EXAMPLES) $(BIN)/pytest -n auto -q tests/fuzz
 
 format: install-dev ## format the sources and mend what can be mended
 	@$(BIN)/ruff format --quiet .

@@ -25,6 +25,8 @@ logger = logging.getLogger(__name__)
 
 CALL_LIMIT: Final = 1000
 """Tool calls of one session that are remembered until they have ended."""
+SESSION_LIMIT: Final = 1000
+"""Sessions whose tool calls are remembered: an agent may name as many as it likes."""
 
 
 class ClientHost:
@@ -120,11 +122,14 @@ class ClientHost:
     def _remember(self, session_id: str, call_id: str, update: Mapping[str, Json]) -> None:
         calls = self._calls.setdefault(session_id, {})
         call = updated(calls.pop(call_id, {}), update)
-        if call.get("status") in {"completed", "failed"}:
+        # Nobody has checked it, so it may be what no set can be asked for.
+        if call.get("status") in ("completed", "failed"):
             return
         calls[call_id] = call
         if len(calls) > CALL_LIMIT:
             del calls[next(iter(calls))]
+        if len(self._calls) > SESSION_LIMIT:
+            del self._calls[next(iter(self._calls))]
 
     async def _decide(self, request: Request, params: dict[str, Json]) -> Json:
         session_id: str = params["sessionId"]

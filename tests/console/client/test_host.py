@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from acp_console.client.host import CALL_LIMIT, ClientHost
+from acp_console.client.host import CALL_LIMIT, SESSION_LIMIT, ClientHost
 from acp_console.client.permissions import PermissionAsk
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import (
@@ -216,3 +216,22 @@ async def test_only_so_many_calls_are_remembered(host: ClientHost, decider: Deci
     await ask_consent(host)
     await ask_consent(host, toolCallId="more 0")
     assert [ask.kind for ask in decider.asks] == ["other", "read"]
+
+
+async def test_only_so_many_sessions_are_remembered(host: ClientHost, decider: Deciding) -> None:
+    await tell(host, "tool_call", kind="read")
+    for number in range(SESSION_LIMIT):
+        update = {"sessionUpdate": "tool_call", "toolCallId": "t1", "kind": "read"}
+        params = {"sessionId": f"more {number}", "update": update}
+        await host.handle_notification(Notification("session/update", params, b""))
+    await ask_consent(host)
+    assert decider.asks[0].kind == "other"
+
+
+@pytest.mark.parametrize("status", [[], {}, 1.5, True])
+async def test_a_status_of_no_kind_ends_no_call(
+    host: ClientHost, decider: Deciding, status: object
+) -> None:
+    await tell(host, "tool_call", kind="read", status=status)
+    await ask_consent(host)
+    assert decider.asks[0].kind == "read"
