@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -24,7 +25,10 @@ def plain_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None
         patch.setenv("HOME", str(home))
         for kind in ("CACHE", "CONFIG", "DATA", "STATE"):
             patch.setenv(f"XDG_{kind}_HOME", str(home / kind.lower()))
-        yield
+        # Not below the others: the name of a socket may only be short.
+        with tempfile.TemporaryDirectory(prefix="acp-") as runtime:
+            patch.setenv("XDG_RUNTIME_DIR", runtime)
+            yield
 
 
 @pytest.fixture

@@ -18,6 +18,8 @@ COMMANDS: Final = {
     "chat": "Chat with an agent in the terminal.",
     "exec": "Run one turn without a screen.",
     "proxy": "Stand between an editor and its agent.",
+    "attach": "Look at a running proxy.",
+    "inspect": "Look at recordings.",
     "show": "Print the frames of a recording.",
     "replay": "Play a recording against a fresh agent.",
     "agents": "List the known agents.",

@@ -11,11 +11,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from acp_console.cli import exits
+from acp_inspector.proxy.observation import Wishes, observe
 from acp_inspector.proxy.pump import run_proxy, warn
-from acp_inspector.proxy.recorder import Recorder
-from acp_inspector.recording.format import RecordingError, RecordingExistsError
-from acp_inspector.recording.origin import header_of_this_run
-from acp_inspector.recording.writer import Mode, RecordingWriter
+from acp_inspector.recording.format import RecordingExistsError
+from acp_inspector.recording.writer import Mode
 from acp_protocol.errors import AgentStartError
 
 
@@ -29,40 +28,31 @@ def run_command(arguments: Sequence[str]) -> int:
         warn("the agent's command stands behind --: acp-console proxy -- my-agent --acp")
         return exits.USAGE
     try:
-        recorder = _recorder(options, command)
+        observation = observe(command, _wishes(options), warn)
     except RecordingExistsError as problem:
         warn(str(problem))
         return exits.USAGE
     try:
-        return run_proxy(command, recorder)
+        return run_proxy(command, observation.recorder)
     except AgentStartError as problem:
         warn(str(problem))
-        if recorder is not None:
-            recorder.close()
         return exits.AGENT
+    finally:
+        observation.close()
 
 
-def _recorder(options: argparse.Namespace, command: Sequence[str]) -> Recorder | None:
-    """Return what records; None when nothing shall be or can be recorded."""
-    path: Path | None = options.record
-    if path is None:
-        return None
+def _wishes(options: argparse.Namespace) -> Wishes:
     mode: Mode = "append" if options.append else "overwrite" if options.overwrite else "new"
-    try:
-        header = header_of_this_run(command, Path.cwd())
-        return Recorder(RecordingWriter(path, header, mode=mode, warn=warn))
-    except RecordingExistsError:
-        raise
-    except RecordingError as problem:
-        # The agent has to work whatever becomes of the recording.
-        warn(f"{problem}; the traffic goes on without a recording")
-        return None
+    return Wishes(options.record, mode, options.name, has_control=not options.no_control)
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="acp-console proxy",
-        usage="%(prog)s [--record FILE [--append | --overwrite]] -- COMMAND…",
+        usage=(
+            "%(prog)s [--record FILE [--append | --overwrite]] [--name NAME] [--no-control] "
+            "-- COMMAND…"
+        ),
         description="Stand between an editor and its agent: every byte goes on as it came.",
         epilog="example: acp-console proxy --record session.acp.ndjson -- my-agent --acp",
     )
@@ -70,6 +60,10 @@ def _parser() -> argparse.ArgumentParser:
     existing = parser.add_mutually_exclusive_group()
     existing.add_argument("--append", action="store_true", help="go on behind what FILE holds")
     existing.add_argument("--overwrite", action="store_true", help="empty FILE first")
+    parser.add_argument("--name", help="how acp-console attach calls it; the agent's by default")
+    parser.add_argument(
+        "--no-control", action="store_true", help="open no socket: nobody can attach"
+    )
     return parser
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import ClassVar, Literal
 
@@ -15,6 +15,8 @@ from acp_console.tui.commands import COMMANDS, bindings
 from acp_console.tui.screens.chat import ChatScreen
 from acp_console.tui.screens.help import HelpScreen
 from acp_console.tui.screens.home import HomeScreen
+from acp_console.tui.screens.watch import WatchScreen
+from acp_console.tui.sources import Source
 
 
 class ConsoleApp(App[int]):
@@ -32,16 +34,21 @@ class ConsoleApp(App[int]):
         start: Literal["home", "chat"] = "home",
         cwd: Path,
         record: Path | None = None,
+        watch: Sequence[Source] = (),
     ) -> None:
         super().__init__()
         self._agents = AGENTS if agent is None or agent in AGENTS else (agent, *AGENTS)
         self._start_agent = agent if start == "chat" else None
         self._cwd = cwd
         self._record = record
+        self._watch = watch
 
     def on_mount(self) -> None:
         """Open the first screen."""
         self.theme = "textual-dark"
+        if self._watch:
+            self.push_screen(WatchScreen(self._watch))
+            return
         self.push_screen(HomeScreen(self._agents))
         if self._start_agent is not None:
             self._chat_with(self._start_agent)
@@ -80,5 +87,12 @@ def run_console(
     `record` is where the traffic of the first chat is recorded.
     """
     app = ConsoleApp(agent=agent, start=start, cwd=cwd, record=record)
+    app.run()
+    return app.return_code or 0
+
+
+def run_watch(sources: Sequence[Source]) -> int:
+    """Look at traffic of others until the user leaves; return the exit code."""
+    app = ConsoleApp(cwd=Path.cwd(), watch=sources)
     app.run()
     return app.return_code or 0

@@ -7,12 +7,13 @@ from typing import Final, Literal, TypeAlias
 
 from textual.binding import Binding, BindingType
 
-Scope: TypeAlias = Literal["everywhere", "home", "chat", "traffic"]
+Scope: TypeAlias = Literal["everywhere", "home", "chat", "watch", "traffic"]
 
 SCOPES: Final[dict[Scope, str]] = {
     "everywhere": "Everywhere",
     "home": "List of agents",
     "chat": "Chat",
+    "watch": "Proxies and recordings",
     "traffic": "Traffic",
 }
 """Where a deed is possible, as it is called on screens."""
@@ -34,7 +35,9 @@ class Command:
 
 COMMANDS: Final = (
     Command("console.help", "f1", "help", "Help", "Explain this screen", "everywhere"),
-    Command("console.quit", "ctrl+q", "quit", "Quit", "End the agent and leave", "everywhere"),
+    Command(
+        "console.quit", "ctrl+q", "quit", "Quit", "Leave; an agent of this chat ends", "everywhere"
+    ),
     Command("home.open", "enter", "open", "Chat", "Chat with the chosen agent", "home"),
     Command(
         "chat.traffic", "f2", "traffic", "Traffic", "Show or hide the frames beside it", "chat"
@@ -42,6 +45,9 @@ COMMANDS: Final = (
     Command("chat.cancel", "escape", "cancel", "Stop", "Stop the running turn", "chat"),
     Command("chat.restart", "f5", "restart", "Restart", "Start the agent anew", "chat", False),
     Command("chat.home", "f3", "home", "Agents", "Leave for the list of agents", "chat"),
+    Command(
+        "watch.next", "f3", "next_source", "Next", "Look at the next proxy or recording", "watch"
+    ),
     Command("frames.copy", "c", "copy", "Copy", "Copy the frame's exact bytes", "traffic"),
     Command("frames.follow", "f", "follow", "Follow", "Keep the newest frame in sight", "traffic"),
     Command(

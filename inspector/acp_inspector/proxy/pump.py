@@ -32,7 +32,8 @@ FORWARDED: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 def run_proxy(command: Sequence[str], recorder: Recorder | None = None) -> int:
     """Run `command` with our stdin, stdout and stderr as its own; return the code to exit with.
 
-    The code is the agent's, or 128 + n when signal n ended it.
+    The code is the agent's, or 128 + n when signal n ended it. The recorder stays open: it is not
+    this one's to close.
 
     Raises:
         AgentStartError: the command could not be started.
@@ -55,7 +56,6 @@ def run_proxy(command: Sequence[str], recorder: Recorder | None = None) -> int:
             pump.join(DRAIN)
     if recorder is not None:
         recorder.event("exit", **({"code": code} if code >= 0 else {"signal": -code}))
-        recorder.close()
     return code if code >= 0 else 128 - code
 
 

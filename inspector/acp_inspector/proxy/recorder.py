@@ -17,7 +17,7 @@ from queue import Empty, SimpleQueue
 from typing import Final, Literal, TypeAlias
 
 from acp_inspector.journal import Entry, Frame, JournalEvent, StderrText, split_ending
-from acp_inspector.recording.writer import RecordingWriter
+from acp_inspector.proxy.log import Sink
 from acp_protocol.framing import LineFramer, Side
 from acp_protocol.jsonrpc import Json
 
@@ -66,9 +66,7 @@ _Note: TypeAlias = _Chunk | _Event | _Gap
 class Recorder:
     """Takes notes from several threads and writes them from one."""
 
-    def __init__(
-        self, writer: RecordingWriter, clock: Callable[[], float] = time.monotonic
-    ) -> None:
+    def __init__(self, writer: Sink, clock: Callable[[], float] = time.monotonic) -> None:
         self._writer = writer
         self._clock = clock
         self._began = clock() - writer.time_offset

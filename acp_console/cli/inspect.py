@@ -1,0 +1,30 @@
+"""`acp-console inspect`: look at recordings."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+
+@click.command(name="inspect")
+@click.argument(
+    "files",
+    nargs=-1,
+    required=True,
+    metavar="FILE…",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+)
+def command(*, files: tuple[Path, ...]) -> int:
+    """Look at the traffic in recordings.
+
+    \b
+    acp-console inspect session.acp.ndjson
+    """  # noqa: D301 - the mark by which click keeps lines apart
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise click.UsageError("inspect needs a terminal; without one there is acp-console show")
+    from acp_console.tui.app import run_watch
+    from acp_console.tui.sources import FileSource
+
+    return run_watch([FileSource(path) for path in files])

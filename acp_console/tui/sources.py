@@ -1,0 +1,150 @@
+"""Where a screen gets the traffic of others from: a running proxy, or a recording.
+
+A thread reads, and a screen takes what has come at its own pace; what it does not take in time
+makes the thread wait, and nobody else.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final, Protocol
+
+from acp_inspector.attach.attachment import Attachment, RunningProxy
+from acp_inspector.journal import Entry, Frame, JournalEvent, StderrText
+from acp_inspector.recording.format import Footer, Header, Line
+from acp_inspector.recording.reader import read_recording
+from acp_protocol.errors import AcpError
+
+AHEAD: Final = 10_000
+"""Entries that are read before the screen has taken those before them."""
+
+
+class Source(Protocol):
+    """Traffic that somebody else has, or had."""
+
+    @property
+    def title(self) -> str:
+        """What to call it."""
+        ...
+
+    @property
+    def is_live(self) -> bool:
+        """Whether more may come."""
+        ...
+
+    def lines(self) -> Iterator[Line]:
+        """Yield the lines of its recording, until there are no more.
+
+        Raises:
+            AcpError: it cannot be read; the message says why.
+        """
+        ...
+
+    def close(self) -> None:
+        """Stop a thread that waits for more."""
+        ...
+
+
+class ProxySource:
+    """A running proxy, to be attached to."""
+
+    is_live = True
+
+    def __init__(self, proxy: RunningProxy) -> None:
+        self.proxy = proxy
+        self.title = f"{proxy.name} ({proxy.pid})"
+        self._attachment: Attachment | None = None
+
+    def lines(self) -> Iterator[Line]:
+        """Yield what it has recorded and then what it records."""
+        try:
+            self._attachment = Attachment(self.proxy.path)
+        except OSError:
+            raise AcpError(f"the proxy {self.title} is gone") from None
+        yield from self._attachment.watch()
+
+    def close(self) -> None:
+        """Leave the proxy."""
+        if self._attachment is not None:
+            self._attachment.close()
+
+
+class FileSource:
+    """A recording on disk."""
+
+    is_live = False
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.title = path.name
+
+    def lines(self) -> Iterator[Line]:
+        """Yield its entries."""
+        recording = read_recording(self.path)
+        yield recording.header
+        yield from recording.entries
+
+    def close(self) -> None:
+        """Nothing waits."""
+
+
+class Reading:
+    """A thread that reads a source, and what it has read."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._read: deque[Entry] = deque()
+        self._room = threading.Condition()
+        self._is_closed = False
+        self.header: Header | None = None
+        self.unreadable = 0
+        """Lines that say nothing we know."""
+        self.problem: AcpError | None = None
+        """Why it could not be read, if it could not."""
+        self.is_over = False
+        """Nothing more will come; what has come may still wait to be taken."""
+
+    def start(self) -> None:
+        """Begin to read."""
+        threading.Thread(target=self._run, name="reading", daemon=True).start()
+
+    def take(self, most: int) -> list[Entry]:
+        """Return the next entries, at most `most`; none when none has come."""
+        with self._room:
+            taken = [self._read.popleft() for _ in range(min(most, len(self._read)))]
+            self._room.notify_all()
+        return taken
+
+    def close(self) -> None:
+        """Read no more."""
+        with self._room:
+            self._is_closed = True
+            self._room.notify_all()
+        self._source.close()
+
+    def _run(self) -> None:
+        try:
+            for line in self._source.lines():
+                if not self._put(line):
+                    return
+        except AcpError as problem:
+            self.problem = problem
+        finally:
+            self.is_over = True
+
+    def _put(self, line: Line) -> bool:
+        match line:
+            case Header():
+                self.header = line
+            case Frame() | StderrText() | JournalEvent():
+                with self._room:
+                    self._room.wait_for(lambda: self._is_closed or len(self._read) < AHEAD)
+                    self._read.append(line)
+            case Footer():
+                pass
+            case _:
+                self.unreadable += 1
+        return not self._is_closed

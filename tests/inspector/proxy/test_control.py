@@ -1,0 +1,168 @@
+"""The socket of a proxy: who may ask what, and that nobody waits for an observer."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import stat
+import threading
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from acp_inspector.journal import Frame
+from acp_inspector.proxy.control import OBSERVERS, Control
+from acp_inspector.proxy.log import FollowedSink, Growth, MemoryLog
+from acp_inspector.recording.format import Header
+
+HEADER = Header(created="2026-11-21T00:00:00.000Z", tool="t", schema="s")
+
+
+class Proxy:
+    """What a proxy has beside its pumps."""
+
+    def __init__(self, memory: int = 16 * 2**20) -> None:
+        self.growth = Growth()
+        self.log = MemoryLog(HEADER, memory)
+        self.sink = FollowedSink(self.log, self.growth)
+        self.has_left = threading.Event()
+        self.control = Control(
+            "test",
+            {"command": ["my-agent"]},
+            lambda: self.log,
+            self.growth,
+            deeds={"double": self._double, "fail": self._fail},
+            left=self.has_left.set,
+        )
+
+    def say(self, n: int, size: int = 10) -> None:
+        self.sink.write([Frame(n, 0.0, "agent", b'"%b"' % (b"x" * size))])
+
+    @staticmethod
+    def _double(question: Mapping[str, Any]) -> Any:
+        return question["number"] * 2
+
+    @staticmethod
+    def _fail(question: Mapping[str, Any]) -> Any:
+        raise ValueError(f"{question['why']} is no reason")
+
+
+@contextmanager
+def proxy() -> Generator[Proxy]:
+    it = Proxy()
+    try:
+        yield it
+    finally:
+        it.control.close()
+
+
+@contextmanager
+def observer(path: Path) -> Generator[Any]:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as peer:
+        peer.settimeout(10)
+        peer.connect(str(path))
+        with peer.makefile("rwb") as lines:
+            yield lines
+
+
+def ask(lines: Any, **question: Any) -> Any:
+    lines.write(json.dumps(question).encode() + b"\n")
+    lines.flush()
+    return json.loads(lines.readline())
+
+
+def test_a_proxy_says_who_it_is_and_its_socket_is_private() -> None:
+    with proxy() as it, observer(it.control.path) as lines:
+        about = ask(lines, do="hello")["ok"]
+        assert (about["name"], about["pid"], about["command"]) == (
+            "test",
+            os.getpid(),
+            ["my-agent"],
+        )
+        assert stat.S_IMODE(it.control.path.stat().st_mode) == 0o600
+
+
+def test_deeds_are_done_and_refusals_are_told() -> None:
+    with proxy() as it, observer(it.control.path) as lines:
+        assert ask(lines, do="double", number=21) == {"ok": 42}
+        assert ask(lines, do="fail", why="this") == {"error": "this is no reason"}
+        assert "error" in ask(lines, do="double")
+        assert ask(lines, do="explode") == {
+            "error": "there is nothing to do by the name of 'explode'"
+        }
+
+
+@pytest.mark.parametrize("line", [b"no json\n", b"[]\n", b"5\n", b"\xff\n", b"[" * 100_000 + b"\n"])
+def test_garbage_is_answered_and_harms_nobody(line: bytes) -> None:
+    with proxy() as it, observer(it.control.path) as lines:
+        lines.write(line)
+        lines.flush()
+        assert "error" in json.loads(lines.readline())
+        assert "ok" in ask(lines, do="hello")
+
+
+def test_a_watcher_gets_what_was_and_what_comes_and_the_end() -> None:
+    with proxy() as it, observer(it.control.path) as lines:
+        it.say(1)
+        assert "ok" in ask(lines, do="watch")
+        assert json.loads(lines.readline())["acp_recording"] == 1
+        assert json.loads(lines.readline())["n"] == 1
+        it.say(2)
+        assert json.loads(lines.readline())["n"] == 2
+        it.growth.end()
+        assert lines.readline() == b""
+
+
+def test_several_watch_at_once_each_from_the_start() -> None:
+    with proxy() as it:
+        it.say(1)
+        for _ in range(3):
+            with observer(it.control.path) as lines:
+                ask(lines, do="watch")
+                assert json.loads(lines.readline())["acp_recording"] == 1
+                assert json.loads(lines.readline())["n"] == 1
+
+
+def test_a_watcher_who_reads_nothing_holds_nobody_up() -> None:
+    with proxy() as it, observer(it.control.path) as asleep, observer(it.control.path) as awake:
+        ask(asleep, do="watch")
+        ask(awake, do="watch")
+        awake.readline()
+        for n in range(1, 200):
+            it.say(n, size=20_000)
+            assert json.loads(awake.readline())["n"] == n
+
+
+def test_who_did_deeds_and_leaves_is_missed_and_who_watched_is_not() -> None:
+    with proxy() as it:
+        with observer(it.control.path) as lines:
+            ask(lines, do="watch")
+        with observer(it.control.path) as lines:
+            ask(lines, do="hello")
+        assert not it.has_left.wait(0.05)
+        with observer(it.control.path) as lines:
+            ask(lines, do="double", number=1)
+        assert it.has_left.wait(10)
+
+
+def test_more_than_a_few_are_turned_away_and_leaving_makes_room() -> None:
+    with proxy() as it:
+        peers = [socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) for _ in range(OBSERVERS + 1)]
+        for peer in peers:
+            peer.settimeout(10)
+            peer.connect(str(it.control.path))
+        with peers[-1].makefile("rb") as lines:
+            assert lines.readline() == b""
+        for peer in peers:
+            peer.close()
+
+
+def test_the_socket_goes_with_the_proxy() -> None:
+    with proxy() as it:
+        path = it.control.path
+        assert path.exists()
+    assert not path.exists()

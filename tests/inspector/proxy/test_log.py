@@ -1,0 +1,91 @@
+"""What observers may read from the beginning on, in memory and on disk."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from acp_inspector.journal import Frame
+from acp_inspector.proxy.log import FileLog, FollowedSink, Growth, Log, MemoryLog
+from acp_inspector.recording.format import Header, encode_entry, encode_header
+from acp_inspector.recording.writer import RecordingWriter
+
+HEADER = Header(created="2026-11-21T00:00:00.000Z", tool="t", schema="s")
+
+
+def frame(n: int, size: int = 10) -> Frame:
+    return Frame(n, n / 10, "agent", b'"%b"' % (b"x" * size))
+
+
+def everything(log: Log, at: int = 0) -> bytes:
+    found = b""
+    while True:
+        data, at = log.read(at)
+        if not data:
+            return found
+        found += data
+
+
+def test_what_was_written_is_read_from_the_header_on() -> None:
+    log = MemoryLog(HEADER)
+    log.write([frame(1), frame(2)])
+    log.write([])
+    log.write([frame(3)])
+    assert everything(log) == encode_header(HEADER) + b"".join(
+        encode_entry(frame(n)) for n in (1, 2, 3)
+    )
+
+
+@given(st.lists(st.integers(0, 300), max_size=30), st.integers(0, 2000))
+def test_beyond_its_bound_the_oldest_lines_are_given_up_and_the_rest_is_whole(
+    sizes: list[int], limit: int
+) -> None:
+    log = MemoryLog(HEADER, limit)
+    lines: list[bytes] = []
+    for n, size in enumerate(sizes, start=1):
+        log.write([frame(n, size)])
+        lines.append(encode_entry(frame(n, size)))
+    kept = everything(log).removeprefix(encode_header(HEADER))
+    assert b"".join(lines).endswith(kept)
+    assert log.given_up + len(kept) == sum(map(len, lines))
+    # Only whole lines, and never fewer than the last.
+    assert kept == b"" or kept in {b"".join(lines[n:]) for n in range(len(lines))}
+    assert not lines or kept.endswith(lines[-1])
+
+
+def test_who_reads_a_place_that_is_gone_goes_on_with_the_oldest_that_is_left() -> None:
+    log = MemoryLog(HEADER, 1)
+    header_length = len(encode_header(HEADER))
+    for n in range(1, 5):
+        log.write([frame(n)])
+    data, _ = log.read(header_length)
+    assert data == encode_entry(frame(4))
+
+
+def test_a_file_is_read_while_it_grows(tmp_path: Path) -> None:
+    path = tmp_path / "a.acp.ndjson"
+    growth = Growth()
+    sink = FollowedSink(RecordingWriter(path, HEADER), growth)
+    log = FileLog(path)
+    data, at = log.read(0)
+    assert data == encode_header(HEADER)
+    assert log.read(at) == (b"", at)
+    mark = growth.times()
+    sink.write([frame(1)])
+    growth.wait(mark, 10)
+    assert log.read(at)[0] == encode_entry(frame(1))
+    sink.close()
+    assert growth.is_over
+    log.close()
+
+
+def test_the_end_wakes_who_waits() -> None:
+    growth = Growth()
+    waiting = threading.Thread(target=growth.wait, args=(growth.times(), 60))
+    waiting.start()
+    growth.end()
+    waiting.join(10)
+    assert not waiting.is_alive()
