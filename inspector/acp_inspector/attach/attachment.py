@@ -118,7 +118,9 @@ class Attachment:
     def close(self) -> None:
         """Leave; a watch in another thread ends."""
         with suppress(OSError):
+            # Whoever waits in another thread for the next line finds the end first.
             self._socket.shutdown(socket.SHUT_RDWR)
+        self._lines.close()
         self._socket.close()
 
     def ask(self, do: str, **members: Any) -> Any:

@@ -1,0 +1,98 @@
+"""Traffic of others on the screen: recordings, and running proxies as they go on."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+
+from acp_console.tui.app import ConsoleApp
+from acp_console.tui.screens.watch import WatchScreen
+from acp_console.tui.sources import FileSource, ProxySource
+from acp_inspector.attach.attachment import RunningProxy, find_proxy
+from acp_protocol.jsonrpc import notification_line
+from tests.console.tui.conftest import say, until
+
+RECORDINGS = Path(__file__).parents[4] / "recordings"
+ECHO = (sys.executable, "-u", "-c", "import sys\nfor line in sys.stdin: sys.stdout.write(line)")
+
+
+@pytest.fixture
+def proxy(monkeypatch: pytest.MonkeyPatch) -> Generator[subprocess.Popen[bytes]]:
+    """A running proxy, alone in its runtime directory, that sends back what it is told."""
+    with tempfile.TemporaryDirectory(prefix="acp-") as home:
+        monkeypatch.setenv("XDG_RUNTIME_DIR", home)
+        command = [sys.executable, "-m", "acp_console", "proxy", "--name", "work", "--", *ECHO]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+            tell(process, "first")
+            yield process
+            assert process.stdin is not None
+            process.stdin.close()
+
+
+def tell(process: subprocess.Popen[bytes], text: str) -> None:
+    assert process.stdin is not None
+    assert process.stdout is not None
+    content = {"type": "text", "text": text}
+    update = {"sessionUpdate": "agent_message_chunk", "content": content}
+    params = {"sessionId": "s", "update": update}
+    line = notification_line("session/update", params) + b"\n"
+    process.stdin.write(line)
+    process.stdin.flush()
+    assert process.stdout.readline() == line
+
+
+async def test_a_recording_is_shown_from_its_first_frame_to_its_last() -> None:
+    app = ConsoleApp(cwd=Path(), watch=[FileSource(RECORDINGS / "hello.acp.ndjson")])
+    async with app.run_test(size=(110, 36)) as pilot:
+        await until(pilot, lambda: "■ recording" in say(app))
+        assert "initialize" in say(app)
+        assert "hello.acp.ndjson" in say(app)
+        assert "session/prompt" in say(app)
+
+
+async def test_several_recordings_are_looked_at_one_after_the_other() -> None:
+    names = ("hello", "edit")
+    sources = [FileSource(RECORDINGS / f"{name}.acp.ndjson") for name in names]
+    app = ConsoleApp(cwd=Path(), watch=sources)
+    async with app.run_test(size=(110, 36)) as pilot:
+        await until(pilot, lambda: "■ recording" in say(app) and "1 of 2" in say(app))
+        await pilot.press("f3")
+        await until(pilot, lambda: "edit.acp.ndjson" in say(app) and "2 of 2" in say(app))
+        await until(pilot, lambda: "session/request_permission" in say(app))
+        await pilot.press("f3")
+        await until(pilot, lambda: "hello.acp.ndjson" in say(app))
+
+
+async def test_a_file_that_is_no_recording_is_told_in_a_sentence(tmp_path: Path) -> None:
+    path = tmp_path / "note.txt"
+    path.write_text("[b]no recording[/b]")
+    app = ConsoleApp(cwd=tmp_path, watch=[FileSource(path)])
+    async with app.run_test(size=(110, 36)) as pilot:
+        await until(pilot, lambda: "✗ cannot be read" in say(app))
+
+
+async def test_a_running_proxy_is_followed_until_it_ends(
+    proxy: subprocess.Popen[bytes],
+) -> None:
+    app = ConsoleApp(cwd=Path(), watch=[ProxySource(find_proxy("work"))])
+    async with app.run_test(size=(110, 36)) as pilot:
+        await until(pilot, lambda: "● live" in say(app) and '"first"' in say(app))
+        tell(proxy, "second")
+        await until(pilot, lambda: '"second"' in say(app))
+        assert proxy.stdin is not None
+        proxy.stdin.close()
+        await until(pilot, lambda: "○ ended" in say(app))
+        assert "the agent ended: code 0" in say(app)
+        assert isinstance(app.screen, WatchScreen)
+
+
+async def test_a_proxy_that_is_gone_is_told(tmp_path: Path) -> None:
+    gone = RunningProxy(tmp_path / "gone.sock", "gone", 1, ("a",), "/", "", None)
+    app = ConsoleApp(cwd=tmp_path, watch=[ProxySource(gone)])
+    async with app.run_test(size=(110, 36)) as pilot:
+        await until(pilot, lambda: "the proxy gone (1) is gone" in say(app))
