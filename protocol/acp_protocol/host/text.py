@@ -15,32 +15,42 @@ _ONE_CELL_CUT: Final = "…"
 _NEWLINE: Final = "⏎"
 
 
-def _symbols() -> dict[int, str]:
-    """Map each character that must not reach a screen to what stands for it."""
-    table = {code: chr(0x2400 + code) for code in range(0x20) if chr(code) not in "\t\n"}
-    table[0x7F] = "␡"
-    hidden = [
-        *range(0x80, 0xA0),  # C1: CSI, OSC and DCS in one character
-        0xAD,  # soft hyphen
-        0x61C,
-        0x115F,
-        0x1160,
-        0x180E,
-        *range(0x200B, 0x2010),  # zero width, left-to-right and right-to-left marks
-        *range(0x2028, 0x202F),  # line and paragraph separators, embeddings, overrides
-        *range(0x2060, 0x2070),  # word joiner, invisible operators, isolates
-        0x3164,
-        0xFEFF,
-        0xFFA0,
-        *range(0xFFF9, 0xFFFC),
-        *range(0xD800, 0xE000),  # lone surrogates, which no output could encode
-        *range(0xE0000, 0xE0080),  # tags
-    ]
-    return table | {code: f"‹{code:x}›" for code in hidden}
+_HIDDEN_RANGES: Final = (
+    (0x00, 0x08),
+    (0x0B, 0x1F),  # controls but tab and newline
+    (0x7F, 0x9F),  # delete; C1: CSI, OSC and DCS in one character
+    (0xAD, 0xAD),  # soft hyphen
+    (0x34F, 0x34F),  # grapheme joiner
+    (0x61C, 0x61C),
+    (0x115F, 0x1160),
+    (0x17B4, 0x17B5),
+    (0x180B, 0x180F),
+    (0x200B, 0x200F),  # zero width, left-to-right and right-to-left marks
+    (0x2028, 0x202E),  # line and paragraph separators, embeddings, overrides
+    (0x2060, 0x206F),  # word joiner, invisible operators, isolates
+    (0x3164, 0x3164),
+    (0xD800, 0xDFFF),  # lone surrogates, which no output could encode
+    (0xFEFF, 0xFEFF),
+    (0xFFA0, 0xFFA0),
+    (0xFFF0, 0xFFFB),
+    (0x1BCA0, 0x1BCA3),
+    (0x1D173, 0x1D17A),
+    (0xE0000, 0xE0FFF),  # tags, and the variation selectors in which whole texts have been hidden
+)
+"""Code points that a screen obeys, or shows nothing of. Not U+FE0F: emoji are spelled with it."""
 
 
-_SYMBOLS: Final = _symbols()
-_HIDDEN: Final = re.compile("[" + "".join(re.escape(chr(code)) for code in _SYMBOLS) + "]")
+_HIDDEN: Final = re.compile(
+    "[" + "".join(f"\\U{first:08x}-\\U{last:08x}" for first, last in _HIDDEN_RANGES) + "]"
+)
+
+
+def _symbol(found: re.Match[str]) -> str:
+    """Return what stands for a character that must not reach a screen."""
+    code = ord(found[0])
+    if code < 0x20:
+        return chr(0x2400 + code)
+    return "␡" if code == 0x7F else f"‹{code:x}›"
 
 
 def visible(text: str) -> str:
@@ -52,7 +62,7 @@ def visible(text: str) -> str:
         text = text.replace("\r\n", "\n")
     if text.isascii() and text.replace("\n", "").replace("\t", "").isprintable():
         return text
-    return _HIDDEN.sub(lambda found: _SYMBOLS[ord(found[0])], text)
+    return _HIDDEN.sub(_symbol, text)
 
 
 def one_line(text: str, width: int) -> str:

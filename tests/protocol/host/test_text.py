@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import unicodedata
 
 import pytest
@@ -26,27 +27,70 @@ any_text = st.text(st.characters(exclude_categories=()))
         ("a\u202eb\u2066c\u200bd\ufeff", "a‹202e›b‹2066›c‹200b›d‹feff›"),
         ("tag\U000e0041", "tag‹e0041›"),
         ("lone\ud800", "lone‹d800›"),
+        ("\x1b]52;c;c2VjcmV0\x1b\\", "␛]52;c;c2VjcmV0␛\\"),
+        ("\x1bP+q544e\x1b\\ \x1b_G\x1b^x", "␛P+q544e␛\\ ␛_G␛^x"),
+        ("\x9d52;c;x\x9c\x90q\x9c", "‹9d›52;c;x‹9c›‹90›q‹9c›"),
+        ("\x1b[?1049h\x1bc\x0e\x08", "␛[?1049h␛c␎␈"),
+        ("\u200e\u200f\u202a\u202c\u2067\u2069", "‹200e›‹200f›‹202a›‹202c›‹2067›‹2069›"),
+        ("\u2028\u2029\x85\x0b\x0c", "‹2028›‹2029›‹85›␋␌"),
+        ("a\u034fb\u3164c\U000e0101", "a‹34f›b‹3164›c‹e0101›"),
+        ("❤\ufe0f e\u0301", "❤\ufe0f e\u0301"),
+        ("\r\r\n\r", "␍\n␍"),
     ],
 )
 def test_what_a_screen_would_obey_or_hide_is_shown_as_a_symbol(text: str, shown: str) -> None:
     assert visible(text) == shown
 
 
+SHOWN_FORMATS = (
+    "\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u0890\u0891\u08e2\U000110bd\U000110cd"
+)
+"""Characters of the category Cf that have a look of their own."""
+IGNORABLE = {0x34F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x3164, 0xFFA0, *range(0xE0000, 0xE1000)}
+"""Other code points of which a screen shows nothing; those of emoji are meant to be there."""
+
+
+def is_harmless(character: str) -> bool:
+    if character in f"\t\n{SHOWN_FORMATS}" or 0x13430 <= ord(character) <= 0x1345F:
+        return True
+    is_hidden = unicodedata.category(character) in {"Cc", "Cf", "Cs", "Zl", "Zp"}
+    return not is_hidden and ord(character) not in IGNORABLE
+
+
+def test_every_character_there_is_is_harmless_when_it_is_shown() -> None:
+    every = map(chr, range(sys.maxunicode + 1))
+    assert [hex(ord(sign)) for sign in every if not all(map(is_harmless, visible(sign)))] == []
+
+
+def test_only_what_harms_is_changed() -> None:
+    every = map(chr, range(sys.maxunicode + 1))
+    changed = {sign for sign in every if visible(sign) != sign}
+    assert {unicodedata.category(sign) for sign in changed if is_harmless(sign)} <= {"Cn", "Mn"}
+
+
 @given(any_text)
 def test_nothing_that_controls_a_screen_is_left(text: str) -> None:
-    for character in visible(text):
-        if character in "\t\n":
-            continue
-        assert unicodedata.category(character) not in {"Cc", "Cs"}
-        assert unicodedata.bidirectional(character) not in {
-            "RLO",
-            "LRO",
-            "RLE",
-            "LRE",
-            "PDF",
-            "RLI",
-            "LRI",
-        }
+    assert all(map(is_harmless, visible(text)))
+    assert all(map(is_harmless, one_line(text, 20)))
+
+
+markup = st.sampled_from(
+    ["[", "[/]", "[@click=app.quit]", "[bold]", "\\[", "<b>", "&amp;", "\x1b["]
+)
+
+
+@given(st.lists(markup | any_text).map("".join))
+def test_what_some_screen_takes_for_markup_survives_unchanged(text: str) -> None:
+    """It must not be lost here; it is never given to anything that reads markup."""
+    signs = "[]@=()\\<>&;"
+    assert [sign for sign in visible(text) if sign in signs] == [
+        sign for sign in text if sign in signs
+    ]
+
+
+@given(st.text(st.characters(max_codepoint=0x7E, min_codepoint=0x20)))
+def test_printable_text_stays_as_it_is(text: str) -> None:
+    assert visible(text) == text
 
 
 @given(any_text)
