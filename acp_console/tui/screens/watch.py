@@ -46,9 +46,8 @@ class WatchScreen(Screen[None]):
 
     def on_mount(self) -> None:
         """Begin to read."""
-        self._reading.start()
+        self._begin()
         self.set_interval(TICK, self._take)
-        self.traffic.table.focus()
         self._tell_status()
 
     def on_unmount(self) -> None:
@@ -66,6 +65,11 @@ class WatchScreen(Screen[None]):
         self._count, self._ending = 0, ""
         await self.traffic.remove()
         await self.mount(TrafficPane(id="traffic"), after="#status")
+        self._begin()
+
+    def _begin(self) -> None:
+        # What is over is read from its beginning, what goes on from its newest frame.
+        self.traffic.table.is_following = self._sources[self._place].is_live
         self.traffic.table.focus()
         self._reading.start()
 
@@ -83,16 +87,15 @@ class WatchScreen(Screen[None]):
     def _tell_status(self) -> None:
         source = self._sources[self._place]
         reading = self._reading
-        parts = [self._state(source), one_line(source.title, 60)]
-        if reading.header is not None and reading.header.command:
-            parts.append(one_line(" ".join(reading.header.command), 80))
-        parts.append(f"{self._count:,} entries")
+        parts = [self._state(source), one_line(source.title, 60), f"{self._count:,} entries"]
         if reading.unreadable:
             parts.append(f"{reading.unreadable} unreadable lines")
         if len(self._sources) > 1:
             parts.append(f"{self._place + 1} of {len(self._sources)}")
         if reading.problem is not None or self._ending:
             parts.append(one_line(str(reading.problem or self._ending), 120))
+        if reading.header is not None and reading.header.command:
+            parts.append(one_line(" ".join(reading.header.command), 80))
         self.query_one("#status", Static).update(
             " " + "  ·  ".join(part.replace("[", r"\[") for part in parts)
         )

@@ -100,9 +100,11 @@ class FrameTable(ScrollView, can_focus=True):
             return
         self.rows.extend(rows)
         self._resize()
-        if self.is_following or self.cursor < 0:
+        if self.is_following:
             self.cursor = len(self.rows) - 1
             self._reveal()
+        elif self.cursor < 0:
+            self.cursor = 0
         self.refresh()
 
     def move_to(self, n: int) -> bool:
