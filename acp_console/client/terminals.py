@@ -11,14 +11,9 @@ from typing import Final
 
 from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
+from acp_protocol.host.commands import Command, CommandRefusedError
 from acp_protocol.host.files import Roots
-from acp_protocol.host.terminals import (
-    Command,
-    ExitStatus,
-    TerminalMissingError,
-    TerminalRefusedError,
-    Terminals,
-)
+from acp_protocol.host.terminals import ExitStatus, TerminalMissingError, Terminals
 from acp_protocol.jsonrpc import Json
 
 TERMINAL_METHODS: Final = frozenset(
@@ -46,7 +41,7 @@ async def serve_terminal(
         return await _serve_existing(terminals, method, params["sessionId"], params["terminalId"])
     except TerminalMissingError as problem:
         raise RequestFailedError(jsonrpc.RESOURCE_NOT_FOUND, str(problem)) from None
-    except TerminalRefusedError as problem:
+    except CommandRefusedError as problem:
         raise RequestFailedError(jsonrpc.INVALID_PARAMS, str(problem)) from None
 
 

@@ -31,6 +31,7 @@ LINK_LIMIT: Final = 20
 _OUTSIDE: Final = "the path lies outside the directories of this session"
 _NEW_FILE_MODE: Final = 0o666
 _NEW_DIRECTORY_MODE: Final = 0o777
+_PERMISSIONS: Final = 0o777
 _ANY_WRITE: Final = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
 _WALK: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -272,7 +273,8 @@ def _replace(path: str, directory: int, name: str, content: bytes) -> None:
         status = os.stat(name, dir_fd=directory, follow_symlinks=False)
         if not stat.S_ISREG(status.st_mode):
             raise FileRefusedError(path, "it is no regular file")
-        mode = stat.S_IMODE(status.st_mode)
+        # As for any writer: a new text does not inherit the right to run as somebody else.
+        mode = status.st_mode & _PERMISSIONS
         if not mode & _ANY_WRITE:
             # Renaming would not ask for this permission, so it has to be asked here.
             raise PermissionError(errno.EACCES, "the file is read-only")

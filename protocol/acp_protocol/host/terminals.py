@@ -4,22 +4,13 @@ A terminal is a command in a process group of its own, with nothing to read on s
 of what it wrote. The command counts as ended when its own process has; what it left running goes on
 until the terminal is killed or released. Whatever still runs ends with the owner.
 
-A program with arguments is started as it is. Some agents send a whole line instead, and no
-arguments: what names no program and has white space in it is read by `/bin/sh`. That opens no door,
-because an agent may start a shell itself.
-
-Nothing here is a fence: a command does what its user may do. The directory that it starts in is
-confined so that a mistake is found, and so is all that would cost the client its memory.
-
 Source: ACP, Terminals.
 """
 
 from __future__ import annotations
 
 import os
-import shutil
 import signal
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,7 +22,8 @@ import anyio.to_thread
 from anyio.abc import TaskGroup, TaskStatus
 
 from acp_protocol.errors import AcpError, AgentStartError
-from acp_protocol.host.files import FileRefusedError, Roots
+from acp_protocol.host.commands import Command, CommandRefusedError, Start, prepare
+from acp_protocol.host.files import Roots
 from acp_protocol.host.output import OutputTail
 from acp_protocol.host.processes import ChildProcess, spawn
 from acp_protocol.tasks import OwnedTasks
@@ -46,33 +38,13 @@ DRAIN: Final = 0.5
 """Seconds for the rest of the output of a command that has ended; what it started may hold on."""
 LOOK_EVERY: Final = 0.25
 """Seconds between two looks at whether what a command left running still does."""
-_SHELL: Final = "/bin/sh"
 
 
-class TerminalRefusedError(AcpError):
-    """A command is not run, and the message says why."""
-
-
-class TerminalMissingError(TerminalRefusedError):
+class TerminalMissingError(AcpError):
     """The session has no terminal of that id: released, another session's, or never made."""
 
     def __init__(self) -> None:
         super().__init__("this session has no such terminal")
-
-
-@dataclass(frozen=True, slots=True)
-class Command:
-    """What an agent wants to run."""
-
-    program: str
-    """A program; without `args` it may be a line for the shell."""
-    args: tuple[str, ...] = ()
-    env: tuple[tuple[str, str], ...] = ()
-    """Names and values that are put over our own environment; of two of a name the last counts."""
-    cwd: str | None = None
-    """An absolute path inside the roots; None for the session's own directory."""
-    output_limit: int | None = None
-    """Bytes of output to keep; None for as much as a terminal keeps at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,14 +102,12 @@ class Terminals:
         `cwd` is the session's directory, `roots` are those that the command may start in.
 
         Raises:
-            TerminalRefusedError: it cannot be started, or the session has too many terminals.
+            CommandRefusedError: it cannot be started, or the session has too many terminals.
         """
-        place = cwd if command.cwd is None else _place(command.cwd, roots)
-        env = _environment(command.env)
-        words = await _words(command, place, env)
+        start = await anyio.to_thread.run_sync(prepare, command, cwd, roots)
         held = self._sessions.setdefault(session, {})
         if len(held) >= TERMINAL_LIMIT:
-            raise TerminalRefusedError(
+            raise CommandRefusedError(
                 f"a session has at most {TERMINAL_LIMIT} terminals; release one"
             )
         id_ = f"terminal-{os.urandom(16).hex()}"
@@ -145,10 +115,10 @@ class Terminals:
         terminal = held[id_] = _Terminal(OutputTail(min(wanted, OUTPUT_LIMIT)), self._grace)
         is_running = False
         try:
-            await self._tasks.start(terminal.run, words, place, env)
+            await self._tasks.start(terminal.run, start)
             is_running = True
         except AgentStartError as problem:
-            raise TerminalRefusedError(str(problem)) from None
+            raise CommandRefusedError(str(problem)) from None
         finally:
             if not is_running:
                 del held[id_]
@@ -208,9 +178,7 @@ class _Terminal:
         self._status: ExitStatus | None = None
         self._child: ChildProcess
 
-    async def run(
-        self, words: tuple[str, ...], cwd: Path, env: Mapping[str, str], *, task_status: TaskStatus
-    ) -> None:
+    async def run(self, start: Start, *, task_status: TaskStatus) -> None:
         """Start the command and hold it until the terminal is closed.
 
         Raises:
@@ -219,7 +187,9 @@ class _Terminal:
         grace = self._grace
         try:
             with self._scope:
-                async with spawn(words, cwd=cwd, env=env, grace=grace, is_joined=True) as child:
+                async with spawn(
+                    start.words, cwd=start.cwd, env=start.env, grace=grace, is_joined=True
+                ) as child:
                     self._child = child
                     await self._hold(task_status)
         finally:
@@ -287,41 +257,3 @@ def _exit_status(code: int | None) -> ExitStatus:
         return ExitStatus(None, signal.Signals(-code).name)
     except ValueError:
         return ExitStatus(None, f"signal {-code}")
-
-
-def _place(path: str, roots: Roots) -> Path:
-    try:
-        return roots.directory(path)
-    except FileRefusedError as problem:
-        raise TerminalRefusedError(f"cannot start in {problem}") from None
-
-
-def _environment(added: tuple[tuple[str, str], ...]) -> dict[str, str]:
-    """Return our own environment with `added` over it."""
-    for name, value in added:
-        if not name or "=" in name or "\0" in name + value:
-            raise TerminalRefusedError(f"{name!r} is no environment variable with a value")
-        try:
-            os.fsencode(name + value)
-        except UnicodeEncodeError:
-            raise TerminalRefusedError(f"{name!r} has no form in an environment") from None
-    return {**os.environ, **dict(added)}
-
-
-async def _words(command: Command, cwd: Path, env: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the program to start and its arguments."""
-    program = command.program
-    if not program.strip():
-        raise TerminalRefusedError("no command was given to start")
-    is_line = not command.args and len(program.split()) > 1
-    if is_line and not await anyio.to_thread.run_sync(_is_program, program, cwd, env):
-        return _SHELL, "-c", program
-    return program, *command.args
-
-
-def _is_program(name: str, cwd: Path, env: Mapping[str, str]) -> bool:
-    path = str(cwd / name) if os.sep in name else name
-    try:
-        return shutil.which(path, path=env.get("PATH")) is not None
-    except ValueError:
-        return False

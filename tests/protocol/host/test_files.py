@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import socket
 import stat
 import tempfile
 import threading
-from contextlib import suppress
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -57,6 +59,10 @@ def test_a_missing_file_is_told_apart(root: Path) -> None:
         ("{root}x/secret.txt", "outside"),
         ("{root}/a\0b", "no NUL"),
         ("/proc/self/environ", "outside"),
+        ("/proc/self/cwd/notes.txt", "outside"),
+        ("/proc/self/root{root}/notes.txt", "outside"),
+        ("/dev/stdin", "outside"),
+        ("/dev/fd/0", "outside"),
         ("{root}/sub", "is a directory"),
         ("{root}/notes.txt/x", "not a directory"),
         ("/{root}/notes.txt", "outside"),
@@ -78,6 +84,9 @@ def test_ways_out_are_closed(root: Path, path: str, reason: str) -> None:
         ("{root}/../secret.txt", r"with \.\. is not followed"),
         ("{root}/new/../../secret.txt", r"with \.\. is not followed"),
         ("/etc/acp-test", "outside"),
+        ("/proc/self/comm", "outside"),
+        ("/dev/null", "outside"),
+        ("{root}", "outside"),
         ("{root}/sub", "no regular file"),
         ("{root}/notes.txt/x", "not a directory"),
         ("{root}/a\0b", "no NUL"),
@@ -123,7 +132,21 @@ def test_a_link_that_stays_inside_is_followed(root: Path) -> None:
     assert (root / "sub" / "through.txt").read_text() == "x"
 
 
-@pytest.mark.parametrize("target", ["../secret.txt", "/etc/passwd", "loop"])
+@pytest.mark.parametrize(
+    "target",
+    [
+        "../secret.txt",
+        "/etc/passwd",
+        "loop",
+        "./loop",
+        "sub/../../secret.txt",
+        "/proc/self/environ",
+        "/proc/self/root/etc/passwd",
+        "/dev/zero",
+        "/dev/tty",
+        "//etc/passwd",
+    ],
+)
 def test_a_link_that_leads_out_or_round_is_not_followed(root: Path, target: str) -> None:
     (root / "loop").symlink_to(target)
     roots = Roots([root])
@@ -132,6 +155,26 @@ def test_a_link_that_leads_out_or_round_is_not_followed(root: Path, target: str)
     with pytest.raises(FileRefusedError):
         roots.write_text(str(root / "loop"), "x")
     assert (root.parent / "secret.txt").read_text() == "secret"
+
+
+def test_a_chain_of_links_has_an_end(root: Path) -> None:
+    (root / "link0").symlink_to("notes.txt")
+    for number in range(1, 40):
+        (root / f"link{number}").symlink_to(f"link{number - 1}")
+    roots = Roots([root])
+    assert roots.read_text(str(root / "link9")) == "notes\n"
+    with pytest.raises(FileRefusedError, match="too many symbolic links"):
+        roots.read_text(str(root / "link39"))
+
+
+def test_a_link_that_leads_out_and_in_again_is_judged_by_where_it_ends(root: Path) -> None:
+    (root.parent / "back").symlink_to(root)
+    (root / "round").symlink_to("../back/notes.txt")
+    (root / "straight").symlink_to(root / "sub" / ".." / "notes.txt")
+    roots = Roots([root])
+    with pytest.raises(FileRefusedError, match="outside"):
+        roots.read_text(str(root / "round"))
+    assert roots.read_text(str(root / "straight")) == "notes\n"
 
 
 def test_a_linked_directory_that_leads_out_is_not_followed(root: Path) -> None:
@@ -181,6 +224,12 @@ def test_the_mode_of_a_file_stays(root: Path) -> None:
     assert stat.S_IMODE((root / "notes.txt").stat().st_mode) == 0o751
 
 
+def test_the_right_to_run_as_the_owner_does_not_outlive_the_text(root: Path) -> None:
+    (root / "notes.txt").chmod(0o6755)
+    Roots([root]).write_text(str(root / "notes.txt"), "x")
+    assert stat.S_IMODE((root / "notes.txt").stat().st_mode) == 0o755
+
+
 def test_a_read_only_file_is_not_replaced(root: Path) -> None:
     (root / "notes.txt").chmod(0o444)
     with pytest.raises(FileRefusedError, match="read-only"):
@@ -206,6 +255,67 @@ def test_binary_and_huge_files_are_refused(root: Path) -> None:
         Roots([root]).write_text(str(root / "x"), "\ud800")
 
 
+def test_the_largest_text_is_written_and_read_and_a_larger_one_is_not(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "SIZE_LIMIT", 6)
+    roots, path = Roots([root]), str(root / "notes.txt")
+    roots.write_text(path, "語語")
+    assert roots.read_text(path) == "語語"
+    with pytest.raises(FileRefusedError, match="larger than 6 bytes"):
+        roots.write_text(path, "語語.")
+    assert (root / "notes.txt").read_text() == "語語"
+    (root / "notes.txt").write_text("1234567")
+    with pytest.raises(FileRefusedError, match="larger than 6 bytes"):
+        roots.read_text(path)
+
+
+def test_a_disk_that_fails_is_an_error_and_no_empty_text(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*of_what: object, **more: object) -> int:
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(os, "fdopen", fail)
+    with pytest.raises(FileRefusedError, match="input/output error"):
+        Roots([root]).read_text(str(root / "notes.txt"))
+    with pytest.raises(FileRefusedError, match="input/output error"):
+        Roots([root]).write_text(str(root / "notes.txt"), "x")
+    assert sorted(path.name for path in root.iterdir()) == ["notes.txt", "sub"]
+    assert (root / "notes.txt").read_text() == "notes\n"
+
+
+def test_a_root_that_is_gone_is_an_error(root: Path) -> None:
+    roots = Roots([root / "sub"])
+    (root / "sub").rmdir()
+    with pytest.raises(FileRefusedError, match="no such file or directory"):
+        roots.read_text(str(root / "sub" / "x"))
+    with pytest.raises(FileRefusedError, match="no such file or directory"):
+        roots.write_text(str(root / "sub" / "x"), "x")
+
+
+def test_a_reader_finds_the_old_text_or_the_new_one_and_never_a_part(root: Path) -> None:
+    path, roots = root / "notes.txt", Roots([root])
+    texts = {letter * 100_000 for letter in "ab"}
+    path.write_text("a" * 100_000)
+    done = threading.Event()
+    found: set[str] = set()
+
+    def read() -> None:
+        while not done.is_set():
+            found.add(path.read_text())
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    try:
+        for number in range(200):
+            roots.write_text(str(path), "ab"[number % 2] * 100_000)
+    finally:
+        done.set()
+        reader.join()
+    assert found <= texts
+
+
 def test_a_failed_write_leaves_nothing_behind(root: Path) -> None:
     (root / "busy").mkdir()
     with pytest.raises(FileRefusedError):
@@ -220,34 +330,46 @@ def test_a_root_may_be_spelled_through_a_link(root: Path, tmp_path: Path) -> Non
     assert roots.read_text(str(root / "notes.txt")) == "notes\n"
 
 
-def test_a_directory_that_is_swapped_for_a_link_while_we_read_never_leads_out(root: Path) -> None:
-    outside = root.parent / "outside"
-    outside.mkdir()
-    (outside / "f.txt").write_text("secret")
-    (root / "real").mkdir()
-    (root / "real" / "f.txt").write_text("inside")
+@contextmanager
+def swapping(root: Path) -> Generator[Path]:
+    """Yield a link that changes all the time: to a directory inside, and to one outside."""
+    outside, inside, link = root.parent / "outside", root / "real", root / "swapped"
+    for place, text in ((outside, "secret"), (inside, "inside")):
+        place.mkdir()
+        (place / "f.txt").write_text(text)
     done = threading.Event()
 
     def swap() -> None:
         while not done.is_set():
-            (root / "d").symlink_to(root / "real")
-            (root / "d").replace(root / "swapped")
-            (root / "d").symlink_to(outside)
-            (root / "d").replace(root / "swapped")
+            for target in (outside, inside):
+                (root / "next").symlink_to(target)
+                (root / "next").replace(link)
 
     swapper = threading.Thread(target=swap)
     swapper.start()
-    read: set[str] = set()
     try:
-        for _ in range(2000):
-            try:
-                read.add(Roots([root]).read_text(str(root / "swapped" / "f.txt")))
-            except FileRefusedError:
-                continue
+        yield link
     finally:
         done.set()
         swapper.join()
+
+
+def test_a_directory_that_is_swapped_for_a_link_while_we_read_never_leads_out(root: Path) -> None:
+    read: set[str] = set()
+    with swapping(root) as link:
+        for _ in range(2000):
+            with suppress(FileRefusedError):
+                read.add(Roots([root]).read_text(str(link / "f.txt")))
     assert read <= {"inside"}
+
+
+def test_a_directory_that_is_swapped_for_a_link_while_we_write_never_leads_out(root: Path) -> None:
+    with swapping(root) as link:
+        for _ in range(500):
+            with suppress(FileRefusedError):
+                Roots([root]).write_text(str(link / "f.txt"), "written")
+    assert (root.parent / "outside" / "f.txt").read_text() == "secret"
+    assert [path.name for path in (root.parent / "outside").iterdir()] == ["f.txt"]
 
 
 @pytest.mark.parametrize(
@@ -269,6 +391,22 @@ def test_what_is_swapped_for_a_link_between_two_steps_never_leads_out(
     monkeypatch.setattr(files, "_link", look_and_swap)
     with pytest.raises(FileRefusedError):
         Roots([root]).read_text(str(root / path))
+
+
+def test_a_directory_to_start_in_lies_inside_and_has_its_links_resolved(root: Path) -> None:
+    (root / "in").symlink_to("sub")
+    (root / "out").symlink_to("..")
+    roots = Roots([root])
+    assert roots.directory(str(root)) == root.resolve()
+    assert roots.directory(str(root / "in")) == (root / "sub").resolve()
+    for name, reason in (
+        ("out", "outside"),
+        ("../root", "is not followed"),
+        ("notes.txt", "no directory"),
+        ("gone", "no such file or directory"),
+    ):
+        with pytest.raises(FileRefusedError, match=reason):
+            roots.directory(f"{root}/{name}")
 
 
 def test_deleting_stays_inside_too(root: Path) -> None:

@@ -14,16 +14,15 @@ from pathlib import Path
 import anyio
 import pytest
 
+from acp_protocol.host.commands import Command, CommandRefusedError
 from acp_protocol.host.files import Roots
 from acp_protocol.host.terminals import (
     GRACE,
     OUTPUT_LIMIT,
     TERMINAL_LIMIT,
-    Command,
     ExitStatus,
     Snapshot,
     TerminalMissingError,
-    TerminalRefusedError,
     Terminals,
 )
 from tests.protocol.host.test_processes import is_running
@@ -159,7 +158,7 @@ async def test_a_program_with_a_blank_in_its_name_is_no_line(tmp_path: Path, nam
 
 async def test_with_arguments_a_blank_in_the_command_is_no_line(tmp_path: Path) -> None:
     async with shop(tmp_path) as at:
-        with pytest.raises(TerminalRefusedError, match="cannot start echo one: there is no such"):
+        with pytest.raises(CommandRefusedError, match="cannot start echo one: there is no such"):
             await at.run(Command("echo one", ("two",)))
 
 
@@ -173,17 +172,6 @@ async def test_the_environment_is_ours_with_what_was_given_over_it(
     async with shop(tmp_path) as at:
         assert (await at.outcome(python(script, env=env))).output == "['kept', 'a=b ü', '']\n"
     assert os.environ["THEIRS"] == "covered"
-
-
-@pytest.mark.parametrize(
-    "variable", [("", "x"), ("A=B", "x"), ("A\0", "x"), ("A", "x\0y"), ("=", ""), ("A", "\ud800")]
-)
-async def test_what_no_environment_can_hold_is_refused(
-    tmp_path: Path, variable: tuple[str, str]
-) -> None:
-    async with shop(tmp_path) as at:
-        with pytest.raises(TerminalRefusedError, match=r"environment"):
-            await at.run(python("", env=(variable,)))
 
 
 @pytest.mark.parametrize(
@@ -205,7 +193,7 @@ async def test_a_command_that_cannot_start_is_refused_in_one_sentence(
     tmp_path: Path, command: Command, reason: str
 ) -> None:
     async with shop(tmp_path) as at:
-        with pytest.raises(TerminalRefusedError, match=reason) as refusal:
+        with pytest.raises(CommandRefusedError, match=reason) as refusal:
             await at.run(command)
         assert "\n" not in str(refusal.value)
 
@@ -213,61 +201,8 @@ async def test_a_command_that_cannot_start_is_refused_in_one_sentence(
 async def test_what_could_not_start_takes_no_room(tmp_path: Path) -> None:
     async with shop(tmp_path) as at:
         for _ in range(TERMINAL_LIMIT + 1):
-            with pytest.raises(TerminalRefusedError, match="there is no such command"):
+            with pytest.raises(CommandRefusedError, match="there is no such command"):
                 await at.run(Command("no-such-command-anywhere"))
-
-
-@pytest.fixture
-def inside(tmp_path: Path) -> Path:
-    """A session's directory, with ways out."""
-    inside = tmp_path / "inside"
-    (inside / "sub").mkdir(parents=True)
-    (tmp_path / "outside").mkdir()
-    (inside / "file").touch()
-    (inside / "in").symlink_to("sub")
-    (inside / "out").symlink_to("../outside")
-    (inside / "loop").symlink_to("loop")
-    return inside
-
-
-@pytest.mark.parametrize(
-    ("cwd", "place"),
-    [(None, ""), ("{}", ""), ("{}/", ""), ("{}/sub", "sub"), ("{}/in", "sub"), ("{}/./sub", "sub")],
-)
-async def test_a_command_starts_in_a_directory_of_the_session(
-    inside: Path, cwd: str | None, place: str
-) -> None:
-    async with shop(inside) as at:
-        asked = None if cwd is None else cwd.format(inside)
-        ended = await at.outcome(python("import os; print(os.getcwd())", cwd=asked))
-        assert Path(ended.output.strip()) == (inside / place).resolve()
-
-
-@pytest.mark.parametrize(
-    ("cwd", "reason"),
-    [
-        ("sub", "not absolute"),
-        ("", "not absolute"),
-        ("~", "not absolute"),
-        ("/", "outside"),
-        ("/{}", "outside"),
-        ("{}/..", r"with \.\. is not followed"),
-        ("{}/sub/../..", r"with \.\. is not followed"),
-        ("{}x", "outside"),
-        ("{}/out", "outside"),
-        ("{}/out/deeper", "no such file or directory"),
-        ("{}/gone", "no such file or directory"),
-        ("{}/file", "no directory"),
-        ("{}/loop", "too many"),
-        ("{}/\0", "no NUL"),
-        ("{}/\ud800", "no form on this disk"),
-        ("/proc/self/cwd", "outside"),
-    ],
-)
-async def test_no_command_starts_outside(inside: Path, cwd: str, reason: str) -> None:
-    async with shop(inside) as at:
-        with pytest.raises(TerminalRefusedError, match=reason):
-            await at.run(python("", cwd=cwd.format(inside)))
 
 
 @pytest.mark.parametrize(
@@ -459,7 +394,7 @@ async def test_no_id_is_given_twice_and_none_can_be_guessed(tmp_path: Path) -> N
 async def test_a_session_has_so_many_terminals_and_a_release_makes_room(tmp_path: Path) -> None:
     async with shop(tmp_path) as at:
         ids = [await at.run(Command("true")) for _ in range(TERMINAL_LIMIT)]
-        with pytest.raises(TerminalRefusedError, match=f"at most {TERMINAL_LIMIT} terminals"):
+        with pytest.raises(CommandRefusedError, match=f"at most {TERMINAL_LIMIT} terminals"):
             await at.run(Command("true"))
         await at.run(Command("true"), session="s2")
         await at.terminals.release("s1", ids[0])
