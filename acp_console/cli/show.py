@@ -17,11 +17,13 @@ from acp_console.cli import exits
 from acp_console.cli.printer import ascii_json
 from acp_console.cli.problems import say
 from acp_inspector.analysis.exchanges import Exchanges
-from acp_inspector.analysis.search import TextFilter
 from acp_inspector.analysis.summary import Row, describe
+from acp_inspector.filter.errors import FilterError
+from acp_inspector.filter.frames import FrameFacts
+from acp_inspector.filter.language import Filter, compile_filter
 from acp_inspector.journal import Frame
 from acp_inspector.recording.reader import LineFault, read_lines
-from acp_protocol.host.text import one_line
+from acp_protocol.host.text import one_line, visible
 from acp_protocol.jsonrpc import Json
 
 Format: TypeAlias = Literal["table", "json", "raw"]
@@ -50,7 +52,13 @@ _LEAST_SUMMARY: Final = 20
 
 @click.command(name="show")
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--filter", "text", default="", metavar="TEXT", help="Only frames that hold TEXT.")
+@click.option(
+    "--filter",
+    "text",
+    default="",
+    metavar="EXPR",
+    help='Only frames that EXPR means: text, or such as "method ~ fs/ and latency > 1s".',
+)
 @click.option("--fields", default="", metavar="A,B", help=f"Which of: {', '.join(FIELDS)}.")
 @click.option(
     "--format",
@@ -67,10 +75,11 @@ def command(*, file: Path, text: str, fields: str, format_: Format, count: bool)
     \b
     acp-console show session.acp.ndjson
     acp-console show --filter request_permission --format json session.acp.ndjson
+    acp-console show --filter 'from == agent and latency > 500ms' session.acp.ndjson
     acp-console show --format raw session.acp.ndjson >frames
     """  # noqa: D301 - the mark by which click keeps lines apart
     names = _field_names(fields)
-    frames = _frames(file, TextFilter(text))
+    frames = _frames(file, _filter(text))
     if count:
         click.echo(sum(1 for _ in frames))
     elif format_ == "raw":
@@ -96,16 +105,32 @@ def _field_names(fields: str) -> list[str]:
     return names
 
 
-def _frames(file: Path, wanted: TextFilter) -> Iterator[tuple[Frame, Row]]:
+def _filter(text: str) -> Filter:
+    try:
+        return compile_filter(text)
+    except FilterError as problem:
+        picture = problem.picture.replace("\n", "\n  ")
+        raise click.UsageError(f"--filter: {visible(str(problem))}\n\n  {picture}") from None
+
+
+def _frames(file: Path, wanted: Filter) -> Iterator[tuple[Frame, Row]]:
     """Yield the frames that pass, with their rows; say on stderr what could not be read."""
     exchanges = Exchanges()
+    rows = _rows(file, exchanges)
+    if "pending" in wanted.needs:
+        # Whether a question was answered is known at the end only.
+        rows = iter(list(rows))
+    for frame, row in rows:
+        if wanted.matches(FrameFacts(frame, exchanges)):
+            yield frame, row
+
+
+def _rows(file: Path, exchanges: Exchanges) -> Iterator[tuple[Frame, Row]]:
     for line in read_lines(file):
         if isinstance(line, LineFault):
             say(f"{file}, line {line.line}: {line.reason}")
         elif isinstance(line, Frame):
-            row = describe(line, exchanges)
-            if wanted.matches(line, row):
-                yield line, row
+            yield line, describe(line, exchanges)
 
 
 def _print_table(rows: list[Row], names: list[str]) -> None:

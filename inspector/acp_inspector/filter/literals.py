@@ -182,6 +182,8 @@ def _word(written: Written, field: Field) -> str:
     if field.is_open and (written.form == "STRING" or text.startswith("_")):
         return text
     guess = nearest(text, field.values)
+    if field.is_open and not guess:
+        guess = "write it in quotes if it is meant"
     if field.name == "kind" and text in FIELDS["tool.kind"].values:
         guess = f"did you mean `tool.kind == {text}`?"
     shown = f'"{text}"' if len(text) <= DIGITS_LIMIT else "this"

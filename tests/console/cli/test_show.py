@@ -100,6 +100,40 @@ def test_only_the_frames_that_hold_the_text_are_shown(call: Call, recording: Pat
     assert call("show", "--count", str(recording)).out == "4\n"
 
 
+def test_an_expression_selects_frames(call: Call, recording: Path) -> None:
+    def numbers(expression: str) -> list[str]:
+        done = call("show", "--filter", expression, "--fields", "n", str(recording))
+        assert (done.code, done.err) == (exits.DONE, "")
+        return done.out.split()[1:]
+
+    assert numbers("from == agent and latency > 500ms") == ["4"]
+    assert numbers("kind == request and session == s1") == ["1"]
+    assert numbers("malformed") == ["3"]
+    assert numbers('/no . message/ or $.result.stopReason == end_turn') == ["3", "4"]
+    assert numbers("size > 60 and not pending") == ["1"]
+    assert numbers("") == ["1", "2", "3", "4"]
+
+
+def test_a_question_is_pending_if_its_answer_never_comes(call: Call, recording: Path) -> None:
+    done = call("show", "--filter", "pending", "--fields", "n", str(recording))
+    assert done.out.split()[1:] == ["2"]
+
+
+def test_an_expression_that_is_none_is_shown_with_carets(call: Call, recording: Path) -> None:
+    done = call("show", "--filter", "size > 4kb and metod == x", str(recording))
+    assert (done.code, done.out) == (exits.USAGE, "")
+    assert "--filter: there is no field `metod`; did you mean `method`?\n" in done.err
+    assert "  size > 4kb and metod == x\n                 ^^^^^\n" in done.err
+
+
+def test_an_expression_reaches_the_terminal_as_what_can_be_shown(
+    call: Call, recording: Path
+) -> None:
+    done = call("show", "--filter", "\x1b[2J == 3", str(recording))
+    assert done.code == exits.USAGE
+    assert done.err.replace("\n", "").isprintable()
+
+
 def test_a_field_that_is_none_is_told_with_those_that_are(call: Call, recording: Path) -> None:
     done = call("show", "--fields", "n,color", str(recording))
     assert done.code == exits.USAGE
