@@ -101,6 +101,40 @@ async function ask(session) {
   await session.say(codes.join(" "));
 }
 
+/** Run commands in terminals of the client, and tell what came of them. */
+async function terminals(session) {
+  const open = (params) => session.client.createTerminal({ sessionId: session.id, ...params });
+  const env = [{ name: "WORD", value: "hey" }];
+  const short = await open({ command: "sh", args: ["-c", "echo $WORD; exit 3"], env });
+  const { exitCode } = await short.waitForExit();
+  const { output, truncated } = await short.currentOutput();
+  await short.release();
+  const cut = await open({ command: "echo", args: ["0123456789"], outputByteLimit: 4 });
+  await cut.waitForExit();
+  const end = await cut.currentOutput();
+  const long = await open({ command: "sleep", args: ["1000"] });
+  const before = await long.currentOutput();
+  await long.kill();
+  const { signal } = await long.waitForExit();
+  await long.release();
+  const codes = [
+    await session.ask(asks.terminal.output, { terminalId: long.id }),
+    await session.ask(asks.terminal.create, { command: "/gone" }),
+    await session.ask(asks.terminal.create, { command: "true", cwd: "/" }),
+  ];
+  const isRunning = !before.exitStatus;
+  const seen = { output, truncated, exitCode, end, isRunning, signal, codes };
+  await session.say(JSON.stringify(seen));
+}
+
+/** Say what is hard to cut into lines and to decode, and something long. */
+async function odd(session) {
+  for (const text of ["a\u2028b\u0085c", "\ud83d\ude00", "\ud800", "\u0000\u001b[31m", "\r\n"]) {
+    await session.say(text);
+  }
+  await session.say("long ".repeat(2_000_000));
+}
+
 /** Send each kind of update once, and one that nobody knows yet. */
 async function everything(session) {
   const text = (words) => ({ type: "text", text: words });
@@ -139,7 +173,7 @@ async function everything(session) {
   for (const update of updates) await session.tell(update);
 }
 
-const ORDERS = { wait, ask, everything };
+const ORDERS = { wait, ask, terminals, odd, everything };
 
 async function obey(session, text) {
   const change = /^edit (.*): (.*) => (.*)$/.exec(text);

@@ -60,7 +60,7 @@ async function turn(sessionId, text) {
   const { stopReason } = await end;
   const updates = (await agent.updates(sessionId)).slice(before);
   const echo = updates.find(({ sessionUpdate: kind }) => kind.startsWith("user_message"));
-  agent.expect(echo.messageId === messageId, "the echo has the id that the prompt was answered with");
+  agent.expect(echo.messageId === messageId, "the echo has the id of the answer to its prompt");
   const states = updates.map(({ state }) => state).filter(Boolean);
   agent.expect(states[0] === "running", "a turn begins by running");
   const said = updates.filter(({ sessionUpdate: kind }) => kind.startsWith("agent_message"));

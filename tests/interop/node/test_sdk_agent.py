@@ -2,13 +2,41 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
+import anyio
 import pytest
 
-from tests.interop.node.programs import console, lines
+from acp_console.client.agents import command_agent
+from acp_console.client.host import ClientHost
+from acp_console.client.link import open_link
+from acp_console.client.permissions import PolicyDecider
+from acp_inspector.journal import Entry, Frame, Journal
+from tests.interop.node.programs import LIMIT, console, lines
 
 EDIT = "edit notes.md: milk => bread"
+
+
+class Ear:
+    """Hears what the agent says to a user, as a text that grows."""
+
+    def __init__(self, journal: Journal) -> None:
+        self.text = ""
+        self._has_grown = anyio.Event()
+        journal.subscribe(self._hear)
+
+    async def until(self, part: str) -> None:
+        while part not in self.text:
+            self._has_grown = anyio.Event()
+            await self._has_grown.wait()
+
+    def _hear(self, entry: Entry) -> None:
+        if isinstance(entry, Frame) and b'"agent_message_chunk"' in entry.raw:
+            message: Any = json.loads(entry.raw)
+            self.text += message["params"]["update"]["content"]["text"]
+            self._has_grown.set()
 
 
 @pytest.fixture
@@ -96,3 +124,61 @@ def test_an_agent_that_wants_to_know_its_user_says_how(
         "(Authentication required: who are you?); it offers: A key. "
         "Do so with its own command and try again\n"
     )
+
+
+def test_odd_and_long_text_arrives_whole(place: Path, agent: tuple[object, ...]) -> None:
+    done = console(place, "exec", "--format", "json", "odd", *agent)
+    *updates, _ = lines(done)
+    texts = [update["update"]["content"]["text"] for update in updates]
+    *odd, long = texts
+    assert odd == ["a\u2028b\u0085c", "😀", "\ud800", "\x00\x1b[31m", "\r\n"]
+    assert len(long) == 10_000_000
+
+
+async def test_commands_run_in_our_terminals(npm: Path, place: Path) -> None:
+    journal = Journal()
+    ear = Ear(journal)
+    spec = command_agent(["node", str(npm / "agent_v1.mjs")])
+    with anyio.fail_after(LIMIT):
+        async with (
+            ClientHost(PolicyDecider("all", lambda ask: None), runs=True) as host,
+            open_link(spec, cwd=place, journal=journal, host=host) as link,
+        ):
+            session = await link.new_session(place)
+            await link.prompt(session["sessionId"], "terminals")
+    assert json.loads(ear.text) == {
+        "output": "hey\n",
+        "truncated": False,
+        "exitCode": 3,
+        "end": {
+            "output": "789\n",
+            "truncated": True,
+            "exitStatus": {"exitCode": 0, "signal": None},
+        },
+        "isRunning": True,
+        "signal": "SIGTERM",
+        "codes": [-32002, -32602, -32602],
+    }
+
+
+async def test_a_cancelled_turn_ends_as_cancelled(npm: Path, place: Path) -> None:
+    journal = Journal()
+    ear = Ear(journal)
+    host = ClientHost(PolicyDecider("none", lambda ask: None))
+    spec = command_agent(["node", str(npm / "agent_v1.mjs")])
+    with anyio.fail_after(LIMIT):
+        async with (
+            open_link(spec, cwd=place, journal=journal, host=host) as link,
+            anyio.create_task_group() as tasks,
+        ):
+            assert link.title == "SDK agent"
+            session = await link.new_session(place)
+
+            async def cancel() -> None:
+                await ear.until("waiting")
+                await link.cancel(session["sessionId"])
+
+            tasks.start_soon(cancel)
+            answer = await link.prompt(session["sessionId"], "wait")
+            assert answer["stopReason"] == "cancelled"
+            assert list(link.connection.faults) == []

@@ -199,8 +199,8 @@ async def test_a_cancelled_session_withdraws_its_question(npm: Path, place: Path
 
 
 async def test_a_held_prompt_is_cancelled_before_it_stands_anywhere(npm: Path, place: Path) -> None:
+    codes: list[int] = []
     async with session(npm, place) as talk, anyio.create_task_group() as tasks:
-        codes: list[int] = []
         prompt: Json = [{"type": "text", "text": "held"}]
 
         async def hold() -> None:
@@ -282,7 +282,7 @@ def test_exec_falls_back_to_the_version_of_an_older_agent(npm: Path, place: Path
     assert (done.returncode, done.stdout, done.stderr) == (0, "You said: hello\n", "")
 
 
-def test_exec_says_which_versions_an_agent_speaks_that_is_too_new(npm: Path, place: Path) -> None:
+def test_exec_says_in_one_sentence_that_an_agent_is_too_new(npm: Path, place: Path) -> None:
     done = console(place, "exec", "hello", "--", "node", npm / "agent_v2.mjs", "--only")
     assert (done.returncode, done.stdout) == (4, "")
     assert done.stderr.startswith("acp-console: ")
