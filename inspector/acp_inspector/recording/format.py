@@ -18,6 +18,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Final, TypeAlias, cast
 
 from acp_inspector.journal import Entry, Frame, JournalEvent, StderrText
+from acp_inspector.recording import validity
 from acp_protocol import jsonrpc
 from acp_protocol.errors import AcpError
 from acp_protocol.framing import Side
@@ -121,7 +122,7 @@ def is_json(raw: bytes) -> bool:
     if raw.startswith(_BOM) or b"\n" in raw:
         return False
     # Nesting takes two bytes a level, so short frames need no count.
-    return not (len(raw) > 2 * DEPTH_LIMIT and _is_too_deep(raw)) and jsonrpc.is_json(raw)
+    return not (len(raw) > 2 * DEPTH_LIMIT and _is_too_deep(raw)) and validity.is_json(raw)
 
 
 def _is_too_deep(raw: bytes) -> bool:

@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -256,3 +257,82 @@ def test_frames_are_what_the_reader_gets_back(tmp_path: Path) -> None:
     client = [frame for frame in read_recording(path).frames if frame.side == "client"]
     assert [(frame.raw, frame.end) for frame in client] == [(b'{"a": 1}', b"\r\n"), (b"rest", b"")]
     assert all(isinstance(frame, Frame) for frame in client)
+
+
+def on_a_full_disk(folder: Path, kilobytes: int, command: list[str]) -> list[str]:
+    """Return `command` in a place where `folder` is a small file system of its own."""
+    script = f'mount -t tmpfs -o size={kilobytes}k tmpfs "$0" && exec "$@"; exit 99'
+    return [
+        "unshare",
+        "--user",
+        "--map-root-user",
+        "--mount",
+        "sh",
+        "-c",
+        script,
+        str(folder),
+        *command,
+    ]
+
+
+def test_a_full_disk_costs_the_recording_alone_and_is_told_once(tmp_path: Path) -> None:
+    folder = tmp_path / "small"
+    folder.mkdir()
+    can_mount = (
+        shutil.which("unshare")
+        and not subprocess.run(
+            on_a_full_disk(folder, 64, ["true"]), capture_output=True, timeout=LIMIT, check=False
+        ).returncode
+    )
+    if not can_mount:
+        assert os.environ.get("CI") != "true"
+        pytest.skip("this machine lets nobody mount a small file system")
+    path = folder / "a.acp.ndjson"
+    # What was recorded is gone with the file system, so it is copied out behind the agent's back.
+    copied = tmp_path / "copy"
+    script = f'"$@"; code=$?; cp {path} {copied}; exit $code'
+    proxy = [*PROXY, "--record", str(path), "--", *ECHO]
+    data = b'{"line":"%b"}\n' % (b"x" * 500) * 1000
+    done = subprocess.run(
+        on_a_full_disk(folder, 64, ["sh", "-c", script, "sh", *proxy]),
+        input=data,
+        capture_output=True,
+        timeout=LIMIT,
+        check=False,
+    )
+    assert done.returncode == 0
+    assert hashlib.sha256(done.stdout).digest() == hashlib.sha256(data).digest()
+    assert done.stderr.count(b"the traffic goes on without it") == 1
+    recording = read_recording(copied)
+    assert [frame.raw for frame in recording.frames] == [data.splitlines()[0]] * len(
+        recording.frames
+    )
+
+
+def test_a_line_of_a_hundred_megabytes_passes_and_is_recorded(tmp_path: Path) -> None:
+    path, size = tmp_path / "a.acp.ndjson", 100 * 2**20
+    agent = f"import os\nos.write(1, b'\"')\nfor _ in range(100): os.write(1, b'x' * {2**20})"
+    process = subprocess.Popen(
+        [
+            *PROXY,
+            "--record",
+            str(path),
+            "--",
+            sys.executable,
+            "-c",
+            f"{agent}\nos.write(1, b'\"\\n')",
+        ],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    with process:
+        assert process.stdout is not None
+        assert process.stdin is not None
+        process.stdin.close()
+        arrived = 0
+        while chunk := process.stdout.read(2**20):
+            arrived += len(chunk)
+        assert process.wait(LIMIT) == 0
+    assert arrived == size + 3
+    (frame,) = read_recording(path).frames
+    assert len(frame.raw) == size + 2

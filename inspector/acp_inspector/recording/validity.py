@@ -1,0 +1,41 @@
+"""Whether a line is JSON, told fast enough for a flood.
+
+The standard library reads a value to tell; a faster parser says yes where it can, and where it says
+no the standard library has the last word. It takes a while to import, so a few lines go without.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from itertools import count
+from typing import Any, Final
+
+from acp_protocol import jsonrpc
+
+PATIENCE: Final = 200
+"""Lines after which the fast parser is worth its import."""
+LARGE: Final = 1 << 20
+"""Bytes of a line for which it is worth it at once: it holds the line in memory once less."""
+
+_calls: Final = count()
+
+
+def is_json(raw: bytes) -> bool:
+    """Tell whether `raw` is JSON that `jsonrpc.parse` reads; nesting is its caller's business."""
+    if next(_calls) < PATIENCE and len(raw) < LARGE:
+        return jsonrpc.is_json(raw)
+    try:
+        _parser()(raw)
+    except (ValueError, RecursionError):
+        return jsonrpc.is_json(raw)
+    return True
+
+
+@cache
+def _parser() -> Callable[[bytes], Any]:
+    import orjson
+
+    # What it takes and the standard library does not: numbers of thousands of digits are out of its
+    # range, as are NaN and broken UTF-8, and it nests only slightly deeper.
+    return orjson.loads
