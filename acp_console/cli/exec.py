@@ -122,6 +122,7 @@ class Turn:
             PolicyDecider(allow, _tell_refusal),
             reads=allow != "none",
             writes=allow in {"edits", "all"},
+            runs=allow == "all",
         )
         self._record = record
         self._printer = Printer(format_, self._leave, agent.opened_dialect())

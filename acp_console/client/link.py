@@ -206,7 +206,8 @@ async def open_link(
         turns = Turns(host, names_messages=not has_batches)
         try:
             transport = _spoken(child, spec, journal)
-            async with Connection(transport, turns, takes_batches=has_batches) as connection:
+            connecting = Connection(transport, turns, takes_batches=has_batches)
+            async with host, connecting as connection:
                 link = AgentLink(spec, child, connection, turns)
                 try:
                     await link.initialize(host, time_limit=start_limit)

@@ -118,7 +118,7 @@ class Talk:
             self._ended.set()
 
     async def _serve(self) -> None:
-        host = ClientHost(self.decider)
+        host = ClientHost(self.decider, runs=True)
         async with open_link(self._agent, cwd=self._cwd, journal=self.journal, host=host) as link:
             session = await link.new_session(self._cwd)
             session_id: str = session["sessionId"]
