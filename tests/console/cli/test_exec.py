@@ -401,3 +401,33 @@ def test_a_signal_ends_the_turn_and_the_agent(agent: Agent, number: int, code: i
         assert child.stderr.read().strip() == b""
     with pytest.raises(ProcessLookupError):
         os.kill(agents_pid, 0)
+
+
+RUNNER = """
+hello = hear("initialize")
+assert hello["params"]["clientCapabilities"]["terminal"] is %s
+tell(id=hello["id"], result={"protocolVersion": 1})
+open_session()
+prompt = hear("session/prompt")
+made = ask("terminal/create", command="printf", args=["from a terminal"])
+if "error" in made:
+    say(made["error"]["message"])
+else:
+    terminal = made["result"]["terminalId"]
+    ask("terminal/wait_for_exit", terminalId=terminal)
+    say(ask("terminal/output", terminalId=terminal)["result"]["output"])
+    ask("terminal/release", terminalId=terminal)
+end(prompt)
+hear("never")
+"""
+
+
+@pytest.mark.parametrize(
+    ("allow", "offered", "said"),
+    [("all", "True", "from a terminal\n"), ("edits", "False", "Method not found\n")],
+)
+def test_an_agent_may_run_commands_where_all_is_allowed(
+    agent: Agent, call: Call, allow: str, offered: str, said: str
+) -> None:
+    outcome = call("exec", "--allow", allow, "go", "--", *agent(RUNNER % offered))
+    assert (outcome.code, outcome.out) == (exits.DONE, said)
