@@ -1,0 +1,83 @@
+"""Names for recordings, by the date, the agent and the process."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from acp_inspector.recording.format import RecordingError
+from acp_inspector.recording.names import NAME_LIMIT, part_path, recording_path
+
+AT = datetime(2026, 1, 2, 3, 4, 5, 678, UTC)
+
+
+def named(pattern: str, agent: str = "my-agent") -> str:
+    return str(recording_path(pattern, agent=agent, pid=42, at=AT))
+
+
+def test_date_agent_and_process_are_filled_in() -> None:
+    assert named("/r/%Y-%m-%d/{agent}-{pid}.acp.ndjson") == "/r/2026-01-02/my-agent-42.acp.ndjson"
+
+
+def test_doubled_signs_stand_for_one() -> None:
+    assert named("%%Y{{agent}}") == "%Y{agent}"
+
+
+@pytest.mark.parametrize(
+    ("agent", "name"),
+    [("/opt/bin/agent", "agent"), ("Größe 7", "Gr-e-7"), ("..", "agent"), ("%Y{pid}", "Y-pid")],
+)
+def test_an_agent_cannot_choose_another_folder(agent: str, name: str) -> None:
+    assert named("{agent}", agent) == name
+
+
+@given(st.text())
+def test_any_agent_gives_one_plain_name(agent: str) -> None:
+    name = named("{agent}", agent)
+    assert "/" not in name
+    assert name.strip(".")
+    assert len(name) <= NAME_LIMIT
+
+
+@pytest.mark.parametrize(
+    ("pattern", "reason"),
+    [
+        ("%Q", "%Q is no part of a date"),
+        ("%D", "%D is no part of a date"),
+        ("100%", "% is no part of a date"),
+        ("{user}", "{user} is neither {agent} nor {pid}"),
+        ("{agent", "a { stands alone"),
+        ("}", "a } stands alone"),
+        ("", "it spells no name"),
+        ("a\0", "it spells no name"),
+    ],
+)
+def test_a_bad_pattern_is_told_in_one_sentence(pattern: str, reason: str) -> None:
+    with pytest.raises(RecordingError) as caught:
+        named(pattern)
+    assert str(caught.value) == f"cannot name a recording by {pattern!r}: {reason}"
+
+
+@given(st.text(alphabet="%{}aYQ/ \0.", max_size=12))
+def test_any_pattern_is_a_path_or_a_sentence(pattern: str) -> None:
+    try:
+        named(pattern)
+    except RecordingError as problem:
+        assert str(problem).startswith("cannot name")
+
+
+@pytest.mark.parametrize(
+    ("path", "part"),
+    [
+        ("r/a.acp.ndjson", "r/a.2.acp.ndjson"),
+        ("a.b.log", "a.b.2.log"),
+        ("plain", "plain.2"),
+    ],
+)
+def test_the_number_of_a_part_stands_before_the_suffix(path: str, part: str) -> None:
+    assert part_path(Path(path), 2) == Path(part)
+    assert part_path(Path(path), 1) == Path(path)
