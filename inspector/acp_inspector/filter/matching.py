@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import operator
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -218,8 +219,7 @@ def _is_number(value: Json) -> bool:
 
 def _anywhere(text: str) -> Matcher:
     wanted = text.casefold()
-    # In JSON a quote, a backslash or a newline is spelled with a backslash before it.
-    spellings = {wanted, encode(text).decode()[1:-1].casefold()}
+    spellings = {each for form in (text, wanted) for each in _spellings(form)}
     if wanted.isascii():
         return _in_bytes(wanted, [spelling.encode() for spelling in spellings])
 
@@ -228,6 +228,12 @@ def _anywhere(text: str) -> Matcher:
         return any(each in said for each in spellings) or wanted in _answered(facts)
 
     return matches
+
+
+def _spellings(text: str) -> Iterable[str]:
+    """Yield how a text may stand in JSON: quotes and newlines, and all but ASCII, get escaped."""
+    for each in (text, encode(text).decode()[1:-1], json.dumps(text)[1:-1]):
+        yield each.casefold()
 
 
 def _in_bytes(wanted: str, spellings: Sequence[bytes]) -> Matcher:
