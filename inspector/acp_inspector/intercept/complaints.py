@@ -1,0 +1,43 @@
+"""What is said to a person about failures, once for each kind: traffic repeats itself."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Final
+
+from acp_protocol.host.text import one_line
+
+KINDS: Final = 1000
+"""Kinds that are told apart; what comes beyond is not said any more."""
+WIDTH: Final = 300
+"""Characters of one complaint, at most."""
+
+
+class Complaints:
+    """Passes each kind of complaint on once."""
+
+    def __init__(self, warn: Callable[[str], None]) -> None:
+        self._warn = warn
+        self._kinds: set[str] = set()
+        self._lock = threading.Lock()
+
+    def once(self, kind: str, sentence: str) -> None:
+        """Say `sentence`, unless something of that kind has been said."""
+        with self._lock:
+            if kind in self._kinds or len(self._kinds) >= KINDS:
+                return
+            self._kinds.add(kind)
+        self.tell(sentence)
+
+    def failure(self, who: str, problem: BaseException) -> None:
+        """Say, once for each sort of problem, that `who` has failed."""
+        kind = type(problem).__name__
+        self.once(f"{who}/{kind}", f"{who} failed and is passed over: {kind}: {problem}")
+
+    def tell(self, sentence: str) -> None:
+        """Say `sentence`; never raises, because the traffic does not depend on it."""
+        try:
+            self._warn(one_line(sentence, WIDTH))
+        except Exception:  # noqa: BLE001 - nobody is left to whom this could be said
+            return

@@ -1,0 +1,374 @@
+"""Interfering with the traffic of one proxy: breakpoints and holds, frames of our own, the pause.
+
+One lock for both directions; rules, add-ons and filters run outside it, in the writer thread of the
+direction, so that a slow one delays no more than its own frames. Whatever fails in them is told
+once, and the frame passes as if they were not there.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+from acp_inspector.intercept.complaints import Complaints
+from acp_inspector.intercept.holds import Breakpoint, Hold
+from acp_inspector.intercept.ids import IdSpace
+from acp_inspector.intercept.injection import Injection, Injections
+from acp_inspector.intercept.lane import Held, Insertion, Lane, LaneClosedError
+from acp_inspector.intercept.matching import Matcher
+from acp_inspector.intercept.passage import (
+    DeedError,
+    Interferer,
+    Passage,
+    Scribe,
+    refuse_line_endings,
+)
+from acp_inspector.journal import Frame
+from acp_protocol import jsonrpc
+from acp_protocol.framing import Side
+from acp_protocol.jsonrpc import Json
+
+HOLD_LIMIT: Final = 60.0
+"""Seconds after which a held frame leaves if nobody decides."""
+PERSON: Final = "person"
+"""Who did it, where it was neither a rule nor an add-on."""
+OTHER: Final[Mapping[Side, Side]] = {"client": "agent", "agent": "client"}
+
+
+class Interceptor:
+    """Everything that interferes with one agent's traffic; all methods may be called by anybody."""
+
+    def __init__(
+        self,
+        scribe: Scribe,
+        *,
+        interferers: Sequence[Interferer] = (),
+        kill: Callable[[int], None] = lambda signal: None,
+        warn: Callable[[str], None] = lambda text: None,
+        clock: Callable[[], float] = time.monotonic,
+        hold_limit: float = HOLD_LIMIT,
+        ids: IdSpace | None = None,
+    ) -> None:
+        """Begin with the rules and add-ons `interferers`, which see each frame in that order."""
+        self._scribe = scribe
+        self._interferers = tuple(interferers)
+        self._kill = kill
+        self._complaints = Complaints(warn)
+        self._clock = clock
+        self._hold_limit = hold_limit
+        self._injections = Injections(ids or IdSpace())
+        self._changed = threading.Condition(threading.RLock())
+        self._breakpoints: dict[int, Breakpoint] = {}
+        self._last_id = 0
+        self._is_paused = False
+        self._is_over = False
+        self._is_active = bool(interferers)
+        self.lanes: Mapping[Side, Lane] = {
+            "client": Lane("client", self, scribe, self._changed, clock),
+            "agent": Lane("agent", self, scribe, self._changed, clock),
+        }
+        """The directions, by who sends."""
+
+    @property
+    def is_active(self) -> bool:
+        """Whether frames have to be looked at; cheap enough to ask for every chunk."""
+        return self._is_active
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing waits any more."""
+        return self._is_over
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether everything is held."""
+        return self._is_paused
+
+    # Breakpoints and the pause.
+
+    @property
+    def breakpoints(self) -> Sequence[Breakpoint]:
+        """Those that are set, oldest first."""
+        with self._changed:
+            return tuple(self._breakpoints.values())
+
+    def set_breakpoint(
+        self, matches: Matcher, expression: str = "", *, is_lasting: bool = False
+    ) -> Breakpoint:
+        """Hold what `matches`, from the next frame on."""
+        with self._changed:
+            self._last_id += 1
+            point = Breakpoint(self._last_id, expression, matches, is_lasting)
+            self._breakpoints[point.id] = point
+            self._refresh()
+            return point
+
+    def clear_breakpoint(self, number: int) -> None:
+        """Take a breakpoint away; what it holds stays held.
+
+        Raises:
+            DeedError: there is none of that id.
+        """
+        with self._changed:
+            if self._breakpoints.pop(number, None) is None:
+                raise DeedError(f"there is no breakpoint {number}")
+            self._refresh()
+
+    def pause(self) -> None:
+        """Hold whatever comes, both ways, until `resume` or until a hold is too old."""
+        with self._changed:
+            self._is_paused = True
+            self._refresh()
+
+    def resume(self) -> None:
+        """Release what only the pause holds."""
+        with self._changed:
+            self._is_paused = False
+            for lane in self.lanes.values():
+                if lane.held is not None and lane.held.breakpoint is None:
+                    self._let_go(lane, PERSON)
+            self._refresh()
+
+    # Holds.
+
+    def holds(self) -> Sequence[Hold]:
+        """Return what is held, oldest first."""
+        with self._changed:
+            now = self._clock()
+            holds = [
+                Hold(
+                    held.id,
+                    held.passage.frame.n,
+                    lane.side,
+                    held.passage.raw,
+                    held.breakpoint,
+                    now - held.since,
+                    max(held.until - now, 0.0),
+                    lane.waiting,
+                )
+                for lane in self.lanes.values()
+                if (held := lane.held) is not None
+            ]
+        return sorted(holds, key=lambda hold: hold.id)
+
+    def release(self, number: int, by: str = PERSON) -> None:
+        """Let a held frame leave as it is. All that decide raise `DeedError` if it is not held."""
+        with self._changed:
+            self._let_go(self._lane_of(number), by)
+
+    def edit(self, number: int, raw: bytes, by: str = PERSON, *, is_forced: bool = False) -> None:
+        """Let a held frame leave as `raw`, which has to be JSON unless it `is_forced`.
+
+        Raises:
+            DeedError: it is no JSON, there is a line ending inside, or nothing is held.
+        """
+        if not is_forced:
+            try:
+                jsonrpc.parse(raw)
+            except ValueError as problem:
+                raise DeedError(f"{problem}; to send it all the same, force it") from None
+        with self._changed:
+            lane = self._lane_of(number)
+            self._passage(lane).edit(raw, by)
+            self._let_go(lane, by)
+
+    def discard(self, number: int, by: str = PERSON) -> None:
+        """Let a held frame never leave."""
+        with self._changed:
+            lane = self._lane_of(number)
+            passage = self._passage(lane)
+            passage.drop(by)
+            passage.write_tale(self._scribe)
+            lane.decide()
+
+    def duplicate(self, number: int, times: int = 2, by: str = PERSON) -> None:
+        """Let a held frame leave `times` times.
+
+        Raises:
+            DeedError: the number makes no sense, or nothing is held.
+        """
+        with self._changed:
+            lane = self._lane_of(number)
+            self._passage(lane).duplicate(times, by)
+            self._let_go(lane, by)
+
+    def delay(self, number: int, seconds: float, by: str = PERSON) -> None:
+        """Let a held frame leave after `seconds` more.
+
+        Raises:
+            DeedError: the time is negative or beyond all patience, or nothing is held.
+        """
+        with self._changed:
+            lane = self._lane_of(number)
+            passage = self._passage(lane)
+            passage.delay(seconds, by)
+            passage.write_tale(self._scribe)
+            lane.decide(wait=seconds)
+
+    def answer(
+        self, number: int, by: str = PERSON, *, result: Json = None, error: Json = None
+    ) -> None:
+        """Answer a held request in the other peer's place; it never gets there.
+
+        Raises:
+            DeedError: it is no request, the error is none, or nothing is held.
+        """
+        with self._changed:
+            lane = self._lane_of(number)
+            passage = self._passage(lane)
+            passage.answer(by, result=result, error=error)
+            passage.write_tale(self._scribe)
+            lane.decide()
+
+    def release_all(self, by: str = PERSON) -> None:
+        """Release everything held and let what waits behind it pass; breakpoints stay."""
+        with self._changed:
+            self._is_paused = False
+            for lane in self.lanes.values():
+                lane.exempt_waiting()
+                if lane.held is not None:
+                    self._let_go(lane, by)
+            self._refresh()
+
+    def observers_left(self) -> None:
+        """Release everything, and forget the breakpoints that nobody is there for any more."""
+        with self._changed:
+            points = self._breakpoints.values()
+            self._breakpoints = {point.id: point for point in points if point.is_lasting}
+            self.release_all("nobody is attached")
+
+    def finish(self) -> None:
+        """Let everything leave at once and nothing wait from now on: the proxy is about to end."""
+        with self._changed:
+            self._is_over = True
+            self._changed.notify_all()
+
+    def wake(self) -> None:
+        """Look at the clock again."""
+        with self._changed:
+            self._changed.notify_all()
+
+    # Frames of our own.
+
+    def inject(
+        self,
+        side: Side,
+        raw: bytes,
+        by: str = PERSON,
+        *,
+        is_forced: bool = False,
+        keeps_id: bool = False,
+    ) -> Injection:
+        """Send a frame as if `side` had sent it, ahead of all that waits, never inside another.
+
+        A request gets an id from our own space, and its answer goes to the injection and not to the
+        other peer. One that `keeps_id` is like any other of `side`. What has line endings inside is
+        several frames, and has to be forced.
+
+        Raises:
+            DeedError: there is a line ending inside, and it is not forced.
+            LaneClosedError: nothing goes out there any more.
+        """
+        line = raw.removesuffix(b"\n").removesuffix(b"\r")
+        if not is_forced:
+            refuse_line_endings(line)
+        with self._changed:
+            injection = self._injections.make(side, line, by, keeps_id=keeps_id)
+            self.lanes[side].insert(Insertion(injection.raw, by, left=injection.take_number))
+            self._injections.expect(injection)
+            self._refresh()
+            return injection
+
+    # What the lanes ask for.
+
+    def judge(self, frame: Frame) -> Passage:
+        """Return what the rules and add-ons want, and which breakpoint matches."""
+        passage = Passage.of(frame)
+        if self._injections.take(passage):
+            with self._changed:
+                self._refresh()
+            return passage
+        for interferer in self._interferers:
+            if passage.is_dropped:
+                return passage
+            try:
+                passage = interferer.interfere(passage, self.inject)
+            except BaseException as problem:  # noqa: BLE001 - even its exit must not end the traffic
+                self._complaints.failure(interferer.name, problem)
+        if not passage.is_dropped:
+            passage.breakpoint = self._matching(passage)
+        return passage
+
+    def admit(self, passage: Passage, *, is_exempt: bool) -> Held | None:
+        """Hold a frame if everything is paused or a breakpoint wants it."""
+        if is_exempt:
+            return None
+        point = passage.breakpoint if passage.breakpoint in self._breakpoints else None
+        if point is None and not self._is_paused:
+            return None
+        self._last_id += 1
+        now = self._clock()
+        why = {} if point is None else {"filter": self._breakpoints[point].expression}
+        self._scribe.event("held", of=passage.frame.n, by=PERSON, **why)
+        return Held(self._last_id, passage, point, now, now + self._hold_limit)
+
+    def time_out(self, held: Held) -> None:
+        """Release a frame that nobody decided about, and what has come to wait meanwhile."""
+        if held.breakpoint is None:
+            self._is_paused = False
+            self._refresh()
+        lane = self.lanes[held.passage.frame.side]
+        lane.exempt_waiting()
+        self._let_go(lane, "end" if self._is_over else "time limit")
+
+    def settle(self, passage: Passage) -> None:
+        """Send the answer that stands in for a peer's, or kill the agent, if that was wanted."""
+        frame = passage.frame
+        if passage.reply is not None:
+            raw, by = passage.reply
+            try:
+                self.lanes[OTHER[frame.side]].insert(Insertion(raw, by, answers=frame.n))
+            except LaneClosedError as problem:
+                self._complaints.once("answer", f"an answer could not be sent: {problem}")
+        if passage.signal:
+            try:
+                self._kill(passage.signal)
+            except OSError as problem:
+                self._complaints.once("crash", f"the agent could not be killed: {problem}")
+
+    # The lock is held.
+
+    def _lane_of(self, number: int) -> Lane:
+        for lane in self.lanes.values():
+            if lane.held is not None and lane.held.id == number:
+                return lane
+        raise DeedError(f"nothing is held by the number {number} any more")
+
+    def _let_go(self, lane: Lane, by: str) -> None:
+        passage = self._passage(lane)
+        passage.tell("released", by)
+        passage.write_tale(self._scribe)
+        lane.decide()
+
+    def _passage(self, lane: Lane) -> Passage:
+        assert lane.held is not None
+        return lane.held.passage
+
+    def _matching(self, passage: Passage) -> int | None:
+        for point in self.breakpoints:
+            try:
+                if point.matches(passage.current):
+                    return point.id
+            except Exception as problem:  # noqa: BLE001 - a filter must not end the traffic
+                self._complaints.failure(f"breakpoint {point.id}", problem)
+        return None
+
+    def _refresh(self) -> None:
+        self._is_active = bool(
+            self._interferers
+            or self._breakpoints
+            or self._is_paused
+            or self._injections.are_awaited
+        )
