@@ -111,6 +111,11 @@ const both = [turn(sessionId, "hello"), turn(other.sessionId, "hello")];
 const [first, second] = await Promise.all(both);
 agent.expect(first.text === second.text, "two sessions at once keep their updates apart");
 
+// The same once more as the SDK's users write it.
+const active = await far.buildSession(cwd).start();
+void active.prompt("hello");
+agent.expect(first.text === (await active.readText()), "the SDK's session reads the same");
+
 const { sessions } = await far.request(asks.session.list, { cwd });
 summary.titles = sessions.map(({ title }) => title);
 agent.expect(sessions[0].cwd === cwd, "a listed session has its directory");

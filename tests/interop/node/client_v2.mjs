@@ -159,6 +159,11 @@ summary.unknownOption = [
   await refusal(far.request(asks.session.setConfigOption, { ...auto, value: "unheard of" })),
 ];
 
+// The same once more as the SDK's users write it.
+const active = await far.buildSession(cwd).start();
+await active.prompt("hello");
+agent.expect(summary.talk.text === (await active.readTextUntilIdle()), "the SDK reads the same");
+
 const { sessions } = await far.request(asks.session.list, { cwd });
 summary.titles = sessions.map(({ title }) => title);
 await far.request(asks.session.close, { sessionId });

@@ -98,7 +98,7 @@ def test_every_method_of_version_1_is_as_the_sdk_wants_it(
         "auto": ("end_turn", DONE),
     }
     assert (told["mode"], told["unknownMode"]) == ("ask", -32602)
-    assert (told["titles"], told["closed"], told["left"]) == (["hello", "hello"], -32002, 1)
+    assert (told["titles"], told["closed"], told["left"]) == (["hello"] * 3, -32002, 2)
 
 
 def test_every_method_of_version_2_is_as_the_sdk_wants_it(npm: Path, place: Path) -> None:
@@ -117,7 +117,7 @@ def test_every_method_of_version_2_is_as_the_sdk_wants_it(npm: Path, place: Path
     assert (told["before"], told["after"]) == ("end_turn", "end_turn")
     assert told["cancelPart"] == {"toolCall": -32602, "terminal": -32602}
     assert (told["mode"], told["unknownOption"]) == ("ask", [-32602, -32602])
-    assert (told["titles"], told["closed"]) == (["hello"], -32002)
+    assert (told["titles"], told["closed"]) == (["hello"] * 2, -32002)
     assert (told["replayed"], told["resumed"]) == ("idle", "end_turn")
 
 
