@@ -42,6 +42,9 @@ LIGHT = {
     "acp_protocol.framing": set[str](),
     "acp_protocol.jsonrpc": set[str](),
     "acp_protocol.peer": set[str](),
+    "acp_inspector.filter.completion": set[str](),
+    "acp_inspector.filter.frames": set[str](),
+    "acp_inspector.filter.language": set[str](),
     "acp_inspector.journal": set[str](),
     "acp_inspector.proxy.pump": set[str](),
     "acp_inspector.recording.writer": set[str](),
@@ -52,7 +55,13 @@ LIGHT = {
     "acp_agent.main": {"anyio", "typing_extensions"},
 }
 """What each module may import of other people's work, whatever stands between."""
-LOOPLESS = ("acp_console.cli.proxy", "acp_inspector.proxy.pump", "acp_protocol.peer")
+LOOPLESS = (
+    "acp_console.cli.proxy",
+    "acp_inspector.filter.frames",
+    "acp_inspector.filter.language",
+    "acp_inspector.proxy.pump",
+    "acp_protocol.peer",
+)
 """Modules that start without an event loop."""
 CHECKS = {"annotated_types", "pydantic", "pydantic_core", "typing_inspection"}
 """What the first check of a message against its shape brings along."""
