@@ -143,7 +143,12 @@ class Recorder:
 
     def _frames(self, at: float, side: Side, data: bytes) -> list[Entry]:
         lines = self._cutters[side].feed(data)
-        return [Frame(self._next(), at, side, *split_ending(line)) for line in lines]
+        number = self._number
+        self._number += len(lines)
+        return [
+            Frame(n, at, side, *split_ending(line))
+            for n, line in enumerate(lines, start=number + 1)
+        ]
 
     def _rests(self) -> list[Entry]:
         at = self._clock() - self._began

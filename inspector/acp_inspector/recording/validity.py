@@ -7,7 +7,6 @@ no the standard library has the last word. It takes a while to import, so a few 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
 from itertools import count
 from typing import Any, Final
 
@@ -19,23 +18,26 @@ LARGE: Final = 1 << 20
 """Bytes of a line for which it is worth it at once: it holds the line in memory once less."""
 
 _calls: Final = count()
+_fast: Final[list[Callable[[bytes], Any]]] = []
+"""The fast parser, once it is there."""
 
 
 def is_json(raw: bytes) -> bool:
     """Tell whether `raw` is JSON that `jsonrpc.parse` reads; nesting is its caller's business."""
-    if next(_calls) < PATIENCE and len(raw) < LARGE:
-        return jsonrpc.is_json(raw)
+    if not _fast:
+        if next(_calls) < PATIENCE and len(raw) < LARGE:
+            return jsonrpc.is_json(raw)
+        _load()
     try:
-        _parser()(raw)
+        _fast[0](raw)
     except (ValueError, RecursionError):
         return jsonrpc.is_json(raw)
     return True
 
 
-@cache
-def _parser() -> Callable[[bytes], Any]:
+def _load() -> None:
     import orjson
 
     # What it takes and the standard library does not: numbers of thousands of digits are out of its
     # range, as are NaN and broken UTF-8, and it nests only slightly deeper.
-    return orjson.loads
+    _fast.append(orjson.loads)
