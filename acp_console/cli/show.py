@@ -23,7 +23,7 @@ from acp_inspector.filter.frames import FrameFacts
 from acp_inspector.filter.language import Filter, compile_filter
 from acp_inspector.journal import Frame
 from acp_inspector.recording.reader import LineFault, read_lines
-from acp_protocol.host.text import one_line, visible
+from acp_protocol.host.text import one_line
 from acp_protocol.jsonrpc import Json
 
 Format: TypeAlias = Literal["table", "json", "raw"]
@@ -110,7 +110,7 @@ def _filter(text: str) -> Filter:
         return compile_filter(text)
     except FilterError as problem:
         picture = problem.picture.replace("\n", "\n  ")
-        raise click.UsageError(f"--filter: {visible(str(problem))}\n\n  {picture}") from None
+        raise click.UsageError(f"--filter: {problem}\n\n  {picture}") from None
 
 
 def _frames(file: Path, wanted: Filter) -> Iterator[tuple[Frame, Row]]:

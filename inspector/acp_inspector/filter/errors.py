@@ -10,6 +10,8 @@ from typing import Final
 from acp_protocol.errors import AcpError
 from acp_protocol.host.text import one_line
 
+SENTENCE_WIDTH: Final = 400
+"""Characters of a sentence, at most."""
 PICTURE_WIDTH: Final = 200
 """Characters of an expression that a picture shows, at most."""
 
@@ -20,6 +22,7 @@ class FilterError(AcpError):
     def __init__(
         self, text: str, position: int, sentence: str, suggestion: str = "", *, length: int = 1
     ) -> None:
+        sentence, suggestion = (one_line(part, SENTENCE_WIDTH) for part in (sentence, suggestion))
         super().__init__(f"{sentence}; {suggestion}" if suggestion else sentence)
         self.text = text
         """The whole expression."""
@@ -28,6 +31,7 @@ class FilterError(AcpError):
         self.length = max(length, 1)
         """Characters that are meant."""
         self.sentence = sentence
+        """What is wrong; like all here that is for people, safe to show."""
         self.suggestion = suggestion
         """What to write instead; empty when there is no guess."""
 

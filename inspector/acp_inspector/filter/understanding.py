@@ -13,8 +13,10 @@ from acp_inspector.filter.expressions import (
     Expression,
     Match,
     Pattern,
+    Range,
     Subject,
     Text,
+    Value,
     Within,
     conjunction,
     disjunction,
@@ -127,10 +129,9 @@ class _Understanding:
             return Match(subject, read_pattern(written))
         value = read_value(written, subject)
         operator = cast("Comparison", str(sign))
-        has_order = isinstance(value, str | int | float) and not isinstance(value, bool)
-        if operator in {"<", "<=", ">", ">="} and not has_order:
-            raise written.error(f"{written.written} is neither more nor less than anything")
-        return Compare(subject, operator, value)
+        if operator in {"<", "<=", ">", ">="} and not isinstance(subject, str):
+            _check_order(written, value)
+        return _of_entry(Compare(subject, operator, value))
 
     def _word_operator(self, name: str, node: _Node) -> Expression:
         subject_node, *rest = _trees(node)
@@ -146,12 +147,13 @@ class _Understanding:
             return Compare(subject, name, read_value(written, subject) if is_path else written.text)
         if rest[0].data == "literal":
             written = self._written(_tokens(rest[0])[0])
-            if ".." not in written.written:
+            choice = read_choice(written, subject)
+            if not isinstance(choice, Range):
                 suggestion = f"write `in ({written.written})`"
                 raise written.error("`in` takes a list or a range", suggestion)
-            return Within(subject, (read_choice(written, subject),))
+            return Within(subject, (choice,))
         choices = [self._written(_tokens(each)[0]) for each in _trees(rest[0])]
-        return Within(subject, tuple(read_choice(choice, subject) for choice in choices))
+        return _of_entry(Within(subject, tuple(read_choice(each, subject) for each in choices)))
 
     def _operand(self, node: _Node, token: Token, operator: Operator) -> Subject:
         """Return the subject, if the operator fits it."""
@@ -186,6 +188,28 @@ class _Understanding:
     def _error(self, token: Token, sentence: str, suggestion: str = "") -> FilterError:
         at, length = token.start_pos or 0, len(token)
         return FilterError(self._text, at, sentence, suggestion, length=length)
+
+
+def _check_order(written: Written, value: Value) -> None:
+    """Refuse what only looks as if it could be more or less than what stands in a message."""
+    if isinstance(value, bool) or value is None:
+        raise written.error(f"{written.written} is neither more nor less than anything")
+    if isinstance(value, str) and written.form == "WORD":
+        sentence = "what stands in a message is compared with a number without a unit"
+        raise written.error(sentence, "put text in quotes")
+
+
+def _of_entry(condition: Compare | Within) -> Expression:
+    """Return the same, asked of the entry where it can be: that needs no look at messages."""
+    match condition:
+        case Compare("kind", "==", "stderr" | "event" as word):
+            return Exists(word)
+        case Compare("kind", "!=", "stderr" | "event" as word):
+            return negation(Exists(word))
+        case Within("kind", choices) if {"stderr", "event"}.issuperset(choices):
+            return disjunction([Exists(str(word)) for word in choices])
+        case _:
+            return condition
 
 
 def _all_fields() -> str:

@@ -96,6 +96,12 @@ $.x
 a or $.x[y] == 3
         ^ a path goes on with `.name`, `..name`, `[0]`, `[*]` or `["name"]`
 
+$.x > 5s
+      ^^ what stands in a message is compared with a number without a unit; put text in quotes
+
+$.x in a..b
+       ^^^^ `in` takes a list or a range; write `in (a..b)`
+
 $.x > true
       ^^^^ true is neither more nor less than anything
 
@@ -167,6 +173,7 @@ def test_it_is_an_error_of_ours() -> None:
 
 def test_a_picture_is_one_line_that_no_terminal_obeys() -> None:
     problem = mistake('"\x1b[2J\n\t" == 3')
+    assert "\x1b" not in str(mistake("\x1b[2J == 3"))
     assert problem.picture == '"␛[2J⏎ " == 3\n         ^^'
 
 

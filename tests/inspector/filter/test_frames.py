@@ -55,6 +55,7 @@ TALK = frames(
         "from == agent and size > 4kb",
         "n in 1..3 or t < 1s",
         "stderr or event",
+        "kind == stderr or kind in (event, stderr) or kind != event",
         '"end_turn" or /x{9}/',
         "text contains hello",
         "held or finding >= error or turn == 2 or marked",
