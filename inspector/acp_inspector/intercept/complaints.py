@@ -30,6 +30,10 @@ class Complaints:
             self._kinds.add(kind)
         self.tell(sentence)
 
+    def anew(self) -> Complaints:
+        """Return one that has said nothing yet, to the same ear."""
+        return Complaints(self._warn)
+
     def failure(self, who: str, problem: BaseException) -> None:
         """Say, once for each sort of problem, that `who` has failed."""
         kind = type(problem).__name__

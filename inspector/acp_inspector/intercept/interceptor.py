@@ -17,7 +17,7 @@ from acp_inspector.intercept.holds import Breakpoint, Hold
 from acp_inspector.intercept.ids import IdSpace
 from acp_inspector.intercept.injection import Injection, Injections
 from acp_inspector.intercept.lane import Held, Insertion, Lane, LaneClosedError
-from acp_inspector.intercept.matching import Matcher
+from acp_inspector.intercept.matching import Matcher, Matching
 from acp_inspector.intercept.passage import (
     DeedError,
     Interferer,
@@ -50,11 +50,14 @@ class Interceptor:
         clock: Callable[[], float] = time.monotonic,
         hold_limit: float = HOLD_LIMIT,
         ids: IdSpace | None = None,
+        matching: Matching | None = None,
     ) -> None:
         """Begin with the rules and add-ons `interferers`, which see each frame in that order."""
         self._scribe = scribe
         self._interferers = tuple(interferers)
         self._kill = kill
+        self.matching = matching or Matching()
+        """By which the rules were loaded, because it knows what was asked."""
         self._complaints = Complaints(warn)
         self._clock = clock
         self._hold_limit = hold_limit
@@ -95,9 +98,14 @@ class Interceptor:
             return tuple(self._breakpoints.values())
 
     def set_breakpoint(
-        self, matches: Matcher, expression: str = "", *, is_lasting: bool = False
+        self, expression: str, matches: Matcher | None = None, *, is_lasting: bool = False
     ) -> Breakpoint:
-        """Hold what `matches`, from the next frame on."""
+        """Hold what `expression` means, from the next frame on; or what `matches`, if given.
+
+        Raises:
+            FilterError: the expression cannot be understood.
+        """
+        matches = matches or self.matching.matcher(expression)
         with self._changed:
             self._last_id += 1
             point = Breakpoint(self._last_id, expression, matches, is_lasting)
@@ -290,6 +298,10 @@ class Interceptor:
             with self._changed:
                 self._refresh()
             return passage
+        try:
+            self.matching.see(frame)
+        except Exception as problem:  # noqa: BLE001 - knowing more must not cost the traffic
+            self._complaints.failure("the filter language", problem)
         for interferer in self._interferers:
             if passage.is_dropped:
                 return passage

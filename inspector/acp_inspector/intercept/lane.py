@@ -133,6 +133,7 @@ class Lane:
         self._has_ended = self._is_closed = False
         self._is_cut = False
         self._hung_by = ""
+        self._ended_by = "end"
         self.held: Held | None = None
         """The frame at the head that somebody has to decide about."""
 
@@ -185,10 +186,12 @@ class Lane:
             self._changed.wait_for(
                 lambda: self._is_closed or not self._size or self._size + size <= QUEUE_LIMIT
             )
-            if not self._is_closed:
-                self._queue.append(frame)
-                self._size += size
-                self._changed.notify_all()
+            if self._is_closed:
+                self._lose(frame)
+                return
+            self._queue.append(frame)
+            self._size += size
+            self._changed.notify_all()
 
     def end(self) -> None:
         """Say that the sender will send no more; what waits still leaves."""
@@ -215,6 +218,9 @@ class Lane:
             passage = self._desk.judge(step)
             with self._changed:
                 self._is_judging = False
+                if self._is_closed:
+                    self._lose(passage.frame)
+                    return None
                 self._admit(passage)
 
     # Everybody's; the lock is held.
@@ -361,7 +367,9 @@ class Lane:
         self._send(passage)
 
     def _send(self, passage: Passage) -> None:
-        self._is_cut = passage.cut_at is not None
+        if passage.cut_by:
+            self._is_cut = True
+            self._ended_by = passage.cut_by
         self._start(passage.sendings())
         self._is_at_boundary = bool(passage.frame.end)
 
@@ -391,9 +399,17 @@ class Lane:
         self._changed.notify_all()
         return None
 
+    def _lose(self, frame: Frame) -> None:
+        self._scribe.event("discarded", of=frame.n, by=self._ended_by)
+
     def _shut(self) -> None:
         self._is_closed = True
         self._has_ended = True
+        head = [self._head] if self._head is not None and not self._head.is_dropped else []
+        for passage in (*(stashed.passage for stashed in self._stash), *head):
+            self._lose(passage.frame)
+        for frame in self._queue:
+            self._lose(frame)
         self._queue.clear()
         self._size = 0
         self._insertions.clear()

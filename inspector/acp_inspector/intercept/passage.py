@@ -92,6 +92,7 @@ class Passage:
     """Seconds between pieces."""
     cut_at: int | None = None
     """Bytes of it that still leave, and then nothing ever; None for all of it."""
+    cut_by: str = ""
     reorder: Reorder | None = None
     hung_by: str = ""
     """Who lets nothing more through from here on."""
@@ -179,7 +180,7 @@ class Passage:
 
     def cut(self, size: int, by: str) -> None:
         """Let only its first `size` bytes leave, and close the direction."""
-        self.cut_at = size
+        self.cut_at, self.cut_by = size, by
         self.tell("cut", by, at=size)
 
     def hang(self, by: str) -> None:

@@ -1,0 +1,118 @@
+"""What left a proxy that interfered, told from the recording, which has the frames as they came.
+
+A frame stands in the recording when it arrives, and an event tells of each deed done to it. A frame
+of ours stands there too, with an `injected` event; everything else came from a peer.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from acp_inspector.journal import Entry, Frame, JournalEvent
+from acp_protocol.framing import Side
+from acp_protocol.jsonrpc import Json
+
+_GONE: Final = frozenset({"discarded", "answered", "crashed", "hung"})
+_CHANGED: Final = frozenset({"edited", "corrupted"})
+
+
+@dataclass(slots=True)
+class Fate:
+    """What became of a frame."""
+
+    frame: Frame
+    raw: bytes
+    """What left in its place."""
+    copies: int = 1
+    """How many times it left; 0 if it did not."""
+    cut_at: int | None = None
+    """How many bytes of it left; None for all."""
+    is_injected: bool = False
+    """Whether it came from no peer."""
+    after: int | None = None
+    """The frame behind which it left, where that is not its own place."""
+    deeds: list[JournalEvent] = field(default_factory=list[JournalEvent])
+    """The events that tell of it."""
+
+    @property
+    def wire(self) -> bytes:
+        """The bytes that left."""
+        if self.cut_at is not None:
+            return (self.raw + self.frame.end)[: self.cut_at]
+        line = self.raw + (self.frame.end or b"\n")
+        last = self.raw + self.frame.end
+        return line * (self.copies - 1) + last if self.copies else b""
+
+
+def fates(entries: Iterable[Entry]) -> Mapping[int, Fate]:
+    """Return what became of each frame, by its number, in the order of the recording."""
+    found: dict[int, Fate] = {}
+    for entry in entries:
+        if isinstance(entry, Frame):
+            found[entry.n] = Fate(entry, entry.raw)
+        elif isinstance(entry, JournalEvent):
+            fate = found.get(_number(entry, "of") or 0)
+            if fate is not None:
+                fate.deeds.append(entry)
+                _apply(fate, entry)
+    return found
+
+
+def what_came(entries: Iterable[Entry], side: Side) -> Sequence[bytes]:
+    """Return what `side` sent, line by line, with the line endings."""
+    return [
+        fate.frame.raw + fate.frame.end
+        for fate in fates(entries).values()
+        if fate.frame.side == side and not fate.is_injected
+    ]
+
+
+def what_left(entries: Iterable[Entry], side: Side) -> Sequence[bytes]:
+    """Return what went out as coming from `side`, in that order: each frame's bytes."""
+    own = [fate for fate in fates(entries).values() if fate.frame.side == side]
+    followers: dict[int, list[tuple[int, Fate]]] = {}
+    places = {fate.frame.n for fate in own}
+    for fate in own:
+        if fate.after in places:
+            followers.setdefault(fate.after, []).append((_moment(fate), fate))
+    left: list[bytes] = []
+    for fate in own:
+        here = [] if fate.after in places else [fate]
+        late = sorted(followers.get(fate.frame.n, ()), key=lambda pair: pair[0])
+        left += [one.wire for one in (*here, *(follower for _, follower in late))]
+    return [wire for wire in left if wire]
+
+
+def _apply(fate: Fate, event: JournalEvent) -> None:
+    if event.name in _GONE:
+        fate.copies = 0
+    elif event.name in _CHANGED:
+        fate.raw = _verbatim(event.data)
+    elif event.name == "duplicated":
+        fate.copies = _number(event, "times") or 1
+    elif event.name == "cut":
+        fate.cut_at = _number(event, "at")
+    elif event.name == "injected":
+        fate.is_injected = True
+    if event.name in {"injected", "released"} and "after" in event.data:
+        fate.after = _number(event, "after")
+
+
+def _moment(fate: Fate) -> int:
+    """Return the number of the event that tells when it left."""
+    return max(event.n for event in fate.deeds if "after" in event.data)
+
+
+def _number(event: JournalEvent, name: str) -> int | None:
+    value: Json = event.data.get(name)
+    return value if type(value) is int else None
+
+
+def _verbatim(data: Mapping[str, Json]) -> bytes:
+    text, binary = data.get("now"), data.get("now_b64")
+    if isinstance(text, str):
+        return text.encode(errors="surrogatepass")
+    return base64.b64decode(binary) if isinstance(binary, str) else b""
