@@ -4,6 +4,9 @@ The pumps note each chunk before they forward it; a thread of its own cuts the c
 numbers them in the order in which they were noted, and writes them. The queue is bounded: a flood
 is held back for a moment, as by any slow reader; when the disk does not come back in that time,
 chunks are left out of the recording, counted and told, and the traffic goes on.
+
+Whoever interferes with frames has to know their numbers at once: `frame` numbers what was noted so
+far itself instead of waiting for the thread.
 """
 
 from __future__ import annotations
@@ -11,9 +14,9 @@ from __future__ import annotations
 import sys
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from queue import Empty, SimpleQueue
 from typing import Final, Literal, TypeAlias
 
 from acp_inspector.journal import Entry, Frame, JournalEvent, StderrText, split_ending
@@ -60,7 +63,20 @@ class _Gap:
     size: int
 
 
-_Note: TypeAlias = _Chunk | _Event | _Gap
+@dataclass(slots=True)
+class _Line:
+    """A frame that is cut already."""
+
+    at: float
+    side: Side
+    raw: bytes
+    end: bytes
+    has_room: bool
+    n: int = 0
+    """Its number, once it has one."""
+
+
+_Note: TypeAlias = _Chunk | _Event | _Gap | _Line
 
 
 class Recorder:
@@ -70,12 +86,18 @@ class Recorder:
         self._writer = writer
         self._clock = clock
         self._began = clock() - writer.time_offset
-        self._queue: SimpleQueue[_Note | None] = SimpleQueue()
+        self._queue: deque[_Note] = deque()
         self._waiting = 0
         self._room = threading.Condition()
         self._is_behind = False
+        self._numbering = threading.Lock()
+        self._ready: list[Entry] = []
+        """What is numbered and not written yet, with the bytes of `_numbered` waiting."""
+        self._numbered = 0
         self._number = writer.first_number - 1
         self._cutters: dict[Side, _Cutter] = {"client": _Cutter(), "agent": _Cutter()}
+        self._has_noted = threading.Event()
+        self._is_closed = False
         self._thread = threading.Thread(target=self._run, name="recorder", daemon=True)
         self._thread.start()
 
@@ -85,22 +107,44 @@ class Recorder:
         Waits at most `PATIENCE` for room, and not again before there was some.
         """
         at = self._clock() - self._began
-        with self._room:
-            has_room = self._has_room(len(data))
-            if not has_room and not self._is_behind:
-                has_room = self._room.wait_for(lambda: self._has_room(len(data)), PATIENCE)
-            self._is_behind = not has_room
-            self._waiting += len(data) if has_room else 0
-        self._queue.put(_Chunk(at, stream, data) if has_room else _Gap(at, stream, len(data)))
+        has_room = self._found_room(len(data))
+        self._put(_Chunk(at, stream, data) if has_room else _Gap(at, stream, len(data)))
+
+    def frame(self, side: Side, raw: bytes, end: bytes) -> int:
+        """Note a frame and return its number; one that finds no room is told of by that number."""
+        return self.line(side, raw, end).n
+
+    def line(self, side: Side, raw: bytes, end: bytes) -> Frame:
+        """Note a frame and return it, with its time and its number."""
+        at = self._clock() - self._began
+        note = _Line(at, side, raw, end, self._found_room(len(raw)))
+        self._put(note)
+        with self._numbering:
+            self._number_all(sys.maxsize)
+        return Frame(note.n, at, side, raw, end)
 
     def event(self, name: str, **data: Json) -> None:
         """Note an event."""
-        self._queue.put(_Event(self._clock() - self._began, name, data))
+        self._put(_Event(self._clock() - self._began, name, data))
 
     def close(self) -> None:
         """Write what was noted, the cut-off rests of both streams and the footer."""
-        self._queue.put(None)
+        self._is_closed = True
+        self._has_noted.set()
         self._thread.join()
+
+    def _put(self, note: _Note) -> None:
+        self._queue.append(note)
+        self._has_noted.set()
+
+    def _found_room(self, size: int) -> bool:
+        with self._room:
+            has_room = self._has_room(size)
+            if not has_room and not self._is_behind:
+                has_room = self._room.wait_for(lambda: self._has_room(size), PATIENCE)
+            self._is_behind = not has_room
+            self._waiting += size if has_room else 0
+        return has_room
 
     def _has_room(self, size: int) -> bool:
         return self._waiting == 0 or self._waiting + size <= QUEUE_LIMIT
@@ -108,24 +152,39 @@ class Recorder:
     def _run(self) -> None:
         is_open = True
         while is_open:
-            notes = [self._queue.get()]
-            time.sleep(PAUSE)
-            size = 0
-            while size < BATCH_LIMIT:
-                try:
-                    note = self._queue.get_nowait()
-                except Empty:
-                    break
-                notes.append(note)
-                size += len(note.data) if isinstance(note, _Chunk) else 0
-            is_open = None not in notes
-            self._writer.write([entry for note in notes if note for entry in self._entries(note)])
-            written = sum(len(note.data) for note in notes if isinstance(note, _Chunk))
-            with self._room:
-                self._waiting -= written
-                self._room.notify_all()
+            self._has_noted.wait()
+            self._has_noted.clear()
+            is_open = not self._is_closed
+            if is_open:
+                time.sleep(PAUSE)
+            while self._write_some():
+                pass
         self._writer.write(self._rests())
         self._writer.close()
+
+    def _write_some(self) -> bool:
+        """Write a batch of what was noted; tell whether there was any."""
+        with self._numbering:
+            self._number_all(BATCH_LIMIT)
+            entries, self._ready = self._ready, []
+            size, self._numbered = self._numbered, 0
+        if not entries and not size:
+            return False
+        self._writer.write(entries)
+        with self._room:
+            self._waiting -= size
+            self._room.notify_all()
+        return True
+
+    def _number_all(self, limit: int) -> None:
+        """Cut and number what was noted, up to `limit` bytes that are not written yet."""
+        while self._queue and self._numbered < limit:
+            note = self._queue.popleft()
+            self._ready += self._entries(note)
+            if isinstance(note, _Chunk):
+                self._numbered += len(note.data)
+            elif isinstance(note, _Line) and note.has_room:
+                self._numbered += len(note.raw)
 
     def _entries(self, note: _Note) -> list[Entry]:
         match note:
@@ -133,13 +192,17 @@ class Recorder:
                 if note.stream == "stderr":
                     return [StderrText(self._next(), note.at, note.data)]
                 return self._frames(note.at, note.stream, note.data)
+            case _Line():
+                note.n = self._next()
+                if note.has_room:
+                    return [Frame(note.n, note.at, note.side, note.raw, note.end)]
+                return [_dropped(note.n, note.at, note.side, len(note.raw))]
             case _Event(at=at, name=name, data=data):
                 return [JournalEvent(self._next(), at, name, data)]
             case _Gap(at=at, stream=stream, size=size):
                 if stream != "stderr":
                     self._cutters[stream].skip()
-                told = {"bytes": size, "from": stream, "why": "the recording could not follow"}
-                return [JournalEvent(self._next(), at, "dropped", told)]
+                return [_dropped(self._next(), at, stream, size)]
 
     def _frames(self, at: float, side: Side, data: bytes) -> list[Entry]:
         lines = self._cutters[side].feed(data)
@@ -161,6 +224,11 @@ class Recorder:
     def _next(self) -> int:
         self._number += 1
         return self._number
+
+
+def _dropped(n: int, at: float, stream: Stream, size: int) -> JournalEvent:
+    told = {"bytes": size, "from": stream, "why": "the recording could not follow"}
+    return JournalEvent(n, at, "dropped", told)
 
 
 class _Cutter:

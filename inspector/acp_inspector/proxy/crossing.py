@@ -1,0 +1,106 @@
+"""One direction of the traffic where somebody may interfere.
+
+As long as nobody does, chunks pass as in any pump. Otherwise the stream is cut into lines, each
+line is numbered and brought to its lane, and a second thread writes what the lane lets out. Going
+over from one to the other happens where a line ends.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from typing import TYPE_CHECKING
+
+from acp_inspector.journal import split_ending
+from acp_inspector.proxy.interference import Interference
+from acp_inspector.proxy.pump import CHUNK, Pump
+from acp_inspector.proxy.recorder import Recorder
+from acp_protocol.framing import LineFramer, Side
+
+if TYPE_CHECKING:
+    from acp_inspector.intercept.lane import Lane
+
+
+class Crossing(Pump):
+    """Moves one stream, as a whole or line by line."""
+
+    def __init__(
+        self, side: Side, source: int, sink: int, recorder: Recorder, interference: Interference
+    ) -> None:
+        super().__init__(side, source, sink, recorder)
+        self._side: Side = side
+        self._tape = recorder
+        self._interference = interference
+        self._lane: Lane | None = None
+        self._framer = LineFramer(limit=sys.maxsize)
+        """What came of a line that has not ended, where it goes line by line."""
+        self._is_at_boundary = True
+        """Whether what has left as chunks ended with a line."""
+        self._writer = threading.Thread(target=self._let_out, name=f"lane {side}", daemon=True)
+
+    def move(self) -> None:
+        """Move until the stream ends and what waits has left."""
+        try:
+            while chunk := os.read(self._source, CHUNK):
+                lane = self._lane or self._open_lane()
+                if lane is None:
+                    self._pass(chunk)
+                elif lane.is_closed:
+                    break
+                else:
+                    self._take(lane, chunk)
+        finally:
+            self._end()
+
+    def _open_lane(self) -> Lane | None:
+        """Return the lane if somebody has begun to interfere, and write what it lets out."""
+        self._lane = lane = self._interference.lane(self._side)
+        if lane is not None:
+            if not self._is_at_boundary:
+                # The lane has to know that a line is open before anything of ours may go out.
+                lane.begin_raw()
+                lane.end_raw(is_at_boundary=False)
+            self._writer.start()
+        return lane
+
+    def _take(self, lane: Lane, chunk: bytes) -> None:
+        if lane.begin_raw():
+            try:
+                self._pass(self._framer.rest() + chunk)
+            finally:
+                lane.end_raw(is_at_boundary=self._is_at_boundary)
+            return
+        if not self._is_at_boundary:
+            # The beginning of this line has left as a chunk; its rest has to follow it.
+            rest, newline, chunk = chunk.partition(b"\n")
+            self.note(rest + newline)
+            self._is_at_boundary = bool(newline)
+            lane.put_rest(rest + newline, is_at_boundary=self._is_at_boundary)
+        for line in self._framer.feed(chunk):
+            lane.put(self._tape.line(self._side, *split_ending(line)))
+
+    def _pass(self, chunk: bytes) -> None:
+        self.note(chunk)
+        self._is_at_boundary = chunk.endswith(b"\n")
+        self.write(chunk)
+
+    def _end(self) -> None:
+        lane = self._lane
+        if lane is None:
+            self._interference.ended(self._side)
+            return
+        if rest := self._framer.rest():
+            lane.put(self._tape.line(self._side, rest, b""))
+        lane.end()
+        self._writer.join()
+
+    def _let_out(self) -> None:
+        assert self._lane is not None
+        try:
+            while (data := self._lane.take()) is not None:
+                self.write(data)
+        except OSError:
+            # Nobody takes it any more, so the reader need not bring it.
+            self._lane.close()
+        self.close_sink()
