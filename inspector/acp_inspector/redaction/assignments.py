@@ -1,0 +1,70 @@
+"""Secrets in running text that a name announces: `API_KEY=…`, `"password": "…"`, `--token …`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from acp_inspector.redaction.names import is_secret_name
+
+_QUOTE: Final = r"""\\*["'`]"""
+_ASSIGNMENT: Final = re.compile(
+    rf"""(?P<name>(?<![\w.-])[A-Za-z_$-][\w.$-]{{0,79}}+)(?:{_QUOTE})?\]?
+    (?:\s{{0,4}}(?:=>|:=|=|:)\s{{0,4}}|(?<=[a-z-])\ )
+    (?:(?:{_QUOTE})?(?P<scheme>(?i:bearer|basic|token))\s)?
+    (?:(?P<quote>{_QUOTE})(?P<quoted>[^"'`\s\\]{{4,}})(?={_QUOTE})
+      |(?P<bare>[A-Za-z0-9_~!@%^*+./=-]{{6,}}))""",
+    re.VERBOSE,
+)
+_PREFIXED: Final = re.compile(r"--?[A-Za-z]")
+_NO_VALUES: Final = re.compile(
+    r"""\$\{?[A-Za-z_]\w*(?::-)?\}?|\$\{\{.*|\$\(.*|<.*>|<|\{.*|\[.*|%\w+%|[*•.xX_-]{3,}|
+    (?:process\.env|os\.environ|import\.meta|env|ENV|secrets)[.\[(].*|
+    (?i:your[-_ ].*|.*[-_ ]here|changeme|.?redacted.?|true|false|null|none|nil|string|required|
+    optional|include|omit|undefined|bearer|basic|oauth2?|same-origin|number|boolean|object|str|int|
+    bytes|any|self|this|secret|token|password|api[-_]?key)""",
+    re.VERBOSE,
+)
+_LETTER: Final = re.compile(r"[A-Za-z]")
+_DIGIT: Final = re.compile(r"[0-9]")
+_REFERENCE: Final = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+")
+_LONG: Final = 16
+_LEAST_BARE: Final = 8
+
+
+def assignment_places(text: str) -> Iterator[tuple[int, int]]:
+    """Yield where in `text` a value stands behind a name that promises a secret.
+
+    Code that only names where a secret comes from (`token = request.token`, `$TOKEN`) has none.
+    """
+    at = 0
+    while found := _ASSIGNMENT.search(text, at):
+        name = found["name"]
+        group = "quoted" if found["quoted"] is not None else "bare"
+        is_option = text[found.end("name") : found.end("name") + 1] == " "
+        if is_option and not _PREFIXED.match(name):
+            # `a token abcdefg1` is prose.
+            at = found.end("name")
+            continue
+        if is_secret_name(name.lstrip("-")) and _is_value(found[group], is_bare=group == "bare"):
+            yield found.span(group)
+            at = found.end(group)
+        else:
+            # The value may itself be the name of the next assignment.
+            at = found.end("name")
+
+
+def says_nothing(value: str) -> bool:
+    """Tell whether `value` stands where a secret would, and is none: a variable, a type, stars."""
+    return _NO_VALUES.fullmatch(value) is not None
+
+
+def _is_value(value: str, *, is_bare: bool) -> bool:
+    if says_nothing(value):
+        return False
+    has_both = _LETTER.search(value) is not None and _DIGIT.search(value) is not None
+    if is_bare:
+        is_reference = _REFERENCE.fullmatch(value) is not None or "(" in value or "/" in value[:2]
+        return len(value) >= _LEAST_BARE and has_both and not is_reference
+    return has_both or len(value) >= _LONG or not value.isalnum()

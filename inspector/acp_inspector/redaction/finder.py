@@ -1,0 +1,199 @@
+"""Finds secrets in a text, and in the JSON that it is or holds, at any depth."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Final, TypeAlias
+
+from acp_inspector.redaction.assignments import assignment_places, says_nothing
+from acp_inspector.redaction.literals import Closed, Found, strings
+from acp_inspector.redaction.names import is_secret_name
+from acp_inspector.redaction.rules import RULES
+from acp_inspector.redaction.shapes import SHAPES, entropy_places, query_places
+
+PLACEHOLDER: Final = re.compile("«secret:([0-9]+)»")
+
+Places: TypeAlias = Callable[[str], Iterator[tuple[int, int]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A secret, and where it is spelled."""
+
+    start: int
+    end: int
+    value: str
+    """What it says, read at the depth at which it stands."""
+    rules: frozenset[str]
+    """The rules that found it."""
+
+    @property
+    def rule(self) -> str:
+        """The most telling of its rules."""
+        return next(name for name in RULES if name in self.rules)
+
+
+_PLACES: Final[dict[str, Places]] = {
+    **{shape.name: shape.places for shape in SHAPES},
+    "url-query": query_places,
+    "assignment": assignment_places,
+    "entropy": entropy_places,
+}
+_LOOSE: Final = frozenset({"bearer", "url-userinfo", "url-query"})
+"""Rules that go by the surroundings, hence find variables and stars as well."""
+_SCHEME: Final = re.compile(r"(?i:bearer|basic|token|digest|apikey)\s+")
+_OPTION: Final = re.compile(r"--?[A-Za-z][\w.-]*|/[A-Za-z][\w-]*:?")
+_OF_SECRETS: Final = frozenset({"cookies", "credentials", "passwords", "secrets"})
+_RANDOM_KEYS: Final = re.compile(
+    r"b64|stderr_b64|data|blob|image|audio|cursor|etag|integrity|id|uuid|"
+    r".*(?:Id|_id|ID|Ids|Uuid|hash|Hash|digest|Digest|sha[0-9]*|checksum|[sS]ignature|[cC]ursor)"
+)
+"""Members whose values are random and no secrets."""
+
+
+class Finder:
+    """Finds what its rules find, and the values that are known to be secrets."""
+
+    def __init__(self, rules: Iterable[str], environment: Mapping[str, str]) -> None:
+        """Take the names of the rules, and the variables whose values `environment` looks for."""
+        self.rules = frozenset(rules)
+        self._known: dict[str, frozenset[str]] = {}
+        self._pattern: re.Pattern[str] | None = None
+        if "environment" in self.rules:
+            self.know(
+                (value, frozenset({"environment"}))
+                for name, value in environment.items()
+                if is_secret_name(name) and not value.startswith(("/", "~", "./"))
+            )
+
+    def know(self, values: Iterable[tuple[str, frozenset[str]]]) -> None:
+        """Find these values from now on wherever they stand, if they can be told from words."""
+        for value, rules in values:
+            if is_telling(value) and not PLACEHOLDER.search(value):
+                self._known.setdefault(value, rules)
+        if self._known:
+            longest_first = sorted(self._known, key=lambda value: (-len(value), value))
+            self._pattern = re.compile("|".join(map(_searched, longest_first)))
+
+    def find(self, text: str, key: str = "") -> list[Hit]:
+        """Return the secrets in `text`, in order, none overlapping another.
+
+        `key` is the name of the member that has `text` for its value.
+        """
+        hits: list[Hit] = []
+        is_json = _is_json(text)
+        if not is_json:
+            hits += self._in_text(text, key)
+        if is_json or ('"' in text and ("{" in text or "[" in text)):
+            hits += self._in_json(text)
+        return _merged(hits, text)
+
+    def _in_text(self, text: str, key: str) -> Iterator[Hit]:
+        if len(text) < _LEAST_TEXT:
+            return
+        for name, places in _PLACES.items():
+            if name not in self.rules or (name == "entropy" and _RANDOM_KEYS.fullmatch(key)):
+                continue
+            rules = frozenset({name})
+            for start, end in places(text):
+                value = text[start:end]
+                if not (name in _LOOSE and says_nothing(value)):
+                    yield Hit(start, end, value, rules)
+        if self._pattern is not None:
+            for found in self._pattern.finditer(text):
+                yield Hit(found.start(), found.end(), found[0], self._known[found[0]])
+
+    def _in_json(self, text: str) -> Iterator[Hit]:
+        for item in strings(text):
+            if isinstance(item, Closed):
+                yield from self._in_pair(item)
+                continue
+            literal = item.literal
+            for hit in self.find(literal.text, item.key):
+                start, end = literal.place(hit.start), literal.place(hit.end)
+                yield replace(hit, start=start, end=end)
+            if "key" in self.rules and _is_announced(item):
+                yield from _whole(item)
+
+    def _in_pair(self, closed: Closed) -> Iterator[Hit]:
+        members = closed.members
+        value = members.get("value")
+        name = members.get("name") or members.get("key") or members.get("header")
+        if "key" in self.rules and value and name and is_secret_name(name.text):
+            yield from _whole(Found(value, "value", name.text))
+
+
+_LEAST_TEXT: Final = 6
+
+
+def is_telling(value: str) -> bool:
+    """Tell whether `value` is long and odd enough to be looked for where nothing announces it."""
+    if says_nothing(value):
+        return False
+    if value.isalpha():
+        return len(value) >= 20 or (len(value) >= 12 and not (value.islower() or value.istitle()))
+    kinds = (str.isdigit, str.isalpha, lambda char: not char.isalnum())
+    return len(value) >= 6 and sum(any(map(kind, value)) for kind in kinds) >= 2
+
+
+def _searched(value: str) -> str:
+    """Return the pattern for `value`; a short one must stand alone."""
+    escaped = re.escape(value)
+    return rf"(?<![A-Za-z0-9_]){escaped}(?![A-Za-z0-9_])" if len(value) < 12 else escaped
+
+
+def _is_json(text: str) -> bool:
+    if not text.lstrip()[:1] in ("{", "["):
+        return False
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _is_announced(item: Found) -> bool:
+    """Tell whether the name beside a string promises a secret."""
+    if item.role == "key":
+        return False
+    if item.key and is_secret_name(item.key):
+        return True
+    if item.above.lower() in _OF_SECRETS:
+        return is_telling(item.literal.text) and " " not in item.literal.text
+    option = item.previous
+    return bool(
+        _OPTION.fullmatch(option)
+        and is_secret_name(option.strip("-/:"))
+        and not item.literal.text.startswith("-")
+    )
+
+
+def _whole(item: Found) -> Iterator[Hit]:
+    """Yield the whole value but for the scheme before it, unless it says nothing."""
+    text = item.literal.text
+    scheme = _SCHEME.match(text)
+    start = scheme.end() if scheme else 0
+    if len(text) > start and not says_nothing(text[start:]):
+        places = item.literal.place(start), item.literal.place(len(text))
+        yield Hit(*places, text[start:], frozenset({"key"}))
+
+
+def _merged(hits: list[Hit], text: str) -> list[Hit]:
+    """Return hits that do not overlap, each as wide as those that it stands for."""
+    merged: list[Hit] = []
+    for hit in sorted(hits, key=lambda hit: (hit.start, -hit.end)):
+        if not PLACEHOLDER.sub("", hit.value):
+            continue
+        last = merged[-1] if merged else None
+        if last is None or hit.start >= last.end:
+            merged.append(hit)
+            continue
+        rules = last.rules | hit.rules
+        if hit.end > last.end:
+            merged[-1] = Hit(last.start, hit.end, text[last.start : hit.end], rules)
+        else:
+            merged[-1] = replace(last, rules=rules)
+    return merged
