@@ -87,9 +87,11 @@ class Desk(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class _Wait:
+class Wait:
+    """There is nothing to write."""
+
     seconds: float | None
-    """None for until something happens."""
+    """For how long; None for until something happens."""
 
 
 @dataclass(slots=True)
@@ -210,18 +212,20 @@ class Lane:
         """Wait for the next bytes to write and return them; None when the sink is to be closed."""
         while True:
             with self._changed:
-                while isinstance(step := self._step(), _Wait):
+                while isinstance(step := self._step(), Wait):
                     self._changed.wait(step.seconds)
-                if not isinstance(step, Frame):
-                    return step
-                self._is_judging = True
-            passage = self._desk.judge(step)
+            if not isinstance(step, Frame):
+                return step
+            self._judge(step)
+
+    def look(self) -> bytes | Wait | None:
+        """Return what `take` returns, or what it would wait for."""
+        while True:
             with self._changed:
-                self._is_judging = False
-                if self._is_closed:
-                    self._lose(passage.frame)
-                    return None
-                self._admit(passage)
+                step = self._step()
+            if not isinstance(step, Frame):
+                return step
+            self._judge(step)
 
     # Everybody's; the lock is held.
 
@@ -251,7 +255,16 @@ class Lane:
         """Let nothing hold what waits here now."""
         self._exempt = len(self._queue) + self._is_judging
 
-    # What comes next.
+    # What comes next; the lock is held but for the judging.
+
+    def _judge(self, frame: Frame) -> None:
+        passage = self._desk.judge(frame)
+        with self._changed:
+            self._is_judging = False
+            if self._is_closed:
+                self._lose(frame)
+            else:
+                self._admit(passage)
 
     def _is_busy(self) -> bool:
         return bool(
@@ -267,26 +280,26 @@ class Lane:
 
     # Each of these returns what to hand out or to wait for; None to look again.
 
-    def _step(self) -> bytes | Frame | _Wait | None:
+    def _step(self) -> bytes | Frame | Wait | None:
         """Return bytes to write, a frame to judge, what to wait for, or None at the end."""
         while not self._is_closed:
             now = self._clock()
             if self._outgoing is not None:
                 step = self._portion(now)
             elif self._is_raw_busy:
-                step = _Wait(None)
+                step = Wait(None)
             elif self._is_at_boundary and not self._is_cut:
                 step = self._next(now)
             elif self._has_ended or self._is_cut:
                 # The last line has no ending: nothing can follow it.
                 step = self._shut()
             else:
-                step = _Wait(None)
+                step = Wait(None)
             if step is not None:
                 return step
         return None
 
-    def _next(self, now: float) -> Frame | _Wait | None:
+    def _next(self, now: float) -> Frame | Wait | None:
         if self._insertions and not self._hung_by:
             return self._start(self._inserted(self._insertions.popleft()))
         if stashed := self._ripe(now):
@@ -305,6 +318,7 @@ class Lane:
     def _next_frame(self) -> Frame:
         frame = self._queue.popleft()
         self._size -= len(frame.raw)
+        self._is_judging = not self._hung_by
         self._changed.notify_all()
         return frame
 
@@ -317,17 +331,17 @@ class Lane:
         if not passage.is_dropped and not self._desk.is_over:
             self.held = self._desk.admit(passage, is_exempt=is_exempt)
 
-    def _wait_of_head(self, now: float) -> _Wait | None:
+    def _wait_of_head(self, now: float) -> Wait | None:
         """Return what the head waits for; None when it may leave."""
         if self.held is not None and (now >= self.held.until or self._desk.is_over):
             self._desk.time_out(self.held)
         until = self._ready_at if self.held is None else self.held.until
         if self._desk.is_over or now >= until:
             return None
-        return _Wait(min(until, *(stashed.until for stashed in self._stash), until) - now)
+        return Wait(min(until, *(stashed.until for stashed in self._stash), until) - now)
 
-    def _wait_of_stash(self, now: float) -> _Wait:
-        return _Wait(min((stashed.until - now for stashed in self._stash), default=None))
+    def _wait_of_stash(self, now: float) -> Wait:
+        return Wait(min((stashed.until - now for stashed in self._stash), default=None))
 
     def _ripe(self, now: float) -> _Stashed | None:
         """Return a passage that has let enough others pass."""
@@ -375,7 +389,9 @@ class Lane:
 
     def _inserted(self, insertion: Insertion) -> Iterator[bytes]:
         number = self._scribe.frame(self.side, insertion.raw, b"\n")
-        data = {"after": self._last, "answers": insertion.answers}
+        waiting = [self._head.frame] if self._head else list(self._queue)[:1]
+        before = waiting[0].n if waiting and self._last is None else None
+        data = {"after": self._last, "before": before, "answers": insertion.answers}
         known = {key: value for key, value in data.items() if value is not None}
         self._scribe.event("injected", of=number, by=insertion.by, **known)
         insertion.left(number)
@@ -385,16 +401,16 @@ class Lane:
         self._outgoing = portions
         self._resume_at = 0.0
 
-    def _portion(self, now: float) -> bytes | _Wait | None:
+    def _portion(self, now: float) -> bytes | Wait | None:
         """Return the next bytes of what is under way, or its pause; None when it is out."""
         if now < self._resume_at and not self._desk.is_over:
-            return _Wait(self._resume_at - now)
+            return Wait(self._resume_at - now)
         for portion in self._outgoing or ():
             if isinstance(portion, bytes):
                 return portion
             self._resume_at = now + portion
             if not self._desk.is_over:
-                return _Wait(portion)
+                return Wait(portion)
         self._outgoing = None
         self._changed.notify_all()
         return None

@@ -32,8 +32,8 @@ class Fate:
     """How many bytes of it left; None for all."""
     is_injected: bool = False
     """Whether it came from no peer."""
-    after: int | None = None
-    """The frame behind which it left, where that is not its own place."""
+    beside: tuple[str, int] | None = None
+    """`before` or `after` which frame it left, where that is not its own place."""
     deeds: list[JournalEvent] = field(default_factory=list[JournalEvent])
     """The events that tell of it."""
 
@@ -73,16 +73,17 @@ def what_came(entries: Iterable[Entry], side: Side) -> Sequence[bytes]:
 def what_left(entries: Iterable[Entry], side: Side) -> Sequence[bytes]:
     """Return what went out as coming from `side`, in that order: each frame's bytes."""
     own = [fate for fate in fates(entries).values() if fate.frame.side == side]
-    followers: dict[int, list[tuple[int, Fate]]] = {}
-    places = {fate.frame.n for fate in own}
-    for fate in own:
-        if fate.after in places:
-            followers.setdefault(fate.after, []).append((_moment(fate), fate))
+    moved = sorted((fate for fate in own if fate.beside), key=_moment)
+    before: dict[int, list[Fate]] = {}
+    after: dict[int, list[Fate]] = {}
+    for fate in moved:
+        where, number = fate.beside or ("after", 0)
+        (after if where == "after" else before).setdefault(number, []).append(fate)
     left: list[bytes] = []
     for fate in own:
-        here = [] if fate.after in places else [fate]
-        late = sorted(followers.get(fate.frame.n, ()), key=lambda pair: pair[0])
-        left += [one.wire for one in (*here, *(follower for _, follower in late))]
+        n = fate.frame.n
+        here = [] if fate.beside else [fate]
+        left += [one.wire for one in (*before.get(n, ()), *here, *after.get(n, ()))]
     return [wire for wire in left if wire]
 
 
@@ -97,13 +98,14 @@ def _apply(fate: Fate, event: JournalEvent) -> None:
         fate.cut_at = _number(event, "at")
     elif event.name == "injected":
         fate.is_injected = True
-    if event.name in {"injected", "released"} and "after" in event.data:
-        fate.after = _number(event, "after")
+    for where in ("before", "after"):
+        if number := _number(event, where):
+            fate.beside = where, number
 
 
 def _moment(fate: Fate) -> int:
     """Return the number of the event that tells when it left."""
-    return max(event.n for event in fate.deeds if "after" in event.data)
+    return max(event.n for event in fate.deeds if {"before", "after"} & set(event.data))
 
 
 def _number(event: JournalEvent, name: str) -> int | None:

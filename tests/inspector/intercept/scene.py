@@ -1,0 +1,97 @@
+"""A proxy's inside without pipes, threads and time: frames come, bytes leave, the clock is a number."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import count
+
+from acp_inspector.intercept.ids import IdSpace
+from acp_inspector.intercept.interceptor import Interceptor
+from acp_inspector.intercept.matching import Matcher
+from acp_inspector.intercept.passage import Interferer
+from acp_inspector.journal import Frame, Journal, JournalEvent
+from acp_protocol.framing import Side
+from acp_protocol.jsonrpc import Json
+
+ASK = b'{"jsonrpc":"2.0","id":1,"method":"session/prompt"}'
+TELL = b'{"jsonrpc":"2.0","method":"session/update"}'
+
+
+def everything(frame: Frame) -> bool:
+    return bool(frame.n)
+
+
+def holding(text: bytes) -> Matcher:
+    """Return what matches frames that hold `text`."""
+    return lambda frame: text in frame.raw
+
+
+def counted_ids() -> IdSpace:
+    """Return ids that are the same in every run."""
+    tokens = (f"t{number}" for number in count())
+    return IdSpace(lambda: next(tokens))
+
+
+@dataclass
+class Scene:
+    """Both lanes of an interceptor, and the journal that it writes."""
+
+    interferers: list[Interferer] = field(default_factory=list[Interferer])
+    now: float = 0.0
+    warnings: list[str] = field(default_factory=list[str])
+    kills: list[int] = field(default_factory=list[int])
+
+    def __post_init__(self) -> None:
+        self.journal = Journal(clock=self.clock)
+        self.interceptor = Interceptor(
+            self,
+            interferers=self.interferers,
+            kill=self.kills.append,
+            warn=self.warnings.append,
+            clock=self.clock,
+            ids=counted_ids(),
+        )
+
+    def clock(self) -> float:
+        return self.now
+
+    def frame(self, side: Side, raw: bytes, end: bytes) -> int:
+        return self.journal.frame(side, raw, end).n
+
+    def event(self, name: str, **data: Json) -> JournalEvent:
+        return self.journal.event(name, **data)
+
+    def come(self, side: Side, *lines: bytes, end: bytes = b"\n") -> list[int]:
+        """Let frames come; return their numbers."""
+        frames = [self.journal.frame(side, line, end) for line in lines]
+        for frame in frames:
+            self.interceptor.lanes[side].put(frame)
+        return [frame.n for frame in frames]
+
+    def out(self, side: Side) -> list[bytes]:
+        """Return what leaves without any wait."""
+        lane = self.interceptor.lanes[side]
+        written: list[bytes] = []
+        while isinstance(piece := lane.look(), bytes):
+            written.append(piece)
+        return written
+
+    def passed(self, side: Side, *lines: bytes) -> list[bytes]:
+        """Let frames come, and return what leaves."""
+        self.come(side, *lines)
+        return self.out(side)
+
+    def told(self, *leave_out: str) -> list[tuple[str, dict[str, Json]]]:
+        """Return the events so far."""
+        return [
+            (entry.name, dict(entry.data))
+            for entry in self.journal.entries
+            if isinstance(entry, JournalEvent) and entry.name not in leave_out
+        ]
+
+
+def steps(scene: Scene, *deeds: Callable[[Scene], object]) -> None:
+    """Do one deed after another."""
+    for deed in deeds:
+        deed(scene)

@@ -1,0 +1,310 @@
+"""Breakpoints, holds and frames of our own, told as they happen."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from acp_inspector.filter.errors import FilterError
+from acp_inspector.intercept.interceptor import HOLD_LIMIT, Interceptor
+from acp_inspector.intercept.lane import LaneClosedError
+from acp_inspector.intercept.passage import DeedError
+from acp_inspector.journal import Frame
+from tests.inspector.intercept.scene import ASK, TELL, Scene, everything, holding
+
+SOON = 20
+"""Seconds after which a thread counts as hung."""
+
+
+def test_a_held_frame_holds_those_behind_it_and_nobody_else() -> None:
+    scene = Scene()
+    scene.interceptor.set_breakpoint("x", holding(b"stop"))
+    assert scene.passed("agent", b"one", b"stop", b"two") == [b"one\n"]
+    assert scene.passed("client", b"other") == [b"other\n"]
+    (hold,) = scene.interceptor.holds()
+    assert (hold.n, hold.side, hold.raw, hold.waiting) == (2, "agent", b"stop", 1)
+    scene.interceptor.release(hold.id)
+    assert scene.out("agent") == [b"stop\n", b"two\n"]
+    assert scene.told() == [
+        ("held", {"of": 2, "by": "person", "filter": "x"}),
+        ("released", {"of": 2, "by": "person"}),
+    ]
+
+
+Decision = Callable[[Interceptor, int], object]
+
+
+@pytest.mark.parametrize(
+    ("decision", "left", "names"),
+    [
+        (lambda it, n: it.edit(n, b"{}"), [b"{}\n"], ["edited", "released"]),
+        (lambda it, n: it.edit(n, b"{", is_forced=True), [b"{\n"], ["edited", "released"]),
+        (lambda it, n: it.edit(n, ASK), [ASK + b"\n"], ["released"]),
+        (lambda it, n: it.discard(n), [], ["discarded"]),
+        (lambda it, n: it.duplicate(n), [ASK + b"\n"] * 2, ["duplicated", "released"]),
+        (lambda it, n: it.answer(n, result={}), [], ["answered"]),
+        (lambda it, n: it.release_all(), [ASK + b"\n"], ["released"]),
+        (lambda it, n: it.finish(), [ASK + b"\n"], ["released"]),
+    ],
+)
+def test_who_decides_says_what_leaves(
+    decision: Decision, left: list[bytes], names: list[str]
+) -> None:
+    scene = Scene()
+    scene.interceptor.set_breakpoint("", everything)
+    assert scene.passed("client", ASK) == []
+    decision(scene.interceptor, scene.interceptor.holds()[0].id)
+    assert scene.out("client") == left
+    assert [name for name, _ in scene.told("held")] == names
+    assert scene.interceptor.holds() == []
+
+
+@pytest.mark.parametrize(
+    "decision",
+    [
+        lambda it, n: it.edit(n, b"{"),
+        lambda it, n: it.edit(n, b"{\n}"),
+        lambda it, n: it.edit(n, b"{\r}", is_forced=True),
+        lambda it, n: it.duplicate(n, 1),
+        lambda it, n: it.delay(n, -1),
+        lambda it, n: it.delay(n, float("nan")),
+        lambda it, n: it.answer(n, result={}),
+        lambda it, n: it.release(n + 1),
+        lambda it, n: it.clear_breakpoint(99),
+    ],
+)
+def test_a_decision_that_makes_no_sense_is_refused_and_changes_nothing(decision: Decision) -> None:
+    scene = Scene()
+    scene.interceptor.set_breakpoint("", everything)
+    scene.passed("agent", TELL)
+    with pytest.raises(DeedError):
+        decision(scene.interceptor, scene.interceptor.holds()[0].id)
+    assert [hold.raw for hold in scene.interceptor.holds()] == [TELL]
+    assert scene.told("held") == []
+
+
+def test_an_edit_is_recorded_with_the_original_even_where_that_is_no_text() -> None:
+    scene = Scene()
+    scene.interceptor.set_breakpoint("", everything)
+    scene.passed("agent", b"\xff")
+    scene.interceptor.edit(scene.interceptor.holds()[0].id, b"{}")
+    assert ("edited", {"of": 1, "by": "person", "was_b64": "/w==", "now": "{}"}) in scene.told()
+
+
+def test_an_answer_by_hand_goes_back_to_who_asked_and_reaches_nobody_else() -> None:
+    scene = Scene()
+    scene.interceptor.set_breakpoint("", holding(b"prompt"))
+    scene.passed("client", ASK)
+    hold = scene.interceptor.holds()[0]
+    scene.interceptor.answer(hold.id, error={"code": -1, "message": "no"})
+    assert scene.out("client") == []
+    (answer,) = scene.out("agent")
+    assert json.loads(answer) == {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "error": {"code": -1, "message": "no"},
+    }
+    injected = [data for name, data in scene.told() if name == "injected"]
+    assert [(data["by"], data["answers"]) for data in injected] == [("person", 1)]
+
+
+def test_a_delayed_frame_leaves_when_its_time_has_come() -> None:
+    scene = Scene()
+    scene.interceptor.set_breakpoint("", holding(b"stop"))
+    scene.passed("agent", b"stop", b"behind")
+    scene.interceptor.delay(scene.interceptor.holds()[0].id, 5)
+    assert scene.out("agent") == []
+    scene.now = 4.9
+    assert scene.out("agent") == []
+    scene.now = 5
+    assert scene.out("agent") == [b"stop\n", b"behind\n"]
+
+
+def test_nobody_decides_so_it_leaves_and_what_waited_behind_it_is_not_held_again() -> None:
+    scene = Scene()
+    scene.interceptor.set_breakpoint("", everything)
+    assert scene.passed("agent", b"one", b"two") == []
+    scene.now = HOLD_LIMIT - 1
+    assert scene.interceptor.holds()[0].left == pytest.approx(1)
+    assert scene.interceptor.holds()[0].age == pytest.approx(HOLD_LIMIT - 1)
+    scene.now = HOLD_LIMIT
+    assert scene.out("agent") == [b"one\n", b"two\n"]
+    assert ("released", {"of": 1, "by": "time limit"}) in scene.told()
+    assert scene.passed("agent", b"three") == []
+
+
+def test_when_the_last_observer_leaves_everything_flows_and_only_lasting_breakpoints_stay() -> None:
+    scene = Scene()
+    lasting = scene.interceptor.set_breakpoint("a", holding(b"a"), is_lasting=True)
+    scene.interceptor.set_breakpoint("b", holding(b"b"))
+    scene.interceptor.pause()
+    assert scene.passed("agent", b"a", b"b", b"c") == []
+    scene.interceptor.observers_left()
+    assert scene.out("agent") == [b"a\n", b"b\n", b"c\n"]
+    assert scene.interceptor.breakpoints == (lasting,)
+    assert scene.passed("agent", b"b", b"a") == [b"b\n"]
+
+
+def test_a_pause_holds_both_ways_until_it_ends() -> None:
+    scene = Scene()
+    scene.interceptor.pause()
+    assert scene.passed("agent", b"a") + scene.passed("client", b"c") == []
+    assert [hold.breakpoint for hold in scene.interceptor.holds()] == [None, None]
+    scene.interceptor.resume()
+    assert scene.out("agent") + scene.out("client") == [b"a\n", b"c\n"]
+    assert not scene.interceptor.is_active
+
+
+def test_a_pause_that_nobody_ends_is_over_with_its_first_hold() -> None:
+    scene = Scene()
+    scene.interceptor.pause()
+    scene.passed("agent", b"a")
+    scene.now = HOLD_LIMIT
+    assert scene.out("agent") == [b"a\n"]
+    assert not scene.interceptor.is_paused
+    assert scene.passed("agent", b"b") == [b"b\n"]
+
+
+def test_a_breakpoint_is_an_expression_or_what_is_wrong_with_it() -> None:
+    scene = Scene()
+    with pytest.raises(FilterError):
+        scene.interceptor.set_breakpoint("method ==")
+    point = scene.interceptor.set_breakpoint("method == session/prompt and from == client")
+    assert scene.passed("client", TELL, ASK) == [TELL + b"\n"]
+    scene.interceptor.clear_breakpoint(point.id)
+    assert len(scene.interceptor.holds()) == 1
+    scene.interceptor.release_all()
+    assert scene.passed("client", ASK) == [ASK + b"\n", ASK + b"\n"]
+
+
+def test_a_breakpoint_that_fails_is_told_once_and_holds_nothing() -> None:
+    def broken(frame: Frame) -> bool:
+        raise ValueError(frame.n)
+
+    scene = Scene()
+    scene.interceptor.set_breakpoint("", broken)
+    assert scene.passed("agent", b"one", b"two") == [b"one\n", b"two\n"]
+    assert scene.warnings == ["breakpoint 1 failed and is passed over: ValueError: 1"]
+
+
+def test_nothing_is_asked_of_the_pump_while_nothing_is_set() -> None:
+    scene = Scene()
+    lane = scene.interceptor.lanes["agent"]
+    assert not lane.is_wanted
+    point = scene.interceptor.set_breakpoint("", everything)
+    assert lane.is_wanted
+    scene.passed("agent", b"one")
+    scene.interceptor.clear_breakpoint(point.id)
+    assert lane.is_wanted, "one is still held"
+    scene.interceptor.release_all()
+    scene.out("agent")
+    assert not lane.is_wanted
+
+
+def test_an_injected_request_gets_an_id_of_its_own_and_its_answer_for_itself() -> None:
+    scene = Scene()
+    injection = scene.interceptor.inject("client", ASK + b"\n")
+    (line,) = scene.out("client")
+    asked = json.loads(line)
+    assert asked == json.loads(ASK) | {"id": injection.id}
+    answer = json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": 7}).encode()
+    assert scene.passed("agent", b"before", answer, b"behind") == [b"before\n", b"behind\n"]
+    assert injection.wait(0) == answer
+    assert scene.told() == [
+        ("injected", {"of": 1, "by": "person"}),
+        ("discarded", {"of": 4, "by": "person", "answers": 1}),
+    ]
+    assert not scene.interceptor.is_active
+    # The same id in the other direction is somebody else's.
+    assert scene.passed("client", answer) == [answer + b"\n"]
+
+
+def test_an_injected_frame_overtakes_what_is_held() -> None:
+    scene = Scene()
+    scene.interceptor.set_breakpoint("", everything)
+    scene.passed("agent", b"held")
+    injection = scene.interceptor.inject("agent", b"no JSON at all")
+    assert scene.out("agent") == [b"no JSON at all\n"]
+    assert (injection.id, injection.n) == (None, 3)
+
+
+def test_an_injection_of_several_lines_has_to_be_meant() -> None:
+    scene = Scene()
+    with pytest.raises(DeedError):
+        scene.interceptor.inject("agent", b"one\ntwo")
+    scene.interceptor.inject("agent", b"one\ntwo", is_forced=True)
+    assert scene.out("agent") == [b"one\ntwo\n"]
+
+
+def test_nothing_can_be_injected_where_nothing_leaves_any_more() -> None:
+    scene = Scene()
+    scene.interceptor.lanes["agent"].end()
+    scene.out("agent")
+    with pytest.raises(LaneClosedError):
+        scene.interceptor.inject("agent", TELL)
+
+
+IDS = st.one_of(
+    st.integers(),
+    st.none(),
+    st.text(max_size=5),
+    # What a peer would use that wanted to collide.
+    st.builds("acp-console-t{}-{}".format, st.integers(0, 3), st.integers(1, 4)),
+)
+
+
+@given(st.lists(st.one_of(IDS, st.just("inject")), max_size=30))
+def test_an_id_of_ours_is_never_one_that_was_seen(traffic: list[object]) -> None:
+    scene = Scene()
+    scene.interceptor.set_breakpoint("", lambda frame: False)
+    seen: set[object] = set()
+    for step in traffic:
+        if step == "inject":
+            issued = scene.interceptor.inject("client", ASK).id
+            assert issued not in seen
+            seen.add(issued)
+        else:
+            seen.add(step)
+            asked = json.dumps({"jsonrpc": "2.0", "id": step, "method": "x"}).encode()
+            assert scene.passed("client", asked)[-1] == asked + b"\n"
+
+
+def test_a_person_decides_while_both_directions_run_in_threads() -> None:
+    """The real thing: a writer thread each, an injection and a release from a third."""
+    scene = Scene()
+    scene.interceptor.set_breakpoint("", holding(b"stop"))
+    written: dict[str, list[bytes]] = {"client": [], "agent": []}
+    is_held = threading.Event()
+
+    def write(side: str) -> None:
+        lane = scene.interceptor.lanes["client" if side == "client" else "agent"]
+        while (piece := lane.take()) is not None:
+            written[side].append(piece)
+            if piece == b"before\n":
+                is_held.set()
+
+    threads = [threading.Thread(target=write, args=(side,), daemon=True) for side in written]
+    for thread in threads:
+        thread.start()
+    scene.come("agent", b"before", b"stop", b"behind")
+    assert is_held.wait(SOON)
+    scene.come("client", b"other")
+    scene.interceptor.inject("agent", b"ours")
+    for lane in scene.interceptor.lanes.values():
+        lane.end()
+    scene.interceptor.finish()
+    for thread in threads:
+        thread.join(SOON)
+    assert not any(thread.is_alive() for thread in threads)
+    assert written["client"] == [b"other\n"]
+    assert [line for line in written["agent"] if line != b"ours\n"] == [
+        b"before\n",
+        b"stop\n",
+        b"behind\n",
+    ]
+    assert b"ours\n" in written["agent"]
