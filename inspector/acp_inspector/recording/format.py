@@ -15,7 +15,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any, Final, TypeAlias, cast
+from typing import Any, Final, Protocol, TypeAlias, cast
 
 from acp_inspector.journal import Entry, Frame, JournalEvent, StderrText
 from acp_inspector.recording import validity
@@ -39,6 +39,18 @@ class RecordingError(AcpError):
 
 class RecordingExistsError(RecordingError):
     """There is a file of that name already, and nobody said what to do with it."""
+
+
+class Digest(Protocol):
+    """What has been hashed so far."""
+
+    def update(self, data: bytes, /) -> None:
+        """Hash `data` behind what was hashed before."""
+        ...
+
+    def hexdigest(self) -> str:
+        """Return the hash in hex."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +135,7 @@ def decode_line(line: bytes) -> Line:
         return Unreadable("no JSON object")
     try:
         return _read(members)
-    except (KeyError, TypeError, ValueError, binascii.Error):
+    except (AttributeError, KeyError, OverflowError, TypeError, ValueError, binascii.Error):
         return Unreadable("members are missing or of the wrong type")
 
 
@@ -212,7 +224,8 @@ def _read(members: _Members) -> Line:
     if "acp_recording" in values:
         return _read_header(values)
     if "digest" in values:
-        return Footer(values["end"], str(values["digest"]))
+        counts = {name: count for name, count in values["end"].items() if type(count) is int}
+        return Footer(counts, str(values["digest"]))
     n, at = values.pop("n"), float(values.pop("t"))
     if type(n) is not int:
         raise TypeError("n is no integer")
@@ -249,6 +262,11 @@ def _read_header(values: dict[str, Json]) -> Header | Unreadable:
     version = values.pop("acp_recording")
     if version != FORMAT_VERSION:
         return Unreadable(f"format version {version} is not known here")
-    known = {key: values[key] for key in Header.__dataclass_fields__ if key in values}
-    known["command"] = [str(word) for word in cast("list[Json]", known.get("command") or [])]
+    known: dict[str, Any] = {
+        key: values[key] for key in Header.__dataclass_fields__ if key in values
+    }
+    for name in ("command", "env", "redacted"):
+        if known.get(name) is not None:
+            known[name] = [str(word) for word in cast("list[Json]", known[name])]
+    known["meta"] = dict(known.get("meta") or {})
     return Header(**known)

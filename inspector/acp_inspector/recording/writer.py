@@ -17,11 +17,11 @@ from typing import Final, Literal, TypeAlias
 
 from acp_inspector.journal import Entry, Frame, JournalEvent, StderrText
 from acp_inspector.recording.format import (
+    Digest,
     Footer,
     Header,
     RecordingError,
     RecordingExistsError,
-    decode_line,
     encode_entry,
     encode_footer,
     encode_header,
@@ -58,7 +58,7 @@ class RecordingWriter:
         self._warn = warn
         self._has_warned = False
         self._counts: Counter[str] = Counter()
-        self._digest = hashlib.sha256()
+        self._digest: Digest = hashlib.sha256()
         self._dropped = 0
         self._last_dropped: Entry | None = None
         self._reason = ""
@@ -67,42 +67,68 @@ class RecordingWriter:
         self.time_offset = 0.0
         """Seconds to add to the time of each entry."""
         self._descriptor = _open(path, mode)
-        if mode == "append" and os.fstat(self._descriptor).st_size:
-            self._go_on()
-        else:
-            self._put(encode_header(header))
+        try:
+            if mode == "append" and os.fstat(self._descriptor).st_size:
+                self._go_on()
+            else:
+                self._put(encode_header(header))
+        except BaseException as problem:
+            os.close(self._descriptor)
+            self._descriptor = -1
+            if mode == "new":
+                path.unlink(missing_ok=True)
+            if isinstance(problem, OSError):
+                raise _refused(path, problem) from None
+            raise
+
+    @property
+    def size(self) -> int:
+        """Bytes that the file holds."""
+        return 0 if self._descriptor < 0 else os.fstat(self._descriptor).st_size
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether entries are missing that nothing in the file tells of yet."""
+        return self._last_dropped is not None
 
     def write(self, entries: Iterable[Entry]) -> None:
         """Write `entries` in one go; when that fails, count them and go on."""
         batch = list(entries)
         if not batch:
             return
-        lines = [encode_entry(entry) for entry in batch]
-        if self._last_dropped is not None:
-            # The number of the last entry that is missing is free for the event that tells of it.
-            n, at = self._last_dropped.n, self._last_dropped.at
-            told = JournalEvent(n, at, "dropped", {"count": self._dropped, "why": self._reason})
-            lines.insert(0, encode_entry(told))
         try:
-            self._put(b"".join(lines))
+            self._tell_of_dropped(b"".join(map(encode_entry, batch)))
         except OSError as problem:
             self._drop(batch, describe_os_error(problem))
             return
-        if self._last_dropped is not None:
-            self._last_dropped, self._dropped = None, 0
-            self._counts["events"] += 1
-        self._counts.update(_kind(entry) for entry in batch)
+        for kind, count in Counter(map(type, batch)).items():
+            self._counts[_COUNTED[kind]] += count
 
     def close(self) -> None:
         """Write the footer, if that is possible, and close the file; closing twice is no error."""
         if self._descriptor < 0:
             return
         try:
+            self._tell_of_dropped()
             self._put(encode_footer(Footer(self._counts, self._digest.hexdigest())))
         except OSError as problem:
             self._warn_once(describe_os_error(problem))
         os.close(self._descriptor)
         self._descriptor = -1
+
+    def _tell_of_dropped(self, lines: bytes = b"") -> None:
+        """Write `lines`, and before them what tells of entries that are missing."""
+        if self._last_dropped is not None:
+            # The number of the last entry that is missing is free for the event that tells of it.
+            n, at = self._last_dropped.n, self._last_dropped.at
+            told = JournalEvent(n, at, "dropped", {"count": self._dropped, "why": self._reason})
+            lines = encode_entry(told) + lines
+        if not lines:
+            return
+        self._put(lines)
+        if self._last_dropped is not None:
+            self._last_dropped, self._dropped = None, 0
+            self._counts["events"] += 1
 
     def _put(self, data: bytes) -> None:
         """Write all of `data` or nothing: half a line would spoil the next."""
@@ -132,36 +158,28 @@ class RecordingWriter:
 
     def _go_on(self) -> None:
         """Read what is there: its digest, its last number and time, and how it ends."""
-        with self._path.open("rb") as file:
-            first = file.readline()
-            if not isinstance(decode_line(first.rstrip(b"\n")), Header):
-                os.close(self._descriptor)
-                raise RecordingError(f"cannot append to {self._path}: it is no recording")
-            self._digest.update(first)
-            line = first
-            for line in file:
-                self._digest.update(line)
-                entry = decode_line(line.rstrip(b"\n"))
-                if isinstance(entry, Frame | StderrText | JournalEvent):
-                    self._counts[_kind(entry)] += 1
-                    self.first_number = max(self.first_number, entry.n + 1)
-                    self.time_offset = max(self.time_offset, entry.at)
-        if not line.endswith(b"\n"):
+        # Late, because hardly any start appends, and an editor waits for every one.
+        from acp_inspector.recording.resumption import read_resumption
+
+        found = read_resumption(self._descriptor)
+        if found is None:
+            raise RecordingError(f"cannot append to {self._path}: it is no recording")
+        self._digest, self._counts = found.digest, found.counts
+        self.first_number, self.time_offset = found.last_number + 1, found.last_time
+        if not found.is_whole:
             self._put(b"\n")
 
 
-def _kind(entry: Entry) -> str:
-    match entry:
-        case Frame():
-            return "frames"
-        case StderrText():
-            return "stderr"
-        case JournalEvent():
-            return "events"
+_COUNTED: Final[dict[type[Entry], str]] = {
+    Frame: "frames",
+    StderrText: "stderr",
+    JournalEvent: "events",
+}
 
 
 def _open(path: Path, mode: Mode) -> int:
-    flags = os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_CREAT
+    flags = os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_CREAT
+    flags |= os.O_RDWR if mode == "append" else os.O_WRONLY
     flags |= {"new": os.O_EXCL, "append": 0, "overwrite": os.O_TRUNC}[mode]
     try:
         return os.open(path, flags, _MODE)
@@ -170,4 +188,8 @@ def _open(path: Path, mode: Mode) -> int:
             f"{path} exists already; choose another name, or say --append or --overwrite"
         ) from None
     except OSError as problem:
-        raise RecordingError(f"cannot record to {path}: {describe_os_error(problem)}") from None
+        raise _refused(path, problem) from None
+
+
+def _refused(path: Path, problem: OSError) -> RecordingError:
+    return RecordingError(f"cannot record to {path}: {describe_os_error(problem)}")
