@@ -135,8 +135,8 @@ def is_telling(value: str) -> bool:
         return False
     if value.isalpha():
         return len(value) >= 20 or (len(value) >= 12 and not (value.islower() or value.istitle()))
-    kinds = (str.isdigit, str.isalpha, lambda char: not char.isalnum())
-    return len(value) >= 6 and sum(any(map(kind, value)) for kind in kinds) >= 2
+    kinds = {"digit" if char.isdigit() else char.isalpha() for char in value}
+    return len(value) >= 6 and len(kinds) >= 2
 
 
 def _searched(value: str) -> str:
@@ -146,7 +146,7 @@ def _searched(value: str) -> str:
 
 
 def _is_json(text: str) -> bool:
-    if not text.lstrip()[:1] in ("{", "["):
+    if text.lstrip()[:1] not in ("{", "["):
         return False
     try:
         json.loads(text)

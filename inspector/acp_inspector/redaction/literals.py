@@ -63,7 +63,7 @@ def _character(escape: str) -> str:
         high, low = int(escape[2:6], 16), int(escape[8:], 16)
         return chr(0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00))
     if len(escape) == 6:
-        return chr(int(escape[2:], 16))
+        return chr(int(f"0x{escape[2:]}", 0))
     return _SHORT.get(escape[1], escape[1])
 
 

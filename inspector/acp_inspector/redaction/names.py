@@ -12,19 +12,24 @@ _SHOUTED: Final = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+")
 NAME_LIMIT: Final = 80
 """Characters of a name, at most; what is longer is prose."""
 
-_LAST: Final = frozenset(
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_LAST: Final = _words(
     "authorization bearer cookie cookies credential credentials jwt passcode passphrase passwd "
-    "password passwords pwd secret secrets apikey apikeys".split()
+    "password passwords pwd secret secrets apikey apikeys"
 )
-_TOKENS_OF_NO_WORTH: Final = frozenset(
+_TOKENS_OF_NO_WORTH: Final = _words(
     "bos cancel cancellation continuation eos first last mask max next page pad per progress "
-    "stop sync unk".split()
+    "stop sync unk"
 )
-_KEYS_OF_WORTH: Final = frozenset(
+_KEYS_OF_WORTH: Final = _words(
     "access account api auth encryption license master private proxy secret service session "
-    "shared signing storage subscription".split()
+    "shared signing storage subscription"
 )
-_KEYS_OF_NO_WORTH: Final = frozenset("cache foreign hot partition primary public sort".split())
+_KEYS_OF_NO_WORTH: Final = _words("cache foreign hot partition primary public sort")
 _RUN_TOGETHER: Final = (
     "accesskey",
     "accesstoken",

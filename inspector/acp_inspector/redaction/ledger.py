@@ -1,0 +1,68 @@
+"""Which secret has which placeholder, and how often what was found."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Final
+
+from acp_inspector.redaction.finder import PLACEHOLDER, Finder, Hit
+from acp_inspector.redaction.rules import RULES
+
+ROUNDS: Final = 8
+"""How often a line is looked at again after a cut: what stood beside it may now be seen alone."""
+
+
+@dataclass(slots=True)
+class Ledger:
+    """Hands out placeholders, one for each distinct secret, and counts."""
+
+    first: int = 1
+    """The first number that is free."""
+    numbers: dict[str, int] = field(default_factory=dict[str, int])
+    rule_of: dict[str, frozenset[str]] = field(default_factory=dict[str, frozenset[str]])
+    """The rules that found each secret."""
+    replaced: Counter[str] = field(default_factory=Counter[str])
+    """Places that were replaced, by rule."""
+
+    def placeholder(self, hit: Hit) -> str:
+        """Return what stands for the secret from now on."""
+        number = self.numbers.setdefault(hit.value, self.first + len(self.numbers))
+        self.rule_of[hit.value] = self.rule_of.get(hit.value, frozenset()) | hit.rules
+        self.replaced[hit.rule] += 1
+        return f"«secret:{number}»"
+
+    @property
+    def matched(self) -> frozenset[str]:
+        """The rules that found anything."""
+        return frozenset[str]().union(*self.rule_of.values())
+
+    def secrets_by_rule(self) -> dict[str, int]:
+        """Return how many distinct secrets each rule stands for, in the table's order."""
+        first = Counter(next(name for name in RULES if name in r) for r in self.rule_of.values())
+        return {name: first[name] for name in RULES if first[name]}
+
+
+def redact_text(text: str, finder: Finder, ledger: Ledger) -> tuple[str, list[Hit]]:
+    """Return `text` with every secret replaced, and what was found.
+
+    What this returns has nothing left that it would replace again.
+    """
+    found: list[Hit] = []
+    for _ in range(ROUNDS):
+        hits = finder.find(text)
+        if not hits:
+            break
+        found += hits
+        pieces: list[str] = []
+        at = 0
+        for hit in hits:
+            pieces += (text[at : hit.start], ledger.placeholder(hit))
+            at = hit.end
+        text = "".join([*pieces, text[at:]])
+    return text, found
+
+
+def highest_placeholder(text: str) -> int:
+    """Return the highest number of a placeholder that `text` holds already; 0 for none."""
+    return max((int(number) for number in PLACEHOLDER.findall(text)), default=0)

@@ -1,0 +1,223 @@
+"""Takes the secrets out of recordings, and tells which are left in a file.
+
+A file is read twice: once to learn its secrets, then to replace them, so that one that a name gives
+away at the end is also replaced where it stood bare at the beginning. Both hold one line at a time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Generator, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, Final
+
+from acp_inspector.recording.format import (
+    Footer,
+    Header,
+    RecordingError,
+    RecordingExistsError,
+    decode_line,
+)
+from acp_inspector.redaction.finder import Finder, Hit
+from acp_inspector.redaction.ledger import Ledger, highest_placeholder, redact_text
+from acp_inspector.redaction.rules import RULES, UnmatchedRuleError, chosen_rules
+from acp_inspector.redaction.stamp import stamp_header
+from acp_protocol.errors import describe_os_error
+
+_PRIVATE: Final = 0o600
+_COMPRESSED: Final = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
+_AROUND: Final = 24
+"""Characters of an excerpt on either side of what was cut out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What was taken out of a recording."""
+
+    rules: tuple[str, ...]
+    """The rules that were applied."""
+    secrets: Mapping[str, int]
+    """Distinct secrets by rule."""
+    replaced: Mapping[str, int]
+    """Places by rule."""
+    unread: int
+    """Lines of bytes that are no text (`b64`), which are not looked into."""
+
+
+@dataclass(frozen=True, slots=True)
+class Leftover:
+    """A secret that is still in a file."""
+
+    line: int
+    """Number of the line, from 1."""
+    rule: str
+    excerpt: str
+    """What is around it, with placeholders for every secret."""
+
+
+def redact_recording(
+    source: Path,
+    target: Path,
+    *,
+    rules: Iterable[str] = (),
+    environment: Mapping[str, str] = os.environ,
+    overwrite: bool = False,
+) -> Report:
+    """Write `source` to `target` without its secrets; everything else stays byte for byte.
+
+    Args:
+        source: the recording.
+        target: where it goes, with mode 0600.
+        rules: names of rules, each of which must find something; none: all of them.
+        environment: variables whose values are looked for.
+        overwrite: replace `target` if it exists.
+
+    Raises:
+        RecordingError: a file cannot be read or written, is no recording, or exists already.
+        UnknownRuleError: there is no rule of a name in `rules`.
+        UnmatchedRuleError: a rule in `rules` found nothing; `target` was not written.
+    """
+    asked = tuple(rules)
+    finder = Finder(chosen_rules(asked), environment)
+    known, ledger = _learn(source, finder)
+    if missed := [name for name in asked if name not in known.matched]:
+        raise UnmatchedRuleError(
+            f"nothing was written: the rule {missed[0]!r} finds nothing in {source}"
+        )
+    finder.know(known.rule_of.items())
+    applied = tuple(name for name in RULES if name in finder.rules)
+    with _opened(source) as lines, _written(target, overwrite=overwrite) as out:
+        unread = _copy(lines, out, finder, ledger, applied)
+    return Report(applied, ledger.secrets_by_rule(), dict(ledger.replaced), unread)
+
+
+def leftovers(path: Path, *, environment: Mapping[str, str] = os.environ) -> Iterator[Leftover]:
+    """Yield the secrets that are left in the file at `path`, whatever kind of text it is.
+
+    Raises:
+        RecordingError: the file cannot be read.
+    """
+    finder = Finder(chosen_rules(()), environment)
+    ledger = Ledger()
+    with _opened(path) as lines:
+        for number, line in enumerate(lines, start=1):
+            text = _text(line)
+            ledger.first = max(ledger.first, highest_placeholder(text) + 1)
+            cut, hits = redact_text(text, finder, ledger)
+            yield from _told(number, cut, hits, ledger)
+
+
+def _told(number: int, cut: str, hits: list[Hit], ledger: Ledger) -> Iterator[Leftover]:
+    for hit in hits:
+        mark = f"«secret:{ledger.numbers[hit.value]}»"
+        at = cut.find(mark)
+        # One that stood inside of another went with it.
+        excerpt = cut[max(at - _AROUND, 0) : at + len(mark) + _AROUND] if at >= 0 else mark
+        yield Leftover(number, hit.rule, excerpt.strip())
+
+
+def _learn(source: Path, finder: Finder) -> tuple[Ledger, Ledger]:
+    """Return what the file holds, and an empty ledger that goes on behind earlier placeholders."""
+    known = Ledger()
+    highest = number = 0
+    with _opened(source) as lines:
+        for number, line in enumerate(lines, start=1):
+            if number == 1 and not isinstance(decode_line(line.rstrip(b"\n")), Header):
+                raise RecordingError(f"{source} is no recording: its first line is no header")
+            text = _text(line)
+            highest = max(highest, highest_placeholder(text))
+            redact_text(text, finder, known)
+    if not number:
+        raise RecordingError(f"{source} is no recording: it is empty")
+    return known, Ledger(first=highest + 1)
+
+
+def _copy(
+    lines: BinaryIO, out: BinaryIO, finder: Finder, ledger: Ledger, applied: tuple[str, ...]
+) -> int:
+    """Write the lines without their secrets; return how many could not be looked into."""
+    before, after = hashlib.sha256(), hashlib.sha256()
+    unread = 0
+    for number, line in enumerate(lines, start=1):
+        cut = redact_text(_text(line), finder, ledger)[0]
+        if number == 1:
+            cut = stamp_header(cut, applied)
+        written = cut.encode(errors="surrogateescape")
+        digest = _digest(line)
+        if digest and digest == before.hexdigest():
+            # A digest that did not fit before does not fit now: it is no business of ours.
+            written = written.replace(digest.encode(), after.hexdigest().encode())
+        unread += b'"b64":' in line or b'"stderr_b64":' in line
+        before.update(line)
+        after.update(written)
+        out.write(written)
+    return unread
+
+
+def _digest(line: bytes) -> str:
+    """Return the digest that a footer tells; nothing for any other line."""
+    footer = decode_line(line.rstrip(b"\n")) if line.startswith(b'{"end":') else None
+    return footer.digest if isinstance(footer, Footer) else ""
+
+
+def _text(line: bytes) -> str:
+    """Return the line as text from which the same bytes can be made again."""
+    return line.decode(errors="surrogateescape")
+
+
+@contextmanager
+def _opened(path: Path) -> Generator[BinaryIO]:
+    """Open a file of lines.
+
+    Raises:
+        RecordingError: it cannot be read, or is packed.
+    """
+    try:
+        with path.open("rb") as file:
+            first = file.read(4)
+            for magic, packer in _COMPRESSED.items():
+                if first.startswith(magic):
+                    raise RecordingError(f"cannot look into {path}: unpack it first ({packer})")
+            file.seek(0)
+            yield file
+    except OSError as problem:
+        raise RecordingError(f"cannot read {path}: {describe_os_error(problem)}") from None
+
+
+@contextmanager
+def _written(path: Path, *, overwrite: bool) -> Generator[BinaryIO]:
+    """Open a new private file beside `path`, and give it that name when all went well.
+
+    Raises:
+        RecordingError: it exists and must not be replaced, or cannot be written.
+    """
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
+    try:
+        if not overwrite:
+            _refuse_existing(path)
+        with open(os.open(part, flags, _PRIVATE), "wb") as file:  # noqa: PTH123 - a descriptor
+            yield file
+        if overwrite:
+            part.replace(path)
+        else:
+            # A link is refused where the name has come into being meanwhile; a rename is not.
+            os.link(part, path)
+    except FileExistsError:
+        raise _exists(path) from None
+    except OSError as problem:
+        raise RecordingError(f"cannot write {path}: {describe_os_error(problem)}") from None
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _refuse_existing(path: Path) -> None:
+    if os.path.lexists(path):
+        raise _exists(path)
+
+
+def _exists(path: Path) -> RecordingExistsError:
+    return RecordingExistsError(f"{path} exists already; choose another name, or say --overwrite")
