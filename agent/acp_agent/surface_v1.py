@@ -10,8 +10,8 @@ from acp_agent.session import Session
 from acp_agent.surface import Household, Params, Surface, blocks_of, invalid, members_of, mode_of
 from acp_agent.updates import Updates
 from acp_protocol import jsonrpc
-from acp_protocol.connection import Followed
 from acp_protocol.errors import RequestFailedError
+from acp_protocol.handling import Followed
 from acp_protocol.jsonrpc import Json
 from acp_protocol.version import VERSION
 

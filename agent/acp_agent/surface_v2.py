@@ -18,8 +18,8 @@ from acp_agent.session import Session
 from acp_agent.surface import Household, Params, Surface, blocks_of, invalid, mode_of
 from acp_agent.updates_v2 import MODE, UpdatesV2, new_message_id
 from acp_protocol import jsonrpc
-from acp_protocol.connection import Followed
 from acp_protocol.errors import ConnectionClosedError, RequestFailedError
+from acp_protocol.handling import Followed
 from acp_protocol.jsonrpc import Json
 from acp_protocol.tasks import Turnstile
 from acp_protocol.version import VERSION

@@ -15,12 +15,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import sys
 from collections import deque
-from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
-from dataclasses import dataclass
 from types import TracebackType
-from typing import Final, Protocol, Self, cast
+from typing import Final, Self, cast
 
 import anyio
 from anyio.abc import TaskGroup
@@ -33,8 +32,9 @@ from acp_protocol.errors import (
     RequestFailedError,
     TimeLimitError,
 )
+from acp_protocol.handling import Followed, Handler, Limits
 from acp_protocol.jsonrpc import Failure, Json, Notification, Request, RequestId, Result, id_key
-from acp_protocol.lanes import LANE_LENGTH, Lanes
+from acp_protocol.lanes import Lanes
 from acp_protocol.peer import CancelAsked, Fact, Fault, Peer
 from acp_protocol.tasks import OwnedTasks, Turnstile
 from acp_protocol.trace import entered, traced
@@ -52,54 +52,15 @@ NOTES_IN_A_ROW: Final = 16
 _is_in_notification: ContextVar[bool] = ContextVar("is_in_notification", default=False)
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """How much of the peer's is held before it has to wait or is refused."""
-
-    open_requests: int = 1024
-    """Requests of the peer that are worked on at once; more are answered with an error."""
-    lane_length: int = LANE_LENGTH
-    """Entries of one session that wait before the reader waits."""
-    faults: int = 1000
-    """Faults that are remembered; older ones are forgotten."""
-
-
-@dataclass(frozen=True, slots=True)
-class Followed:
-    """A result, and what is to be done once its frame has left."""
-
-    result: Json
-    then: Callable[[], Awaitable[None]]
-
-
-class Handler(Protocol):
-    """What a side does with what the other side says."""
-
-    async def handle_request(self, request: Request) -> Json:
-        """Return the result of `request`, or a `Followed` one.
-
-        Raises:
-            RequestFailedError: the error answer. Any other exception is logged and answered with
-                -32603, without its text.
-        """
-        ...
-
-    async def handle_notification(self, notification: Notification) -> None:
-        """Take note of `notification`; later ones of its session wait until this returns.
-
-        It must not await a request on the same connection: the answer could stand behind
-        notifications that wait for this one.
-        """
-        ...
-
-
 class _Waiter:
     """Somebody who waits for the answer to one request."""
 
-    __slots__ = ("answer", "session")
+    __slots__ = ("answer", "sending", "session")
 
     def __init__(self, session: str | None) -> None:
         self.session = session
+        self.sending: anyio.CancelScope | None = None
+        """Around the question, as long as it has not left."""
         # A bare future: an event with its checkpoints costs as much as all the rest of a request.
         self.answer: asyncio.Future[Result | Failure | None] = asyncio.Future()
         """Yields None when no answer will come."""
@@ -107,6 +68,9 @@ class _Waiter:
     def hand_over(self, answer: Result | Failure | None) -> None:
         if not self.answer.done():
             self.answer.set_result(answer)
+        if answer is None and self.sending is not None:
+            # Nobody will answer a question that has not left yet.
+            self.sending.cancel()
 
 
 class Connection:
@@ -134,7 +98,12 @@ class Connection:
         self._peer = Peer(takes_batches=takes_batches)
         self._waiters: dict[tuple[str, RequestId], _Waiter] = {}
         self._running: dict[tuple[str, RequestId], Job] = {}
+        self._queued: dict[tuple[str, RequestId], str | None] = {}
+        """Requests that wait in the lane of a session for what stands before them."""
         self._unanswered = 0
+        self._leaving = 0
+        """Answers that have not left yet."""
+        self._has_left = anyio.Event()
         self._sending = Turnstile()
         self._sent_in_a_row = 0
         self._gone = anyio.Event()
@@ -200,15 +169,15 @@ class Connection:
         waiter = self._waiters[key] = _Waiter(_session_of(params))
         try:
             if time_limit is None:
-                await self._send(frame)
+                await self._send_question(frame, waiter)
                 return self._outcome(await waiter.answer)
             with anyio.move_on_after(time_limit):
-                await self._send(frame)
+                await self._send_question(frame, waiter)
                 return self._outcome(await waiter.answer)
         finally:
             del self._waiters[key]
             if not waiter.answer.done() or waiter.answer.cancelled():
-                await self._give_up(id_)
+                self._give_up(id_)
         raise TimeLimitError(f"the answer to {method}", time_limit)
 
     async def notify(self, method: str, params: Json = None) -> None:
@@ -225,6 +194,10 @@ class Connection:
         if self._sent_in_a_row >= NOTES_IN_A_ROW:
             self._sent_in_a_row = 0
             await anyio.lowlevel.checkpoint()
+
+    def refuse_batches(self) -> None:
+        """Take arrays for mistakes from here on: the version that was agreed on has none."""
+        self._peer.refuse_batches()
 
     async def wait_closed(self) -> None:
         """Return when the peer has gone or the connection was closed."""
@@ -265,25 +238,36 @@ class Connection:
             else:
                 await self._lanes.follow(waiter.session, lambda: waiter.hand_over(answer))
         elif kind is Request:
-            request = cast("Request", fact)
-            session = _session_of(request.params)
-            if self._lanes.is_free(session):
-                self._start(request)
-            else:
-                await self._lanes.follow(session, lambda: self._start(request))
+            await self._take_request(cast("Request", fact))
         elif kind is CancelAsked:
             id_ = cast("CancelAsked", fact).id
-            await self._lanes.follow(None, lambda: self._cancel(id_))
+            if (key := id_key(id_)) in self._queued:
+                await self._lanes.follow(self._queued[key], lambda: self._cancel(id_))
+            else:
+                self._cancel(id_)
         else:
             fault = cast("Fault", fact)
             self.faults.append(fault)
             await self._send_quietly(fault.reply)
 
+    async def _take_request(self, request: Request) -> None:
+        while self._leaving >= self._limits.leaving:
+            # Who asks and does not read the answers has to wait, not our memory.
+            self._has_left = anyio.Event()
+            await self._has_left.wait()
+        session = _session_of(request.params)
+        if self._lanes.is_free(session):
+            self._start(request)
+        else:
+            self._queued[id_key(request.id)] = session
+            await self._lanes.follow(session, lambda: self._start(request))
+
     async def _handle(self, notification: Notification) -> None:
         token = _is_in_notification.set(True)
         try:
             await self._handler.handle_notification(notification)
-        except Exception:
+        except (Exception, asyncio.CancelledError):
+            _raise_if_cancelled()
             # The border between the wire and the handler: its failure must not end the connection.
             logger.exception("handling %s failed", notification.method)
         finally:
@@ -301,25 +285,37 @@ class Connection:
     # The peer's requests
 
     def _start(self, request: Request) -> None:
+        self._queued.pop(id_key(request.id), None)
         self._unanswered += 1
         if len(self._running) >= self._limits.open_requests:
             refusal = RequestFailedError(jsonrpc.INTERNAL_ERROR, "Too many open requests")
-            self._tasks.start_soon(self._answer, request, refusal)
+            self._leaving += 1
+            self._tasks.start_soon(self._refuse, request, refusal)
             return
         job = self._running[id_key(request.id)] = Job(request)
         self._workers.give(job)
+
+    async def _refuse(self, request: Request, refusal: RequestFailedError) -> None:
+        # Counted when it was decided: a flood starts many before the first of them runs.
+        self._leaving -= 1
+        await self._answer(request, refusal)
 
     async def _answer(self, request: Request, result: Json) -> None:
         """Send the answer to `request`: a result, or a `RequestFailedError` as a value."""
         self._running.pop(id_key(request.id), None)
         try:
             frame = self._frame(request.id, result)
-        except (ValueError, TypeError):
+        except (ValueError, TypeError, RecursionError):
             # The border between the handler and the wire, once more: its result is no JSON.
             logger.exception("the answer to %s cannot be spelled in JSON", request.method)
             refusal = RequestFailedError(jsonrpc.INTERNAL_ERROR, "Internal error")
             frame = self._frame(request.id, refusal)
-        await self._send_quietly(frame)
+        self._leaving += 1
+        try:
+            await self._send_quietly(frame)
+        finally:
+            self._leaving -= 1
+            self._has_left.set()
         if isinstance(result, Followed):
             await self._follow(result, request.method)
         self._unanswered -= 1
@@ -336,7 +332,8 @@ class Connection:
             await answer.then()
         except ConnectionClosedError:
             logger.debug("the peer left before what follows on %s", method)
-        except Exception:
+        except (Exception, asyncio.CancelledError):
+            _raise_if_cancelled()
             # The border between the connection and the handler, as for the answer itself.
             logger.exception("what follows on %s failed", method)
 
@@ -352,7 +349,8 @@ class Connection:
         except ConnectionClosedError:
             logger.debug("the peer left while %s was answered", request.method)
             return RequestFailedError(jsonrpc.INTERNAL_ERROR, "The connection is closed")
-        except Exception:
+        except (Exception, asyncio.CancelledError):
+            _raise_if_cancelled()
             # The border between the handler and the wire: nothing of our inside goes out.
             logger.exception("answering %s failed", request.method)
             return RequestFailedError(jsonrpc.INTERNAL_ERROR, "Internal error")
@@ -381,11 +379,20 @@ class Connection:
         except ConnectionClosedError:
             logger.debug("the peer left before it got %d bytes", len(frame))
 
-    async def _give_up(self, id: RequestId) -> None:  # noqa: A002
+    async def _send_question(self, frame: bytes, waiter: _Waiter) -> None:
+        with anyio.CancelScope() as waiter.sending:
+            await self._send(frame)
+        waiter.sending = None
+
+    def _give_up(self, id: RequestId) -> None:  # noqa: A002
         frame = self._peer.give_up(id)
-        if self.is_open:
-            with anyio.move_on_after(CLOSE_GRACE, shield=True):
-                await self._send_quietly(frame)
+        if frame is not None and self.is_open:
+            self._tasks.start_soon(self._send_in_time, frame)
+
+    async def _send_in_time(self, frame: bytes) -> None:
+        """Send a courtesy that is not worth waiting for."""
+        with anyio.move_on_after(CLOSE_GRACE):
+            await self._send_quietly(frame)
 
     def _check_open(self) -> None:
         if not self.is_open:
@@ -404,6 +411,14 @@ class Connection:
         if self.frame_limit is not None:
             return ConnectionClosedError(f"the connection was closed: {self.frame_limit}")
         return ConnectionClosedError()
+
+
+def _raise_if_cancelled() -> None:
+    """Let a cancellation of this task go on; one that comes from elsewhere is a failure."""
+    task = asyncio.current_task()
+    error = sys.exception()
+    if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
+        raise error
 
 
 def _session_of(params: Json) -> str | None:

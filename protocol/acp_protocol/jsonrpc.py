@@ -92,19 +92,24 @@ class Malformed:
     raw: bytes
     is_answer: bool = False
     """It has the shape of an answer: nobody must answer it."""
+    id: RequestId = None
+    """The id of a broken request, where it can be told; None otherwise."""
 
 
 Message: TypeAlias = Request | Notification | Result | Failure | Batch | Malformed
 
 
-def read_message(raw: bytes) -> Message:
-    """Return what one frame says; `Malformed` for whatever is no JSON-RPC."""
+def read_message(raw: bytes, *, has_entries: bool = True) -> Message:
+    """Return what one frame says; `Malformed` for whatever is no JSON-RPC.
+
+    `has_entries` False leaves the entries of an array unread, for who refuses it anyway.
+    """
     try:
         value = parse(raw)
     except ValueError as problem:
         return Malformed(str(problem), PARSE_ERROR, raw)
     if isinstance(value, list):
-        entries = cast("list[Json]", value)
+        entries = cast("list[Json]", value) if has_entries else ()
         return Batch(tuple(_read_entry(entry, b"") for entry in entries), raw)
     return _read_entry(value, raw)
 
@@ -223,18 +228,24 @@ def _read_entry(value: Json, raw: bytes) -> Message:
 
 
 def _read_call(entry: dict[str, Json], raw: bytes) -> Message:
+    id_: Json = entry.get("id")
+    known = id_ if is_request_id(id_) else None
+
+    def broken(reason: str) -> Malformed:
+        return Malformed(f"no JSON-RPC: {reason}", INVALID_REQUEST, raw, id=known)
+
     method, params = entry["method"], entry.get("params")
     if entry.get("jsonrpc") != "2.0":
-        return Malformed('no JSON-RPC: "jsonrpc" is not "2.0"', INVALID_REQUEST, raw)
+        return broken('"jsonrpc" is not "2.0"')
     if not isinstance(method, str):
-        return Malformed("no JSON-RPC: method is no string", INVALID_REQUEST, raw)
+        return broken("method is no string")
     if not (params is None or isinstance(params, dict | list)):
-        return Malformed("no JSON-RPC: params is neither object nor array", INVALID_REQUEST, raw)
+        return broken("params is neither object nor array")
     if "id" not in entry:
         return Notification(method, params, raw)
-    if not is_request_id(entry["id"]):
-        return Malformed("no JSON-RPC: id is no string, integer or null", INVALID_REQUEST, raw)
-    return Request(entry["id"], method, params, raw)
+    if not is_request_id(id_):
+        return broken("id is no string, integer or null")
+    return Request(id_, method, params, raw)
 
 
 def _read_answer(entry: dict[str, Json], raw: bytes) -> Message:

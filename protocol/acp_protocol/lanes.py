@@ -25,6 +25,8 @@ Deed: TypeAlias = Callable[[], None]
 
 LANE_LENGTH: Final = 256
 """Entries that wait in one lane before the reader waits too."""
+LANES: Final = 1024
+"""Lanes that are open at once before the reader waits too."""
 
 
 class _Lane:
@@ -45,6 +47,8 @@ class Lanes:
         self._tasks = tasks
         self._length = length
         self._lanes: dict[str, _Lane] = {}
+        self._gap: anyio.Event | None = None
+        """Set when a lane has gone, for who waits for room among them."""
 
     def is_free(self, session: str | None) -> bool:
         """Tell whether nothing waits or runs before what would come next for `session`."""
@@ -101,6 +105,9 @@ class Lanes:
             await self._append(session, meet)
 
     async def _append(self, session: str, step: Step) -> None:
+        while session not in self._lanes and len(self._lanes) >= LANES:
+            self._gap = self._gap or anyio.Event()
+            await self._gap.wait()
         # Looked up anew after each wait: a lane that ran empty meanwhile is gone.
         while len((lane := self._lanes.setdefault(session, _Lane())).steps) >= self._length:
             lane.room = lane.room or anyio.Event()
@@ -120,3 +127,6 @@ class Lanes:
         # Entries only arrive between awaits, so the lane is empty here and may go.
         if self._lanes.get(session) is lane:
             del self._lanes[session]
+        if self._gap is not None:
+            self._gap.set()
+            self._gap = None

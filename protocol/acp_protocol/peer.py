@@ -44,6 +44,9 @@ CANCEL_METHOD: Final = "$/cancel_request"
 REMEMBERED_ANSWERS: Final = 1024
 """How many ids are kept to tell late and second answers from those nobody asked for."""
 
+BATCH_LIMIT: Final = 1000
+"""Entries of one batch, at most: each may ask for an answer."""
+
 
 @dataclass(frozen=True, slots=True)
 class CancelAsked:
@@ -154,13 +157,16 @@ class Peer:
         """Return what a frame of the peer means for us; more than one fact only for a batch."""
         if not raw or raw.isspace():
             return (Fault("an empty line", raw),)
-        message: Message = jsonrpc.read_message(raw)
+        message: Message = jsonrpc.read_message(raw, has_entries=self._takes_batches)
         if not isinstance(message, Batch):
             return (self._fact(message, None),)
         if not self._takes_batches:
             return (_refused("JSON-RPC batches are not part of ACP", raw, jsonrpc.INVALID_REQUEST),)
         if not message.entries:
             return (_refused("an empty batch", raw, jsonrpc.INVALID_REQUEST),)
+        if len(message.entries) > BATCH_LIMIT:
+            reason = f"a batch of more than {BATCH_LIMIT} entries"
+            return (_refused(reason, raw, jsonrpc.INVALID_REQUEST),)
         return self._batch(message)
 
     def _batch(self, message: Batch) -> tuple[Fact, ...]:
@@ -185,11 +191,18 @@ class Peer:
             case Malformed(is_answer=True):
                 return Fault(message.reason, message.raw)
             case Malformed():
-                return _put(_refused(message.reason, message.raw, message.code), batch)
+                refused = _refused(
+                    message.reason, message.raw, message.code, None if batch else message.id
+                )
+                return _put(refused, batch)
             case Batch():
                 raise AssertionError("an entry of a batch is never read as a batch")
             case _:
                 assert_never(message)
+
+    def refuse_batches(self) -> None:
+        """Take arrays for mistakes from here on: the version that was agreed on has none."""
+        self._takes_batches = False
 
     def closed(self) -> list[Lost]:
         """Return our requests that wait in vain; none waits afterwards."""
@@ -248,6 +261,6 @@ def _put(fault: Fault, batch: _OpenBatch | None) -> Fault:
     return Fault(fault.reason, fault.raw)
 
 
-def _refused(reason: str, raw: bytes, code: int) -> Fault:
+def _refused(reason: str, raw: bytes, code: int, id_: RequestId = None) -> Fault:
     message = "Parse error" if code == jsonrpc.PARSE_ERROR else "Invalid request"
-    return Fault(reason, raw, jsonrpc.failure_line(None, code, message, {"reason": reason}))
+    return Fault(reason, raw, jsonrpc.failure_line(id_, code, message, {"reason": reason}))

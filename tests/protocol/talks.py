@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 import anyio
 
 from acp_protocol import jsonrpc
-from acp_protocol.connection import Connection, Limits
+from acp_protocol.connection import Connection
 from acp_protocol.errors import RequestFailedError
+from acp_protocol.handling import Limits
 from acp_protocol.jsonrpc import Json, Notification, Request
 from acp_protocol.transport import Transport
 from acp_protocol.transport.memory import memory_pair

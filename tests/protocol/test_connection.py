@@ -9,13 +9,14 @@ import anyio
 import pytest
 
 from acp_protocol import jsonrpc
-from acp_protocol.connection import Connection, Limits
+from acp_protocol.connection import Connection
 from acp_protocol.errors import (
     ConnectionClosedError,
     LocalProtocolError,
     RequestFailedError,
     TimeLimitError,
 )
+from acp_protocol.handling import Limits
 from acp_protocol.jsonrpc import Json, Notification, Request
 from acp_protocol.transport.memory import memory_pair
 from tests.protocol.talks import LIMIT, Script, Sink, read, talk, talk_with_bytes

@@ -135,7 +135,12 @@ class DescriptorWriter(ByteSendStream):
             anyio.BrokenResourceError: nobody reads any more.
             anyio.ClosedResourceError: this writer is closed.
         """
-        self._rest = memoryview(b"".join((self._rest, item)) if self._rest else item)
+        await self._write_rest()
+        # What comes to be cancelled from here on leaves whole before the next item.
+        self._rest = memoryview(item)
+        await self._write_rest()
+
+    async def _write_rest(self) -> None:
         while self._rest:
             if not self._is_open:
                 raise anyio.ClosedResourceError
