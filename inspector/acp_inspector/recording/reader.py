@@ -6,16 +6,17 @@ Opening is inert: nothing that a recording names is run, fetched or followed.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Generator
+from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Final, Protocol, assert_never
+from typing import Final, assert_never
 
 from acp_inspector.journal import Entry, Frame, JournalEvent, StderrText
+from acp_inspector.recording.compression import RecordingStream
 from acp_inspector.recording.format import (
     Footer,
     Header,
-    Line,
     RecordingError,
     Unreadable,
     decode_line,
@@ -24,14 +25,8 @@ from acp_protocol.errors import describe_os_error
 
 HEADER_LIMIT: Final = 2**20
 """Bytes of the longest header that is read."""
-
-
-class Digest(Protocol):
-    """What has been hashed so far."""
-
-    def hexdigest(self) -> str:
-        """Return the hash in hex."""
-        ...
+CUT_LINE: Final = "the file ends in the middle of this line"
+CHANGED: Final = "the digest does not fit: lines before this one were changed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +36,8 @@ class LineFault:
     line: int
     """Its number in the file, from 1."""
     reason: str
+    offset: int = 0
+    """Where it begins: bytes from the beginning, of what a compressed file holds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,44 +84,68 @@ def read_recording(path: Path) -> Recording:
     return Recording(path, header, tuple(entries), tuple(faults), footer)
 
 
-def read_lines(path: Path) -> Iterator[Header | Entry | Footer | LineFault]:
+def read_header(path: Path) -> Header:
+    """Return what the first line of the recording at `path` says.
+
+    Raises:
+        RecordingError: see `read_recording`.
+    """
+    with closing(read_lines(path)) as lines:
+        header = next(lines)
+    assert isinstance(header, Header)
+    return header
+
+
+def read_lines(path: Path) -> Generator[Header | Entry | Footer | LineFault]:
     """Yield what the lines of the recording say, the header first, holding one line at a time.
 
     Raises:
         RecordingError: see `read_recording`; also while the file is read.
     """
     try:
-        with path.open("rb") as file:
-            yield from _read_file(path, file)
+        with RecordingStream(path) as stream:
+            yield from _read_stream(path, stream)
     except OSError as problem:
         raise RecordingError(f"cannot read {path}: {describe_os_error(problem)}") from None
 
 
-def _read_file(path: Path, file: BinaryIO) -> Iterator[Header | Entry | Footer | LineFault]:
-    # What is foreign may be one endless line, so the first is not read further than a header goes.
-    first = file.readline(HEADER_LIMIT)
-    if not first:
+def header_of(path: Path, line: bytes) -> Header:
+    """Return what the first line of a file says.
+
+    Raises:
+        RecordingError: it is no header.
+    """
+    if not line:
         raise RecordingError(f"{path} is no recording: it is empty")
-    header = decode_line(first.rstrip(b"\n"))
+    header = decode_line(line.rstrip(b"\n"))
     if not isinstance(header, Header):
         raise RecordingError(f"{path} is no recording: its first line is no header")
-    yield header
-    digest = hashlib.sha256(first)
-    for number, line in enumerate(file, start=2):
+    return header
+
+
+def _read_stream(
+    path: Path, stream: RecordingStream
+) -> Generator[Header | Entry | Footer | LineFault]:
+    # What is foreign may be one endless line, so the first is not read further than a header goes.
+    line = stream.file.readline(HEADER_LIMIT)
+    if not line and stream.fault:
+        raise RecordingError(f"cannot read {path}: {stream.fault}")
+    yield header_of(path, line)
+    digest = hashlib.sha256(line)
+    offset = len(line)
+    number = 1
+    is_cut = False
+    for number, line in enumerate(stream.file, start=2):
         read = decode_line(line.rstrip(b"\n"))
-        yield from _judged(read, line, LineFault(number, ""), digest)
+        if isinstance(read, Unreadable):
+            is_cut = not line.endswith(b"\n")
+            reason = CUT_LINE if is_cut else read.reason
+            yield LineFault(number, stream.fault or reason if is_cut else reason, offset)
+        else:
+            yield read
+            if isinstance(read, Footer) and read.digest != digest.hexdigest():
+                yield LineFault(number, CHANGED, offset)
         digest.update(line)
-
-
-def _judged(
-    read: Line, line: bytes, place: LineFault, digest: Digest
-) -> Iterator[Header | Entry | Footer | LineFault]:
-    """Yield what was read, and what is to be said against it."""
-    if isinstance(read, Unreadable):
-        is_cut = not line.endswith(b"\n")
-        reason = "the file ends in the middle of this line" if is_cut else read.reason
-        yield replace(place, reason=reason)
-        return
-    yield read
-    if isinstance(read, Footer) and read.digest != digest.hexdigest():
-        yield replace(place, reason="the digest does not fit: lines before this one were changed")
+        offset += len(line)
+    if stream.fault and not is_cut:
+        yield LineFault(number + 1, stream.fault, offset)

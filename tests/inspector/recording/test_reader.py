@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import gzip
+import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from backports import zstd
+from hypothesis import given
+from hypothesis import strategies as st
 
 from acp_inspector.journal import Entry, Frame, JournalEvent
+from acp_inspector.recording.compression import CUT
 from acp_inspector.recording.format import Header, RecordingError
-from acp_inspector.recording.reader import read_recording
+from acp_inspector.recording.reader import CUT_LINE, LineFault, read_header, read_recording
 from acp_inspector.recording.writer import RecordingWriter
 
 ENTRIES: list[Entry] = [
@@ -37,10 +44,11 @@ def test_a_corrupt_line_is_one_fault_with_its_number(path: Path) -> None:
     path.write_bytes(b"\n".join(lines))
     recording = read_recording(path)
     assert [entry.n for entry in recording.entries] == [1, 3]
-    assert [(fault.line, fault.reason) for fault in recording.faults] == [
-        (3, "no JSON object"),
-        (5, "the digest does not fit: lines before this one were changed"),
-    ]
+    places = [len(b"\n".join(lines[:number])) + 1 for number in (2, 4)]
+    assert recording.faults == (
+        LineFault(3, "no JSON object", places[0]),
+        LineFault(5, "the digest does not fit: lines before this one were changed", places[1]),
+    )
 
 
 @pytest.mark.parametrize("cut", [1, 10, 60])
@@ -51,6 +59,49 @@ def test_a_cut_file_is_read_up_to_the_cut(path: Path, cut: int) -> None:
     if cut > 1:
         assert recording.footer is None
         assert recording.faults[0].reason == "the file ends in the middle of this line"
+
+
+@pytest.mark.parametrize("compress", [gzip.compress, zstd.compress])
+def test_a_compressed_file_is_read_whatever_it_is_called(
+    path: Path, compress: Callable[[bytes], bytes]
+) -> None:
+    content = path.read_bytes()
+    path.write_bytes(compress(content))
+    assert read_header(path).tool == "test"
+    recording = read_recording(path)
+    assert (list(recording.entries), recording.faults) == (ENTRIES, ())
+
+
+def test_compressed_data_without_one_block_are_told(path: Path) -> None:
+    """What zstd holds comes out in blocks of up to 128 KB, or not at all."""
+    path.write_bytes(zstd.compress(path.read_bytes())[:-2])
+    with pytest.raises(RecordingError, match=CUT):
+        read_recording(path)
+
+
+def test_a_compressed_file_says_where_it_ends_between_lines(path: Path) -> None:
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(gzip.compress(b"".join(lines[:2]))[:-8])
+    assert read_recording(path).faults == (LineFault(3, CUT, len(lines[0] + lines[1])),)
+
+
+@given(data=st.data())
+def test_a_cut_at_any_byte_loses_only_what_lies_behind(data: st.DataObject) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "a")
+        writer = RecordingWriter(path, Header("2026-01-01T00:00:00.000Z", "test", "v1"))
+        writer.write(ENTRIES)
+        writer.close()
+        content = path.read_bytes()
+        cut = data.draw(st.integers(content.index(b"\n"), len(content)))
+        path.write_bytes(content[:cut])
+        recording = read_recording(path)
+    # A line that lacks its newline alone is whole.
+    whole = content[: cut + 1].count(b"\n")
+    assert list(recording.entries) == ENTRIES[: whole - 1]
+    assert [fault.reason for fault in recording.faults] == (
+        [] if content[cut - 1 : cut] == b"\n" or content[cut : cut + 1] == b"\n" else [CUT_LINE]
+    )
 
 
 @pytest.mark.parametrize(
