@@ -116,12 +116,24 @@ class ClientHost:
                 } as update,
             }:
                 self._remember(session_id, call_id, cast("dict[str, Json]", update))
+            case {
+                "sessionId": str(session_id),
+                "update": {
+                    "sessionUpdate": "tool_call_content_chunk",
+                    "toolCallId": str(call_id),
+                    "content": block,
+                },
+            }:
+                # What a call is about may come piece by piece, and is asked about as a whole.
+                so_far: Json = self._calls.get(session_id, {}).get(call_id, {}).get("content")
+                content = [*(cast("list[Json]", so_far) if isinstance(so_far, list) else []), block]
+                self._remember(session_id, call_id, {"content": content})
             case _:
                 logger.debug("the agent told %s", notification.method)
 
     def _remember(self, session_id: str, call_id: str, update: Mapping[str, Json]) -> None:
         calls = self._calls.setdefault(session_id, {})
-        call = updated(calls.pop(call_id, {}), update)
+        call = updated(calls.pop(call_id, {}), update, self.version)
         # Nobody has checked it, so it may be what no set can be asked for.
         if call.get("status") in ("completed", "failed"):
             return
@@ -133,9 +145,15 @@ class ClientHost:
 
     async def _decide(self, request: Request, params: dict[str, Json]) -> Json:
         session_id: str = params["sessionId"]
-        call_id = (asked_of(params) or {}).get("toolCallId")
+        call_id = (asked_of(params, self.version) or {}).get("toolCallId")
         call = self._calls.get(session_id, {}).get(call_id) if isinstance(call_id, str) else None
-        ask = read_ask(request.id, params, known=call, cwd=self._cwds.get(session_id))
+        ask = read_ask(
+            request.id,
+            params,
+            known=call,
+            cwd=self._cwds.get(session_id),
+            version=self.version,
+        )
         if ask is None:
             raise RequestFailedError(jsonrpc.INVALID_PARAMS, "Invalid params")
         chosen = None

@@ -42,6 +42,8 @@ from acp_protocol.version import VERSION
 START_LIMIT: Final = 60.0
 """Seconds that an agent has to answer `initialize`; wrappers may download it first."""
 
+UNSUPPORTED_VERSION: Final = -32022
+
 _Result = TypeVar("_Result")
 
 
@@ -81,16 +83,20 @@ class AgentLink:
             TimeLimitError: it did not answer in `time_limit` seconds.
         """
         self._host = host
-        answer = await self._watched(
-            self.connection.request("initialize", self._hello(host), time_limit=time_limit)
-        )
+        try:
+            answer = await self._watched(
+                self.connection.request("initialize", self._hello(host), time_limit=time_limit)
+            )
+        except RequestFailedError as refusal:
+            if refusal.code != UNSUPPORTED_VERSION:
+                raise
+            raise RemoteProtocolError(_no_version(refusal.data, self.spec.newest)) from None
         members = _object(answer, "initialize")
         version = members.get("protocolVersion")
         if type(version) is not int or not 1 <= version <= self.spec.newest:
-            raise RemoteProtocolError(
-                f"the agent speaks protocol version {version!r}; "
-                f"this client speaks {_versions(self.spec.newest)}"
-            )
+            raise RemoteProtocolError(_no_version({"supported": [version]}, self.spec.newest))
+        if version == 1:
+            self.connection.refuse_batches()
         self.version = host.version = version
         info, able = (
             ("agentInfo", "agentCapabilities") if version == 1 else ("info", "capabilities")
@@ -139,6 +145,7 @@ class AgentLink:
             AgentExitedError: it ended instead of answering.
         """
         self._host.begin_turn(session_id)
+        self._turns.began(session_id)
         blocks = [{"type": "text", "text": prompt}] if isinstance(prompt, str) else list(prompt)
         params = {"sessionId": session_id, "prompt": blocks}
         answer = await self._watched(self.connection.request("session/prompt", params))
@@ -234,8 +241,16 @@ def _spoken(child: ChildProcess, spec: AgentSpec, journal: Journal) -> Transport
     return TranslatedTransport(observed(dialect.framing if dialect else None), "client", dialect)
 
 
-def _versions(newest: int) -> str:
-    return f"version {newest}" if newest == 1 else f"versions 1 to {newest}"
+def _no_version(data: Json, newest: int) -> str:
+    """Return a sentence on the versions of both sides, and what to do where that helps."""
+    supported: Json = (
+        cast("dict[str, Json]", data).get("supported") if isinstance(data, dict) else 0
+    )
+    versions = cast("list[Json]", supported) if isinstance(supported, list) else []
+    theirs = ", ".join(map(repr, versions)) or "none that we know"
+    ours = "version 1" if newest == 1 else f"versions 1 to {newest}"
+    hint = "; --protocol 2 asks for version 2" if 2 in versions and newest < 2 else ""
+    return f"the agent speaks protocol version {theirs}; this client speaks {ours}{hint}"
 
 
 def _names(methods: Sequence[Json]) -> tuple[str, ...]:

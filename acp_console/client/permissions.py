@@ -63,13 +63,16 @@ class PermissionAsk:
         """The files that the call names: its locations and its diffs."""
         named: list[Json] = []
         for member in ("locations", "content"):
-            entries = self.tool_call.get(member)
-            if isinstance(entries, list):
-                named += cast("list[Json]", entries)
+            named += _entries(self.tool_call.get(member))
+        # Version 2 tells in a list which files a diff changes, and from where they move.
+        for entry in tuple(named):
+            if isinstance(entry, Mapping):
+                named += _entries(cast("Mapping[str, Json]", entry).get("changes"))
         paths = [
-            cast("Mapping[str, Json]", entry).get("path")
+            cast("Mapping[str, Json]", entry).get(name)
             for entry in named
             if isinstance(entry, Mapping)
+            for name in ("path", "oldPath")
         ]
         return tuple(path for path in paths if isinstance(path, str))
 
@@ -141,6 +144,7 @@ def read_ask(
     *,
     known: Mapping[str, Json] | None = None,
     cwd: Path | None = None,
+    version: int = 1,
 ) -> PermissionAsk | None:
     """Return the question that the params of `session/request_permission` ask; None when broken.
 
@@ -149,38 +153,55 @@ def read_ask(
     if not isinstance(params, dict):
         return None
     members = cast("dict[str, Json]", params)
-    session_id, tool_call = members.get("sessionId"), asked_of(params)
+    session_id, tool_call = members.get("sessionId"), asked_of(params, version)
     options = members.get("options")
     if not (isinstance(session_id, str) and tool_call is not None and isinstance(options, list)):
         return None
     read = [_option(option) for option in cast("list[Json]", options)]
     offered = tuple(option for option in read if option is not None)
-    call = updated(known or {}, tool_call)
+    call = updated(known or {}, tool_call, version)
     return PermissionAsk(request_id, session_id, call, offered, cwd)
 
 
-def asked_of(params: Json) -> Mapping[str, Json] | None:
+def asked_of(params: Json, version: int = 1) -> Mapping[str, Json] | None:
     """Return the tool call that consent is asked for; None when nothing is named.
 
     Version 2 asks for a tool call, for a command, or by a title alone: a command counts as a call
-    that executes it, and what is not told apart counts as "other".
+    that executes it, and what is not told apart counts as "other". What only the other version
+    knows is not looked at: consent must not be had for one thing and used for another.
     """
     match params:
-        case {"subject": {"type": "tool_call", "toolCall": call}} | {"toolCall": call}:
+        case {"toolCall": call} if version == 1:
             return cast("Mapping[str, Json]", call) if isinstance(call, dict) else None
-        case {"title": str(title), "subject": {"type": "command", "command": command, **more}}:
+        case {"subject": {"type": "tool_call", "toolCall": call}} if version >= 2:
+            return cast("Mapping[str, Json]", call) if isinstance(call, dict) else None
+        case {"title": str(title), "subject": {"type": "command", "command": command, **more}} if (
+            version >= 2
+        ):
             told = {"command": command, "cwd": cast("Json", more.get("cwd"))}
             call_id = cast("Json", more.get("toolCallId"))
             return {"toolCallId": call_id, "title": title, "kind": "execute", "rawInput": told}
-        case {"title": str(title)}:
-            return {"title": title}
+        case {"title": str(title)} if version >= 2:
+            return {"title": title, "kind": "other"}
         case _:
             return None
 
 
-def updated(call: Mapping[str, Json], update: Mapping[str, Json]) -> dict[str, Json]:
-    """Return a tool call after an update: what is absent or null in it stays as it was."""
-    return {**call, **{name: value for name, value in update.items() if value is not None}}
+def updated(
+    call: Mapping[str, Json], update: Mapping[str, Json], version: int = 1
+) -> dict[str, Json]:
+    """Return a tool call after an update: what is absent stays as it was.
+
+    So does what is null, but in version 2 null takes it away.
+    """
+    changed = {**call, **{name: value for name, value in update.items() if value is not None}}
+    if version < 2:
+        return changed
+    return {name: value for name, value in changed.items() if update.get(name, value) is not None}
+
+
+def _entries(value: Json) -> list[Json]:
+    return cast("list[Json]", value) if isinstance(value, list) else []
 
 
 def _option(value: Json) -> PermissionOption | None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TypeAlias, cast
+from typing import Final, TypeAlias, cast
 
 import anyio
 
@@ -27,7 +27,16 @@ class _Session:
 
     told: list[Update] = field(default_factory=list[Update])
     """Echoes of prompts and idle states, in order."""
-    has_told: anyio.Event = field(default_factory=anyio.Event)
+    waiting: set[anyio.Event] = field(default_factory=set[anyio.Event])
+    """Set when there is more, for each turn whose end is waited for."""
+
+    def wake(self) -> None:
+        for event in self.waiting:
+            event.set()
+
+
+TOLD: Final = 1000
+"""Echoes and states that are kept while nobody asks for them."""
 
 
 class Turns:
@@ -54,6 +63,12 @@ class Turns:
                 pass
         await self._host.handle_notification(notification)
 
+    def began(self, session_id: str) -> None:
+        """Hear that a prompt is about to be sent: what was told before is no part of its turn."""
+        session = self._sessions.setdefault(session_id, _Session())
+        if not session.waiting:
+            session.told.clear()
+
     async def ended(self, session_id: str, answer: Update, connection: Connection) -> Update:
         """Return the state that ends the turn of the prompt with that answer.
 
@@ -68,19 +83,22 @@ class Turns:
         session = self._sessions.setdefault(session_id, _Session())
         # The echo may have come before the answer, and then the end of the turn too.
         start = _place_of(session.told, message_id)
-        state = _idle(session.told[start:])
-        async with OwnedTasks() as tasks:
-            tasks.start_soon(_wake_at_end, connection, session)
-            while state is None and connection.is_open:
-                session.has_told = anyio.Event()
-                await session.has_told.wait()
-                state = _idle(session.told[start:])
+        more = anyio.Event()
+        try:
+            async with OwnedTasks() as tasks:
+                tasks.start_soon(_wake_at_end, connection, session)
+                while (state := _idle(session.told[start:])) is None and connection.is_open:
+                    session.waiting.discard(more)
+                    more = anyio.Event()
+                    session.waiting.add(more)
+                    await more.wait()
+        finally:
+            session.waiting.discard(more)
         if state is None:
             raise ConnectionClosedError
-        session.told.clear()
         if state.get("stopReason") == "error":
             raise _failure(state.get("error"))
-        return {"stopReason": "end_turn", **state}
+        return {**state, "stopReason": state.get("stopReason") or "end_turn"}
 
     def _note(self, session_id: str, update: Json) -> None:
         match update:
@@ -89,20 +107,25 @@ class Turns:
                 "state": "idle",
             }:
                 session = self._sessions.setdefault(session_id, _Session())
-                session.told.append(cast("Update", update))
-                session.has_told.set()
+                if session.waiting or len(session.told) < TOLD:
+                    session.told.append(cast("Update", update))
+                session.wake()
             case _:
                 pass
 
 
 async def _wake_at_end(connection: Connection, session: _Session) -> None:
     await connection.wait_closed()
-    session.has_told.set()
+    session.wake()
 
 
 def _place_of(told: list[Update], message_id: Json) -> int:
-    places = [place for place, update in enumerate(told) if update.get("messageId") == message_id]
-    return places[0] if places else len(told)
+    """Return where the turn of a message begins: at its echo, or behind all that was told."""
+    echoes = [place for place, update in enumerate(told) if "messageId" in update]
+    if message_id is None:
+        return echoes[-1] if echoes else 0
+    named = [place for place in echoes if told[place]["messageId"] == message_id]
+    return named[0] if named else len(told)
 
 
 def _idle(told: list[Update]) -> Update | None:

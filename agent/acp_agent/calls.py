@@ -135,11 +135,13 @@ class _ShownCall:
             "content": list(call.content),
         }
         params = self._desk.updates.question(self._id, shown, permissions.options(call))
+        await self._desk.updates.asking()
         try:
             answer = await self._desk.client.request("session/request_permission", params)
         except RequestFailedError:
             # A client that cannot ask its user has not consented.
             return "reject"
+        await self._desk.updates.answered()
         return permissions.decided(call, answer)
 
     async def _report(self, content: Content) -> None:

@@ -89,6 +89,12 @@ class AgentServer:
             raise RequestFailedError(jsonrpc.INVALID_REQUEST, "initialize comes too late")
         asked = members_of(request.params)
         version = self._agreed(asked)
+        if version >= 2 and request.id is None:
+            raise RequestFailedError(jsonrpc.INVALID_REQUEST, "A request needs an id")
+        if self._surface is not None and version < self._surface.version:
+            raise RequestFailedError(
+                jsonrpc.INVALID_REQUEST, f"Version {self._surface.version} was agreed on already"
+            )
         is_newer = asked["protocolVersion"] > version
         # Who asks for more than it gets has written for a version that we do not read.
         params = asked if is_newer else _read(request, version)
@@ -97,6 +103,8 @@ class AgentServer:
         result = surface.initialized(params)
         # Only now: an attempt that fails leaves an earlier agreement as it was.
         self._surface = surface
+        if version < 2:
+            self.connection.refuse_batches()
         return result
 
     def _agreed(self, params: Params) -> int:

@@ -6,9 +6,8 @@ A surface answers the methods of one protocol version. Which one serves a connec
 
 from __future__ import annotations
 
-import logging
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Final, TypeAlias, cast
@@ -24,8 +23,6 @@ from acp_agent.workspace import Workspace
 from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import Json
-
-logger = logging.getLogger(__name__)
 
 SESSION_LIMIT: Final = 1000
 """Sessions that may be open at once."""
@@ -61,6 +58,10 @@ class Surface(ABC):
     @abstractmethod
     def initialized(self, params: Params) -> Json:
         """Take note of what the client can do; return the result of `initialize`."""
+
+    @abstractmethod
+    def check_servers(self, servers: Sequence[Params]) -> None:
+        """Refuse MCP servers of a kind that was not offered."""
 
     @abstractmethod
     def cancel(self, session: Session) -> None:
@@ -105,12 +106,7 @@ class Surface(ABC):
         """Refuse what would widen a session beyond what was offered."""
         if params.get("additionalDirectories"):
             raise invalid("additionalDirectories were not offered by this agent")
-        servers = cast("list[Params]", params.get("mcpServers") or [])
-        for place, server in enumerate(servers):
-            if server.get("type", "stdio") != "stdio":
-                raise invalid(f"params.mcpServers.{place}: {server['type']} was not offered")
-        if servers:
-            logger.warning("MCP servers are not connected by this agent yet")
+        self.check_servers(cast("list[Params]", params.get("mcpServers") or []))
 
     def _listed(self, params: Params) -> Json:
         """Return the result of `session/list`."""

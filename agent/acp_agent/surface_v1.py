@@ -5,6 +5,9 @@ Source: ACP, Initialization; Session Setup; Prompt Turn; Session Modes.
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Sequence
+
 from acp_agent.prompts import read_prompt
 from acp_agent.session import Session
 from acp_agent.surface import Household, Params, Surface, blocks_of, invalid, members_of, mode_of
@@ -14,6 +17,8 @@ from acp_protocol.errors import RequestFailedError
 from acp_protocol.handling import Followed
 from acp_protocol.jsonrpc import Json
 from acp_protocol.version import VERSION
+
+logger = logging.getLogger(__name__)
 
 
 class SurfaceV1(Surface):
@@ -48,6 +53,14 @@ class SurfaceV1(Surface):
             },
             "authMethods": [],
         }
+
+    def check_servers(self, servers: Sequence[Params]) -> None:
+        """Take servers on stdio, which every agent of this version has to, and no others."""
+        for place, server in enumerate(servers):
+            if server.get("type", "stdio") != "stdio":
+                raise invalid(f"params.mcpServers.{place}: {server['type']} was not offered")
+        if servers:
+            logger.warning("MCP servers are not connected by this agent yet")
 
     def cancel(self, session: Session) -> None:
         """End the running turn; its prompt is answered with `cancelled`."""

@@ -15,7 +15,15 @@ import anyio
 
 from acp_agent.prompts import read_prompt
 from acp_agent.session import Session
-from acp_agent.surface import Household, Params, Surface, blocks_of, invalid, mode_of
+from acp_agent.surface import (
+    SESSION_LIMIT,
+    Household,
+    Params,
+    Surface,
+    blocks_of,
+    invalid,
+    mode_of,
+)
 from acp_agent.updates_v2 import MODE, UpdatesV2, new_message_id
 from acp_protocol import jsonrpc
 from acp_protocol.errors import ConnectionClosedError, RequestFailedError
@@ -35,6 +43,8 @@ class _Place:
         self.turns = Turnstile()
         self.held: set[anyio.CancelScope] = set()
         """The waits of prompts that do not stand in the conversation yet."""
+        self.is_cancelled = False
+        """Whether the turn that was taken last was cancelled, however little of it had begun."""
         self.is_open = True
         """Whether it is active on this connection; what is closed can be resumed."""
 
@@ -65,17 +75,25 @@ class SurfaceV2(Surface):
         return {
             "protocolVersion": self.version,
             "info": {"name": "acp-agent", "title": title, "version": VERSION},
-            "capabilities": {"session": {"prompt": {"embeddedContext": {}}, "mcp": {}}},
+            "capabilities": {"session": {"prompt": {"embeddedContext": {}}}},
             "authMethods": [],
         }
 
+    def check_servers(self, servers: Sequence[Params]) -> None:
+        """Refuse all: this version offers each way to reach a server, and we offer none."""
+        if servers:
+            raise invalid("mcpServers: none of them was offered by this agent")
+
     def cancel(self, session: Session) -> None:
         """End the running turn, and refuse the prompts that are held."""
-        for wait in self._places[session.id].held:
+        place = self._places[session.id]
+        place.is_cancelled = True
+        for wait in place.held:
             wait.cancel()
         session.cancel()
 
     async def _new_session(self, params: Params) -> Json:
+        self._forget_closed()
         client = self._household.client
         made: list[UpdatesV2] = []
 
@@ -86,6 +104,14 @@ class SurfaceV2(Surface):
         session = await self._opened(params, updates, files={})
         self._places[session.id] = _Place(made[0])
         return {"sessionId": session.id, **self._offered(session)}
+
+    def _forget_closed(self) -> None:
+        """Make room for a new session: what was closed longest ago can be resumed no more."""
+        while len(self._sessions) >= SESSION_LIMIT:
+            closed = (id_ for id_, place in self._places.items() if not place.is_open)
+            if (oldest := next(closed, None)) is None:
+                return
+            del self._places[oldest], self._sessions[oldest]
 
     async def _list_sessions(self, params: Params) -> Json:
         return self._listed(params)
@@ -100,9 +126,8 @@ class SurfaceV2(Surface):
             raise invalid(f"replayFrom.type: {start.get('type')!r} is not supported")
         place = self._places[session.id]
         place.is_open = True
-        if start is not None:
-            await place.updates.replay()
-        await place.updates.state("running" if session.is_busy else "idle")
+        state = "running" if place.turns.is_taken else "idle"
+        await place.updates.replay(state, has_history=start is not None)
         return self._offered(session)
 
     async def _close_session(self, params: Params) -> Json:
@@ -155,6 +180,7 @@ class SurfaceV2(Surface):
             if wait.cancelled_caught:
                 raise RequestFailedError(jsonrpc.REQUEST_CANCELLED, "Request cancelled")
         place.turns.is_taken = True
+        place.is_cancelled = False
 
     async def _turn(
         self, session: Session, place: _Place, message_id: str, blocks: Sequence[Params]
@@ -164,7 +190,10 @@ class SurfaceV2(Surface):
         try:
             await updates.user(message_id, blocks)
             await updates.state("running")
-            stop = await session.prompt(read_prompt(blocks, session.cwd))
+            # The answer may have waited for its reader, and the cancellation not for the turn.
+            is_wanted = not place.is_cancelled
+            said = read_prompt(blocks, session.cwd)
+            stop = await session.prompt(said) if is_wanted else "cancelled"
             await updates.state("idle", stopReason=stop)
         except ConnectionClosedError:
             raise

@@ -60,6 +60,12 @@ class Updates:
             changed["status"] = "failed"
         await self.send("tool_call_update", changed)
 
+    async def asking(self) -> None:
+        """Nothing: that a question waits for the user is told by the question itself."""
+
+    async def answered(self) -> None:
+        """Nothing, as for `asking`."""
+
     async def title(self, title: str) -> None:
         """Send what the session is called."""
         await self.send("session_info_update", {"title": title})

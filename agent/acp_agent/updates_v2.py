@@ -12,6 +12,8 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Final, cast
 
+import anyio
+
 from acp_agent.models.model import Command
 from acp_agent.patch import git_patch
 from acp_agent.permissions import MODES, ModeId
@@ -47,17 +49,32 @@ class UpdatesV2(Updates):
         self._message: tuple[ChunkKind, str] | None = None
         """The kind and the id of the message that the next piece of text belongs to."""
         self._told: list[tuple[str, Mapping[str, Json]]] = []
+        self._telling = anyio.Lock(fast_acquire=True)
+        """Held while an update is on its way, and for the whole of a replay: it comes first."""
 
     async def send(self, update: str, members: Mapping[str, Json]) -> None:
         """Send one update, and keep it if it belongs to the history."""
-        if update in _TOLD_AGAIN:
-            self._told.append((update, members))
-        await super().send(update, members)
-
-    async def replay(self) -> None:
-        """Tell the whole history again."""
-        for update, members in self._told:
+        async with self._telling:
+            if update in _TOLD_AGAIN:
+                self._keep(update, members)
             await super().send(update, members)
+
+    async def replay(self, state: str, *, has_history: bool) -> None:
+        """Tell the history again if that is wanted, and then what the session is at."""
+        async with self._telling:
+            for update, members in tuple(self._told) if has_history else ():
+                await super().send(update, members)
+            await super().send("state_update", {"state": state})
+
+    def _keep(self, update: str, members: Mapping[str, Json]) -> None:
+        """Keep an update; pieces of one message are kept as one piece."""
+        last, before = self._told[-1] if self._told else ("", members)
+        is_chunk = update.endswith("_chunk") and last == update
+        if is_chunk and before["messageId"] == members["messageId"]:
+            text: str = before["content"]["text"] + members["content"]["text"]
+            members = {**members, "content": {"type": "text", "text": text}}
+            self._told.pop()
+        self._told.append((update, members))
 
     async def user(self, message_id: str, blocks: Sequence[Json]) -> None:
         """Send what the user said, with the id that its prompt was answered with."""
@@ -67,6 +84,14 @@ class UpdatesV2(Updates):
     async def state(self, state: str, **members: Json) -> None:
         """Send what the session is at."""
         await self.send("state_update", {"state": state, **members})
+
+    async def asking(self) -> None:
+        """Send that nothing goes on until the user has answered."""
+        await self.state("requires_action")
+
+    async def answered(self) -> None:
+        """Send that it goes on."""
+        await self.state("running")
 
     async def text(self, kind: ChunkKind, text: str) -> None:
         """Send a piece of what is said or thought, as a part of its message."""

@@ -44,7 +44,9 @@ from acp_protocol.workers import Job, Workers
 logger = logging.getLogger(__name__)
 
 CLOSE_GRACE: Final = 2.0
-"""Seconds that closing the transport, or one last courtesy frame, may take."""
+"""Seconds that closing the transport may take."""
+COURTESY: Final = 0.25
+"""Seconds that telling the peer that we gave up may take."""
 
 NOTES_IN_A_ROW: Final = 16
 """Notifications that one task may send before others get their turn."""
@@ -177,7 +179,7 @@ class Connection:
         finally:
             del self._waiters[key]
             if not waiter.answer.done() or waiter.answer.cancelled():
-                self._give_up(id_)
+                await self._give_up(id_)
         raise TimeLimitError(f"the answer to {method}", time_limit)
 
     async def notify(self, method: str, params: Json = None) -> None:
@@ -384,15 +386,12 @@ class Connection:
             await self._send(frame)
         waiter.sending = None
 
-    def _give_up(self, id: RequestId) -> None:  # noqa: A002
+    async def _give_up(self, id: RequestId) -> None:  # noqa: A002
         frame = self._peer.give_up(id)
         if frame is not None and self.is_open:
-            self._tasks.start_soon(self._send_in_time, frame)
-
-    async def _send_in_time(self, frame: bytes) -> None:
-        """Send a courtesy that is not worth waiting for."""
-        with anyio.move_on_after(CLOSE_GRACE):
-            await self._send_quietly(frame)
+            # Before anything else that the caller says now, but not worth a long wait.
+            with anyio.move_on_after(COURTESY, shield=True):
+                await self._send_quietly(frame)
 
     def _check_open(self) -> None:
         if not self.is_open:

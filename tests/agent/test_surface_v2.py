@@ -331,10 +331,22 @@ async def test_what_fails_after_the_answer_is_told_by_the_state(
     assert "a secret of ours" in caplog.text
 
 
+def said(updates: list[Json]) -> list[tuple[str, str, str]]:
+    """Return kind, id and text of the messages in `updates`, whatever pieces they came in."""
+    messages: dict[tuple[str, str], str] = {}
+    for update in updates:
+        if "messageId" in update:
+            content = update["content"]
+            blocks: list[Json] = content if isinstance(content, list) else [content]
+            key = update["sessionUpdate"], update["messageId"]
+            messages[key] = messages.get(key, "") + "".join(block["text"] for block in blocks)
+    return [(*key, text) for key, text in messages.items()]
+
+
 async def test_a_session_is_resumed_with_all_that_was_said(cwd: Path) -> None:
     async with talk(cwd) as it:
         await it.turn("hello")
-        told = [u for u in it.client.updates if u["sessionUpdate"] != "state_update"]
+        told = said(it.client.updates)
         await it.ask("session/close")
         code = await code_of(
             it.connection,
@@ -345,7 +357,9 @@ async def test_a_session_is_resumed_with_all_that_was_said(cwd: Path) -> None:
         it.client.updates.clear()
         again = await it.ask("session/resume", cwd=str(cwd), replayFrom={"type": "start"})
         assert again["configOptions"] == it.opened["configOptions"]
-        assert it.client.updates == [*told, {"sessionUpdate": "state_update", "state": "idle"}]
+        assert it.client.updates[-1] == {"sessionUpdate": "state_update", "state": "idle"}
+        assert len(it.client.states()) == 1
+        assert said(it.client.updates) == told
         assert await it.turn("and more") == ("idle", "end_turn")
 
 
@@ -401,3 +415,63 @@ async def test_sessions_are_listed_and_a_missing_one_may_be_closed(cwd: Path) ->
 async def test_commands_come_with_the_session(cwd: Path) -> None:
     async with talk(cwd) as it:
         assert {command["type"] for command in it.opened["availableCommands"]} == {"command"}
+
+
+async def test_a_replay_comes_before_what_goes_on_meanwhile(cwd: Path) -> None:
+    async with talk(cwd, answer=None) as it:
+        await it.turn("hello")
+        before = said(it.client.updates)
+        await it.prompt("write greeting.txt: hello")
+        await it.client.until(lambda: it.client.asked)
+        it.client.updates.clear()
+        await it.ask("session/resume", cwd=str(cwd), replayFrom={"type": "start"})
+        assert said(it.client.updates)[: len(before)] == before
+        assert it.client.states() == [("running", None)]
+        await it.cancel()
+        await it.client.until(lambda: it.client.states()[-1:] == [("idle", "cancelled")])
+
+
+async def test_a_turn_that_is_cancelled_before_it_begins_does_nothing(cwd: Path) -> None:
+    async with talk(cwd) as it:
+        await it.ask("session/set_config_option", configId="mode", type="id", value="auto")
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(it.prompt, "write greeting.txt: hello")
+            tasks.start_soon(it.cancel)
+        await it.client.until(lambda: it.client.states()[-1:] == [("idle", "cancelled")])
+    assert not (cwd / "greeting.txt").exists()
+
+
+async def test_closed_sessions_make_room_for_new_ones(
+    cwd: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("acp_agent.surface.SESSION_LIMIT", 2)
+    monkeypatch.setattr("acp_agent.surface_v2.SESSION_LIMIT", 2)
+    async with talk(cwd) as it:
+        for _ in range(5):
+            opened = await it.connection.request("session/new", {"cwd": str(cwd)})
+            await it.connection.request("session/close", {"sessionId": opened["sessionId"]})
+        await it.connection.request("session/new", {"cwd": str(cwd)})
+        code = await code_of(it.connection, "session/new", {"cwd": str(cwd)})
+        assert code == jsonrpc.INTERNAL_ERROR
+
+
+async def test_asking_for_consent_is_a_state_of_its_own(cwd: Path) -> None:
+    async with talk(cwd, answer=selected("reject")) as it:
+        await it.turn("write greeting.txt: hello")
+        names = [state for state, _ in it.client.states()]
+        assert names == ["running", "requires_action", "running", "idle"]
+
+
+async def test_a_lower_version_cannot_be_had_after_a_higher_one(cwd: Path) -> None:
+    async with before_hello() as (connection, _):
+        await connection.request("initialize", HELLO)
+        lower: Json = {"protocolVersion": 1, "clientCapabilities": {}}
+        assert await code_of(connection, "initialize", lower) == jsonrpc.INVALID_REQUEST
+        assert "availableCommands" in await connection.request("session/new", {"cwd": str(cwd)})
+
+
+async def test_servers_that_were_not_offered_are_refused(cwd: Path) -> None:
+    async with talk(cwd) as it:
+        server = {"type": "stdio", "name": "a", "command": "/bin/true"}
+        params = {"cwd": str(cwd), "mcpServers": [server]}
+        assert await code_of(it.connection, "session/new", params) == jsonrpc.INVALID_PARAMS

@@ -8,9 +8,11 @@ Source: the documents of each dialect; see `acp_protocol.dialects`.
 
 from __future__ import annotations
 
+from collections import deque
+
 from acp_inspector.journal import Frame
 from acp_protocol.dialects.dialect import Dialect
-from acp_protocol.dialects.recognition import Recognition
+from acp_protocol.dialects.recognition import PATIENCE, Recognition
 from acp_protocol.framing import Side
 from acp_protocol.jsonrpc import Malformed, Message, read_message
 
@@ -22,7 +24,7 @@ class Reader:
         """Read frames of `dialect`; None: of the published protocol, until another is heard."""
         self._dialect = dialect
         self._recognition = Recognition()
-        self._before: list[Frame] = []
+        self._before: deque[Frame] = deque(maxlen=2 * PATIENCE)
         """Frames that a dialect has not seen yet, should one be recognised."""
 
     @property

@@ -36,6 +36,7 @@ from acp_protocol.dialects.interpreter import (
     with_result,
 )
 from acp_protocol.dialects.members import (
+    OFFICIAL_ALONE,
     Object,
     as_list,
     as_object,
@@ -226,7 +227,7 @@ def _write_agent_capabilities(result: Object) -> Object:
     ours = as_object(result.get("agentCapabilities"))
     theirs: Object = {"sessions": {"new": True, "load": ours.get("loadSession", False)}}
     named = {"mcpCapabilities": "mcp", "promptCapabilities": "prompts"}
-    theirs |= renamed(without(ours, "loadSession"), named)
+    theirs |= renamed(without(ours, "loadSession", *OFFICIAL_ALONE), named)
     result = renamed(result, {"agentInfo": "meta", "authMethods": "authenticationMethods"})
     methods: Object = {"authenticationMethods": []}
     return methods | result | {"agentCapabilities": theirs}

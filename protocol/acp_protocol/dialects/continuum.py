@@ -46,6 +46,7 @@ from acp_protocol.dialects.interpreter import (
     with_result,
 )
 from acp_protocol.dialects.members import (
+    OFFICIAL_ALONE,
     Object,
     as_list,
     as_object,
@@ -353,7 +354,9 @@ def _write_agent_capabilities(result: Object) -> Object:
     prompts = as_object(nested.get("promptCapabilities"))
     flat: Object = {"loadSession": nested.get("loadSession", False)}
     flat |= {name: prompts.get(name, False) for name in _PROMPTS} | {"mcp": False}
-    flat |= taken_back(without(nested, "promptCapabilities"), _BRIDGE, Continuum.name)
+    flat |= taken_back(
+        without(nested, "promptCapabilities", *OFFICIAL_ALONE), _BRIDGE, Continuum.name
+    )
     answered: Object = {"authMethods": []}
     return answered | result | {"agentCapabilities": flat}
 

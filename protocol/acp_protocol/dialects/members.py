@@ -14,6 +14,8 @@ from acp_protocol.jsonrpc import Json
 Object: TypeAlias = dict[str, Json]
 
 META: Final = "_meta"
+OFFICIAL_ALONE: Final = ("sessionCapabilities", "auth")
+"""Capabilities that no dialect has, and by which a peer would be taken for an official one."""
 
 
 def as_object(value: Json) -> Object:

@@ -312,7 +312,8 @@ def test_an_agent_of_another_protocol_version(agent: Agent, call: Call) -> None:
     done = call("exec", "hello", "--", *agent("greet(2); hear('never')"))
     assert done.code == exits.PEER
     assert done.err == (
-        "acp-console: the agent speaks protocol version 2; this client speaks version 1\n"
+        "acp-console: the agent speaks protocol version 2; this client speaks version 1; "
+        "--protocol 2 asks for version 2\n"
     )
 
 

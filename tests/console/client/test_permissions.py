@@ -17,6 +17,7 @@ from acp_console.client.permissions import (
     allows,
     least_that_allows,
     read_ask,
+    updated,
 )
 
 OPTIONS = (
@@ -138,3 +139,40 @@ def test_no_tool_call_raises_or_passes_for_a_harmless_one(
     ask = asked(kind=kind, locations=locations, content=content)
     assert allows("none", ask) is False
     assert allows("reads", ask) is (kind in ("read", "search", "think") and not ask.outside)
+
+
+def test_version_two_asks_for_what_its_subject_says_and_nothing_else() -> None:
+    command = {"type": "command", "command": "rm -rf /", "cwd": "/"}
+    disguised = {"title": "t", "subject": command, "toolCall": {"kind": "read"}, "sessionId": "s"}
+    ask = read_ask(1, disguised | {"options": []}, version=2)
+    assert ask is not None
+    assert (ask.kind, allows("reads", ask)) == ("execute", False)
+    unknown = {"title": "t", "subject": {"type": "_x"}, "toolCall": {"kind": "read"}}
+    ask = read_ask(1, unknown | {"sessionId": "s", "options": []}, version=2)
+    assert ask is not None
+    assert ask.kind == "other"
+    assert read_ask(1, unknown | {"sessionId": "s", "options": []}, known=None) is not None
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"operation": "modify", "path": "/etc/passwd"},
+        {"operation": "move", "path": "inside", "oldPath": "/etc/passwd"},
+    ],
+)
+def test_files_that_a_diff_of_version_two_changes_are_looked_at(
+    change: dict[str, str], tmp_path: Path
+) -> None:
+    call = {"toolCallId": "c", "kind": "edit", "content": [{"type": "diff", "changes": [change]}]}
+    params: dict[str, Any] = {"sessionId": "s", "title": "t", "options": []}
+    subject = {"type": "tool_call", "toolCall": call}
+    ask = read_ask(1, params | {"subject": subject}, cwd=tmp_path, version=2)
+    assert ask is not None
+    assert ask.outside == ("/etc/passwd",)
+    assert not allows("edits", ask)
+
+
+def test_null_takes_a_kind_away_in_version_two_only() -> None:
+    assert updated({"kind": "read"}, {"kind": None}, 1) == {"kind": "read"}
+    assert updated({"kind": "read"}, {"kind": None}, 2) == {}

@@ -202,3 +202,37 @@ hear("never")
 """)
     async with linked(command, tmp_path, Journal(), "edits") as (link, session_id):
         assert (await link.prompt(session_id, "go on"))["stopReason"] == "end_turn"
+
+
+async def test_two_turns_that_end_together_both_end(agent: Agent, tmp_path: Path) -> None:
+    command = agent(f"""{V2}
+first = hear("session/prompt")
+second = hear("session/prompt")
+answer(first, {{"messageId": "m1"}})
+answer(second, {{"messageId": "m2"}})
+state("running")
+state("idle", stopReason="end_turn")
+hear("never")
+""")
+    async with (
+        linked(command, tmp_path, Journal()) as (link, session_id),
+        anyio.create_task_group() as tasks,
+    ):
+        tasks.start_soon(link.prompt, session_id, "one")
+        tasks.start_soon(link.prompt, session_id, "two")
+
+
+async def test_a_version_that_nobody_shares_is_told_with_what_would_help(
+    agent: Agent, tmp_path: Path
+) -> None:
+    command = agent("""
+error = {"code": -32022, "message": "Unsupported protocol version",
+         "data": {"requested": 1, "supported": [2]}}
+tell(id=hear("initialize")["id"], error=error)
+hear("never")
+""")
+    host = ClientHost(PolicyDecider("reads", lambda ask: None))
+    spec = command_agent(command)
+    with pytest.raises(RemoteProtocolError, match=r"version 2; .* --protocol 2 asks for version 2"):
+        async with open_link(spec, cwd=tmp_path, journal=Journal(), host=host):
+            pass
