@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import count
 
@@ -89,9 +88,3 @@ class Scene:
             for entry in self.journal.entries
             if isinstance(entry, JournalEvent) and entry.name not in leave_out
         ]
-
-
-def steps(scene: Scene, *deeds: Callable[[Scene], object]) -> None:
-    """Do one deed after another."""
-    for deed in deeds:
-        deed(scene)

@@ -1,0 +1,280 @@
+"""One direction: its order, its bound, its boundaries between frames."""
+
+from __future__ import annotations
+
+import os
+import threading
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from acp_inspector.intercept.actions import Cut, Delay, Hang, LetPass, Split, Throttle
+from acp_inspector.intercept.lane import QUEUE_LIMIT, Lane, Wait
+from acp_inspector.intercept.rules import Rule
+from acp_inspector.journal import Frame, JournalEvent
+from acp_protocol.framing import LineFramer, Side
+from tests.inspector.intercept.scene import ASK, Scene, everything, holding
+
+SOON = 20
+"""Seconds after which a thread counts as hung."""
+
+LINES = st.lists(
+    st.tuples(
+        st.sampled_from(["client", "agent"]),
+        st.binary(max_size=20).filter(lambda b: b"\n" not in b),
+    )
+)
+
+
+@given(LINES)
+def test_with_nothing_to_do_every_byte_passes_in_any_interleaving(
+    lines: list[tuple[Side, bytes]],
+) -> None:
+    scene = Scene()
+    scene.interceptor.set_breakpoint("", lambda frame: False)
+    for side, line in lines:
+        assert scene.passed(side, line) == [line + b"\n"]
+    assert scene.told() == []
+
+
+@given(LINES, st.data())
+def test_order_is_kept_whatever_is_held_when(
+    lines: list[tuple[Side, bytes]], data: st.DataObject
+) -> None:
+    scene = Scene()
+    scene.interceptor.set_breakpoint("", lambda frame: frame.n % 3 == 0)
+    came: dict[Side, list[bytes]] = {"client": [], "agent": []}
+    left: dict[Side, list[bytes]] = {"client": [], "agent": []}
+    for side, line in lines:
+        scene.come(side, line)
+        came[side].append(line + b"\n")
+        if data.draw(st.booleans()):
+            left[side] += scene.out(side)
+        for hold in scene.interceptor.holds():
+            if data.draw(st.booleans()):
+                scene.interceptor.release(hold.id)
+    scene.interceptor.finish()
+    for side in came:
+        assert left[side] + scene.out(side) == came[side]
+
+
+def test_a_line_without_an_ending_passes_as_it_came_and_is_the_last() -> None:
+    scene = Scene()
+    scene.interceptor.set_breakpoint("", lambda frame: False)
+    scene.come("agent", b"crlf", end=b"\r\n")
+    scene.come("agent", b"cut off", end=b"")
+    scene.interceptor.lanes["agent"].end()
+    assert scene.out("agent") == [b"crlf\r\n", b"cut off"]
+    assert scene.interceptor.lanes["agent"].take() is None
+    assert scene.interceptor.lanes["agent"].is_closed
+
+
+def test_a_full_lane_makes_its_sender_wait() -> None:
+    scene = Scene()
+    scene.interceptor.set_breakpoint("", holding(b"x"))
+    scene.passed("agent", b"x")
+    scene.come("agent", b"y" * QUEUE_LIMIT)
+    has_room = threading.Event()
+
+    def bring() -> None:
+        scene.come("agent", b"z")
+        has_room.set()
+
+    threading.Thread(target=bring, daemon=True).start()
+    assert not has_room.is_set()
+    scene.interceptor.release_all()
+    left = scene.out("agent")
+    assert has_room.wait(SOON)
+    left += scene.out("agent")
+    assert [line[:1] for line in left] == [b"x", b"y", b"z"]
+
+
+def test_a_sender_is_not_kept_waiting_for_a_lane_that_nobody_empties_any_more() -> None:
+    scene = Scene()
+    lane = scene.interceptor.lanes["agent"]
+    scene.interceptor.set_breakpoint("", everything)
+    scene.come("agent", b"y" * QUEUE_LIMIT)
+    lane.close()
+    scene.come("agent", b"z")
+    assert lane.take() is None
+    assert scene.told() == [
+        ("discarded", {"of": 1, "by": "end"}),
+        ("discarded", {"of": 3, "by": "end"}),
+    ]
+
+
+def test_ours_waits_until_the_line_of_a_chunk_is_complete() -> None:
+    scene = Scene()
+    lane = scene.interceptor.lanes["agent"]
+    assert lane.begin_raw()
+    scene.interceptor.inject("agent", b"ours")
+    assert lane.look() == Wait(None), "the pump is writing"
+    lane.end_raw(is_at_boundary=False)
+    assert lane.look() == Wait(None), "a line is half-way"
+    assert not lane.begin_raw()
+    lane.put_rest(b"more", is_at_boundary=False)
+    assert scene.out("agent") == [b"more"]
+    lane.put_rest(b"rest\n")
+    scene.come("agent", b"next")
+    assert scene.out("agent") == [b"rest\n", b"ours\n", b"next\n"]
+    assert lane.begin_raw()
+
+
+def test_ours_is_never_glued_to_a_last_line_without_an_ending() -> None:
+    scene = Scene()
+    lane = scene.interceptor.lanes["agent"]
+    assert lane.begin_raw()
+    scene.interceptor.inject("agent", b"ours")
+    lane.end_raw(is_at_boundary=False)
+    lane.end()
+    assert scene.out("agent") == []
+    assert lane.take() is None
+
+
+def test_a_reordered_frame_lets_others_pass() -> None:
+    rule = Rule("late", holding(b"late"), LetPass(2, 5.0))
+    scene = Scene([rule])
+    assert scene.passed("agent", b"late", b"one") == [b"one\n"]
+    assert scene.passed("agent", b"two", b"three") == [b"two\n", b"late\n", b"three\n"]
+    assert scene.passed("agent", b"late") == []
+    scene.now = 5
+    assert scene.out("agent") == [b"late\n"]
+    assert scene.passed("agent", b"late") == []
+    scene.come("agent", b"the end", end=b"")
+    scene.interceptor.lanes["agent"].end()
+    assert scene.out("agent") == [b"late\n", b"the end"]
+    assert [name for name, _ in scene.told()] == ["reordered", "released"] * 3
+
+
+def test_a_cut_closes_the_direction_inside_a_frame() -> None:
+    scene = Scene([Rule("cut", holding(b"12345"), Cut(3))])
+    assert scene.passed("agent", b"one", b"12345", b"two") == [b"one\n", b"123"]
+    lane = scene.interceptor.lanes["agent"]
+    assert lane.take() is None
+    scene.come("agent", b"three")
+    assert scene.passed("client", b"other") == [b"other\n"]
+    assert scene.told() == [
+        ("cut", {"of": 2, "by": "cut", "at": 3}),
+        ("discarded", {"of": 3, "by": "cut"}),
+        ("discarded", {"of": 6, "by": "cut"}),
+    ]
+
+
+def test_after_a_hang_nothing_leaves_and_nobody_has_to_wait() -> None:
+    scene = Scene([Rule("hang", holding(b"now"), Hang())])
+    assert scene.passed("agent", b"one", b"now", b"two") == [b"one\n"]
+    assert scene.passed("agent", b"x" * QUEUE_LIMIT) + scene.passed("agent", b"more") == []
+    assert scene.interceptor.lanes["agent"].is_wanted
+    assert [name for name, _ in scene.told()] == ["hung"] + ["discarded"] * 3
+    scene.interceptor.lanes["agent"].end()
+    assert scene.interceptor.lanes["agent"].take() is None
+
+
+@pytest.mark.parametrize("action", [Split(4, 1.0), Throttle(4)])
+def test_a_frame_can_leave_piece_by_piece_and_ours_waits_for_the_last(
+    action: Split | Throttle,
+) -> None:
+    scene = Scene([Rule("slow", holding(b"0123"), action)])
+    pieces = scene.passed("agent", b"012345678")
+    scene.interceptor.inject("agent", b"ours")
+    lane = scene.interceptor.lanes["agent"]
+    while isinstance(piece := lane.look(), bytes | Wait):
+        if isinstance(piece, bytes):
+            pieces.append(piece)
+        elif piece.seconds is None:
+            break
+        else:
+            scene.now += piece.seconds
+    assert b"".join(pieces) == b"012345678\nours\n"
+    assert scene.now == pytest.approx(2 if isinstance(action, Split) else 2.25)
+
+
+def test_at_the_end_nothing_waits_any_more() -> None:
+    slow = [Rule("split", everything, Split(1, 9.0)), Rule("delay", everything, Delay(9, 0))]
+    scene = Scene([*slow, Rule("late", holding(b"late"), LetPass(9, 9.0))])
+    scene.interceptor.finish()
+    scene.come("agent", b"late", b"x")
+    assert b"".join(scene.out("agent")) == b"late\nx\n"
+
+
+def test_ours_goes_out_while_a_delayed_frame_waits() -> None:
+    scene = Scene([Rule("delay", holding(b"x"), Delay(9, 0))])
+    scene.passed("agent", b"x")
+    scene.interceptor.inject("agent", b"ours")
+    assert scene.out("agent") == [b"ours\n"]
+    scene.now = 9
+    assert scene.out("agent") == [b"x\n"]
+
+
+class Pump:
+    """A pump as the proxy has it: chunks while nothing is set, frames as soon as something is."""
+
+    def __init__(self, scene: Scene, source: int, sink: int) -> None:
+        self.scene, self.source, self.sink = scene, source, sink
+        self.lane: Lane = scene.interceptor.lanes["agent"]
+        self.framer = LineFramer()
+        self.is_at_boundary = True
+
+    def read(self) -> None:
+        while chunk := os.read(self.source, 7):
+            if self.lane.begin_raw():
+                os.write(self.sink, chunk)
+                self.is_at_boundary = chunk.endswith(b"\n")
+                self.lane.end_raw(is_at_boundary=self.is_at_boundary)
+                continue
+            if not self.is_at_boundary:
+                rest, newline, chunk = chunk.partition(b"\n")
+                self.is_at_boundary = bool(newline)
+                self.lane.put_rest(rest + newline, is_at_boundary=self.is_at_boundary)
+            self.scene.come("agent", *self.framer.feed(chunk))
+            # Back to chunks only where no line is unfinished: the next one starts a line.
+            while rest := self.framer.rest():
+                chunk = os.read(self.source, 7)
+                self.scene.come("agent", *self.framer.feed(rest + chunk))
+        self.lane.end()
+
+    def write(self) -> None:
+        with suppress(OSError):
+            while (piece := self.lane.take()) is not None:
+                os.write(self.sink, piece)
+        os.close(self.sink)
+
+
+def test_a_pump_may_change_between_chunks_and_frames_at_any_moment() -> None:
+    scene = Scene()
+    (source, feed), (out, sink) = os.pipe(), os.pipe()
+    pump = Pump(scene, source, sink)
+    threads = [threading.Thread(target=deed, daemon=True) for deed in (pump.read, pump.write)]
+    for thread in threads:
+        thread.start()
+    lines = [b"line %d, which is longer than a chunk" % number for number in range(300)]
+
+    def send() -> None:
+        for number, line in enumerate(lines):
+            os.write(feed, line + b"\n")
+            if number % 50 == 49:
+                point = scene.interceptor.set_breakpoint("", lambda frame: False)
+                os.write(feed, b"")
+                scene.interceptor.inject("agent", b"ours")
+                scene.interceptor.clear_breakpoint(point.id)
+        os.close(feed)
+
+    threading.Thread(target=send, daemon=True).start()
+    with os.fdopen(out, "rb") as sink_end:
+        left = sink_end.read().split(b"\n")
+    for thread in threads:
+        thread.join(SOON)
+    assert [line for line in left if line not in {b"ours", b""}] == lines
+    assert left.count(b"ours") == 6
+    os.close(source)
+
+
+def test_events_and_frames_stand_in_the_journal_before_the_bytes_leave() -> None:
+    scene = Scene()
+    scene.interceptor.inject("client", ASK)
+    scene.out("client")
+    frame, event = scene.journal.entries
+    assert isinstance(frame, Frame)
+    assert isinstance(event, JournalEvent)
