@@ -85,7 +85,8 @@ class Methods:
 
     def name(self, code: int) -> str | None:
         """Return the method that `code` stands for."""
-        return None if code == UNKNOWN_METHOD else self.names[code - 1]
+        # A code may come from a file that somebody else wrote.
+        return self.names[code - 1] if UNKNOWN_METHOD < code <= len(self.names) else None
 
     def _new_code(self, method: bytes) -> int:
         if not 0 < len(method) <= METHOD_LIMIT or len(self.names) == METHODS:

@@ -10,7 +10,7 @@ from collections.abc import Generator
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, assert_never
+from typing import Final, TypeAlias, assert_never
 
 from acp_inspector.journal import Entry, Frame, JournalEvent, StderrText
 from acp_inspector.recording.compression import RecordingStream
@@ -38,6 +38,10 @@ class LineFault:
     reason: str
     offset: int = 0
     """Where it begins: bytes from the beginning, of what a compressed file holds."""
+
+
+Row: TypeAlias = Header | Entry | Footer | LineFault
+"""What one line of a recording says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +100,7 @@ def read_header(path: Path) -> Header:
     return header
 
 
-def read_lines(path: Path) -> Generator[Header | Entry | Footer | LineFault]:
+def read_lines(path: Path) -> Generator[Row]:
     """Yield what the lines of the recording say, the header first, holding one line at a time.
 
     Raises:
@@ -123,9 +127,7 @@ def header_of(path: Path, line: bytes) -> Header:
     return header
 
 
-def _read_stream(
-    path: Path, stream: RecordingStream
-) -> Generator[Header | Entry | Footer | LineFault]:
+def _read_stream(path: Path, stream: RecordingStream) -> Generator[Row]:
     # What is foreign may be one endless line, so the first is not read further than a header goes.
     line = stream.file.readline(HEADER_LIMIT)
     if not line and stream.fault:
