@@ -1,0 +1,42 @@
+"""Expressions, asked of frames that are still under way."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+from acp_inspector.intercept.matching import Matching
+from tests.inspector.talks import answer, ask, frames, prompt
+
+
+def test_an_answer_is_known_by_its_question() -> None:
+    matching = Matching()
+    is_meant = matching.matcher("method == session/new and result")
+    meant: list[int] = []
+    for frame in frames(
+        ask("client", 1, "session/new"),
+        ask("agent", 1, "session/request_permission"),
+        answer("client", 1, {}),
+        answer("agent", 1, {}),
+        answer("agent", 1, {}),
+    ):
+        matching.see(frame)
+        meant += [frame.n] if is_meant(frame) else []
+    assert meant == [4]
+
+
+def test_the_same_frame_is_read_once_for_all_who_ask() -> None:
+    matching = Matching()
+    one, other = matching.matcher("method == session/prompt"), matching.matcher("from == client")
+    (frame,) = frames(prompt(1, "hi"))
+    matching.see(frame)
+    assert one(frame)
+    assert other(frame)
+
+
+def test_who_interferes_with_nothing_does_not_pay_for_the_language() -> None:
+    program = "import sys, acp_inspector.intercept.interceptor; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
+    loaded = set(done.stdout.decode().split())
+    assert not {"lark", "asyncio", "anyio", "pydantic", "tomllib", "typing_extensions"} & loaded
+    assert not any(name.startswith("acp_inspector.filter") for name in loaded)

@@ -1,0 +1,168 @@
+"""The file of rules: what can stand in it, and what is said about what cannot."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from acp_inspector.intercept.actions import Action, Crash, Delay, LetPass
+from acp_inspector.intercept.matching import Matcher, Matching
+from acp_inspector.intercept.rulebook import RulesError, load_rules, read_rules
+from acp_inspector.intercept.rules import Aim
+from tests.inspector.intercept.scene import Scene, everything
+
+MESSAGE = b'{"jsonrpc":"2.0","id":1,"method":"m","params":{"a":[1,2],"b":"x"}}'
+DOCS = Path(__file__).parents[3] / "docs/intercept.md"
+
+
+def all_frames(expression: str) -> Matcher:
+    del expression
+    return everything
+
+
+def rule(deed: str) -> str:
+    return f'seed = 7\n[[rule]]\nname = "r"\n{deed}\n'
+
+
+def action(deed: str) -> Action:
+    (found,) = read_rules(rule(deed), all_frames)
+    return found.action
+
+
+@pytest.mark.parametrize(
+    ("deed", "params"),
+    [
+        ('set = { path = "$.params.b", value = { c = 1 } }', {"a": [1, 2], "b": {"c": 1}}),
+        ('set = { path = "$.params.new", value = true }', {"a": [1, 2], "b": "x", "new": True}),
+        ('set = { path = "$.params.a[-1]", value = 9 }', {"a": [1, 9], "b": "x"}),
+        ('set = { path = "$.params.a[*]", value = 0 }', {"a": [0, 0], "b": "x"}),
+        ('set = { path = "$.nowhere.b", value = 0 }', {"a": [1, 2], "b": "x"}),
+        ('delete = { path = "$.params.a" }', {"b": "x"}),
+        ('delete = { path = "$.params.a[*]" }', {"a": [], "b": "x"}),
+        ('delete = { path = "$..b" }', {"a": [1, 2]}),
+        ("""replace = { text = '"x"', with = "null" }""", {"a": [1, 2], "b": None}),
+        (r"""rewrite = { pattern = '(\d),(\d)', with = '\2,\1' }""", {"a": [2, 1], "b": "x"}),
+    ],
+)
+def test_a_rule_changes_what_the_frame_says(deed: str, params: dict[str, Any]) -> None:
+    scene = Scene([*read_rules(rule(deed), all_frames)])
+    (line,) = scene.passed("client", MESSAGE)
+    assert json.loads(line) == json.loads(MESSAGE) | {"params": params}
+
+
+@pytest.mark.parametrize(
+    "deed",
+    [
+        'set = { path = "$.params.b", value = 1 }',
+        'delete = { path = "$.params" }',
+        'replace = { text = "nowhere", with = "" }',
+        "answer = { result = 1 }",
+    ],
+)
+def test_what_does_not_fit_passes_unchanged(deed: str) -> None:
+    scene = Scene([*read_rules(rule(deed), all_frames)])
+    assert scene.passed("client", b"no JSON") == [b"no JSON\n"]
+    assert (scene.told(), scene.warnings) == ([], [])
+
+
+def test_a_canned_answer_gets_the_id_of_the_question() -> None:
+    deed = 'answer = { error = { code = -32000, message = "log in", data = { a = 1 } } }'
+    scene = Scene([*read_rules(rule(deed), all_frames)])
+    assert scene.passed("client", MESSAGE) == []
+    (answer,) = scene.out("agent")
+    error = {"code": -32000, "message": "log in", "data": {"a": 1}}
+    assert json.loads(answer) == {"jsonrpc": "2.0", "id": 1, "error": error}
+
+
+@pytest.mark.parametrize(
+    ("deed", "expected"),
+    [
+        ("delay = { seconds = 1 }", Delay(1.0, 0.0)),
+        ("reorder = true", LetPass(1, 5.0)),
+        ("crash = true", Crash(9)),
+        ('crash = { signal = "SEGV" }', Crash(11)),
+    ],
+)
+def test_what_is_not_said_has_a_sensible_value(deed: str, expected: Action) -> None:
+    assert action(deed) == expected
+
+
+def test_a_rule_says_which_frames_it_strikes() -> None:
+    aim = 'from = "agent"\nafter = 1\nfirst = 5\nevery = 2\nprobability = 0.5\ndrop = true'
+    (found,) = read_rules(rule(aim), all_frames)
+    assert found.aim == Aim("agent", 1, 5, 2, 0.5)
+    assert found.seed == 7
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("[[rule", "no TOML: "),
+        ("sed = 1", "`sed` is not known here; did you mean `seed`?"),
+        ("seed = 1.5", "`seed` has to be a whole number"),
+        ("rule = 1", "`rule` is written as `[[rule]]`"),
+        ("[rule]\nname = 'x'", "`rule` is written as `[[rule]]`"),
+        ("[[rule]]\ndrop = true", "rule 1: `name` is missing"),
+        ("[[rule]]\nname = 'person'\ndrop = true", "rule `person`: `name` has to be a name"),
+        (rule("drop = true") + rule("drop = true")[8:], "rule 2: there are two of the name `r`"),
+        (rule("drip = true"), "rule `r`: `drip` is not known here; did you mean `drop`?"),
+        (rule(""), "rule `r`: does nothing, and has to do one thing of `replace`"),
+        (rule("drop = true\nhang = true"), "rule `r`: does `drop` and `hang`"),
+        (rule("drop = false"), "rule `r`: `drop` has to be a table"),
+        (rule("drop = { at = 1 }"), "rule `r`, `drop`: `at` is not known here"),
+        (rule("delay = true"), "rule `r`, `delay`: `seconds` is missing"),
+        (rule("delay = { seconds = -1 }"), "`seconds` has to be a number from 0 to 1800"),
+        (rule("delay = { seconds = nan }"), "`seconds` has to be a number from 0 to 1800"),
+        (rule("delay = { seconds = true }"), "`seconds` has to be a number"),
+        (rule("throttle = { rate = 0 }"), "rule `r`, `throttle`: `rate` has to be a whole number"),
+        (rule("duplicate = { times = 1 }"), "`times` has to be a whole number from 2 to 1000"),
+        (rule("probability = 2\ndrop = true"), "rule `r`: `probability` has to be a number"),
+        (rule("from = 'me'\ndrop = true"), "rule `r`: `from` has to be `client` or `agent`"),
+        (rule("from = ['me']\ndrop = true"), "rule `r`: `from` has to be `client` or `agent`"),
+        (rule("filter = 1\ndrop = true"), "rule `r`: `filter` has to be a text"),
+        (rule("filter = 'method =='\ndrop = true"), "rule `r`: `filter` cannot be understood: "),
+        (rule("set = { path = 'a', value = 1 }"), "rule `r`, `set`: `path` has to be a path like"),
+        (rule("set = { path = '$.a.', value = 1 }"), "`path` is no path, see character 4"),
+        (rule("set = { path = '$.a' }"), "rule `r`, `set`: `value` is missing"),
+        (rule("set = { path = '$.a', value = 2020-01-01 }"), "`value` has to be a value that JSON"),
+        (rule("replace = { text = '', with = '' }"), "`text` has to hold something"),
+        (rule('replace = { text = "a", with = "\\n" }'), "`with` must not hold a line ending"),
+        (rule("rewrite = { pattern = '(', with = '' }"), "`pattern` is no pattern"),
+        (rule(r"rewrite = { pattern = 'a', with = '\1' }"), "or `with` does not fit"),
+        (rule("corrupt = { mode = 'melt' }"), "`mode` has to be `flip` or `replace`"),
+        (rule("crash = { signal = 'LOUD' }"), "`signal` is no signal here"),
+        (rule("answer = true"), "rule `r`, `answer`: needs either `result` or `error`"),
+        (rule("answer = { error = 1 }"), "rule `r`, `answer`, `error`: `code` is missing"),
+        (rule("cut = { bytes = -1 }"), "rule `r`, `cut`: `bytes` has to be a whole number from 0"),
+    ],
+)
+def test_what_makes_no_sense_is_told_with_file_rule_and_key(
+    text: str, sentence: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "rules.toml"
+    path.write_text(text)
+    with pytest.raises(RulesError, match=re.escape(sentence)) as caught:
+        load_rules(path, Matching().matcher)
+    assert str(caught.value).startswith(f"{path}: ")
+
+
+def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
+    with pytest.raises(RulesError, match="cannot be read: No such file"):
+        load_rules(tmp_path / "none.toml", all_frames)
+    (tmp_path / "binary.toml").write_bytes(b"\xff")
+    with pytest.raises(RulesError, match="cannot be read: it is no UTF-8"):
+        load_rules(tmp_path / "binary.toml", all_frames)
+
+
+def test_every_example_in_the_documents_is_a_file_of_rules() -> None:
+    examples = re.findall(r"```toml\n(.*?)```", DOCS.read_text("utf-8"), re.DOTALL)
+    assert examples
+    shown = "".join(examples)
+    for text in examples:
+        assert read_rules(text, Matching().matcher)
+    deeds = re.findall(r"^\| `(\w+)` \|", DOCS.read_text("utf-8"), re.MULTILINE)
+    assert [deed for deed in deeds if f"\n{deed} = " not in shown] == []
