@@ -13,9 +13,8 @@ from pathlib import Path
 from acp_console.cli import exits
 from acp_inspector.proxy.observation import Wishes, observe
 from acp_inspector.proxy.pump import run_proxy, warn
-from acp_inspector.recording.format import RecordingExistsError
 from acp_inspector.recording.writer import Mode
-from acp_protocol.errors import AgentStartError
+from acp_protocol.errors import AcpError, AgentStartError
 
 
 def run_command(arguments: Sequence[str]) -> int:
@@ -29,11 +28,14 @@ def run_command(arguments: Sequence[str]) -> int:
         return exits.USAGE
     try:
         observation = observe(command, _wishes(options), warn)
-    except RecordingExistsError as problem:
+    except AcpError as problem:
+        # What was asked for cannot be understood or would spoil a file: nothing is started.
         warn(str(problem))
         return exits.USAGE
     try:
-        return run_proxy(command, observation.recorder)
+        return run_proxy(
+            command, observation.recorder, observation.interference, observation.started
+        )
     except AgentStartError as problem:
         warn(str(problem))
         return exits.AGENT
@@ -43,15 +45,23 @@ def run_command(arguments: Sequence[str]) -> int:
 
 def _wishes(options: argparse.Namespace) -> Wishes:
     mode: Mode = "append" if options.append else "overwrite" if options.overwrite else "new"
-    return Wishes(options.record, mode, options.name, has_control=not options.no_control)
+    return Wishes(
+        record=options.record,
+        mode=mode,
+        name=options.name,
+        has_control=not options.no_control,
+        breakpoints=options.breakpoints,
+        rules=options.rules,
+        addons=options.addons,
+    )
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="acp-console proxy",
         usage=(
-            "%(prog)s [--record FILE [--append | --overwrite]] [--name NAME] [--no-control] "
-            "-- COMMAND…"
+            "%(prog)s [--record FILE [--append | --overwrite]] [--break FILTER]… [--rules FILE] "
+            "[--addon FILE]… [--name NAME] [--no-control] -- COMMAND…"
         ),
         description="Stand between an editor and its agent: every byte goes on as it came.",
         epilog="example: acp-console proxy --record session.acp.ndjson -- my-agent --acp",
@@ -60,6 +70,24 @@ def _parser() -> argparse.ArgumentParser:
     existing = parser.add_mutually_exclusive_group()
     existing.add_argument("--append", action="store_true", help="go on behind what FILE holds")
     existing.add_argument("--overwrite", action="store_true", help="empty FILE first")
+    parser.add_argument(
+        "--break",
+        dest="breakpoints",
+        action="append",
+        default=[],
+        metavar="FILTER",
+        help="hold frames that match, until an observer decides or a minute has gone",
+    )
+    parser.add_argument("--rules", type=Path, metavar="FILE", help="rewrites and faults, in TOML")
+    parser.add_argument(
+        "--addon",
+        dest="addons",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="hooks in Python, read anew when the file changes",
+    )
     parser.add_argument("--name", help="how acp-console attach calls it; the agent's by default")
     parser.add_argument(
         "--no-control", action="store_true", help="open no socket: nobody can attach"

@@ -31,38 +31,44 @@ class Crossing(Pump):
         super().__init__(side, source, sink, recorder)
         self._side: Side = side
         self._tape = recorder
-        self._interference = interference
         self._lane: Lane | None = None
+        self._opening = threading.Lock()
+        """Held while a chunk passes without a lane, and while the lane is opened."""
+        self._has_ended = False
         self._framer = LineFramer(limit=sys.maxsize)
         """What came of a line that has not ended, where it goes line by line."""
         self._is_at_boundary = True
         """Whether what has left as chunks ended with a line."""
         self._writer = threading.Thread(target=self._let_out, name=f"lane {side}", daemon=True)
+        interference.join(side, self._open)
 
     def move(self) -> None:
         """Move until the stream ends and what waits has left."""
         try:
             while chunk := os.read(self._source, CHUNK):
-                lane = self._lane or self._open_lane()
-                if lane is None:
-                    self._pass(chunk)
-                elif lane.is_closed:
+                with self._opening:
+                    lane = self._lane
+                    if lane is None:
+                        self._pass(chunk)
+                        continue
+                if lane.is_closed:
                     break
-                else:
-                    self._take(lane, chunk)
+                self._take(lane, chunk)
         finally:
             self._end()
 
-    def _open_lane(self) -> Lane | None:
-        """Return the lane if somebody has begun to interfere, and write what it lets out."""
-        self._lane = lane = self._interference.lane(self._side)
-        if lane is not None:
+    def _open(self, lane: Lane) -> None:
+        """Begin to write what the lane lets out; called by whoever begins to interfere."""
+        with self._opening:
+            if self._has_ended:
+                lane.close()
+                return
             if not self._is_at_boundary:
                 # The lane has to know that a line is open before anything of ours may go out.
                 lane.begin_raw()
                 lane.end_raw(is_at_boundary=False)
+            self._lane = lane
             self._writer.start()
-        return lane
 
     def _take(self, lane: Lane, chunk: bytes) -> None:
         if lane.begin_raw():
@@ -86,9 +92,10 @@ class Crossing(Pump):
         self.write(chunk)
 
     def _end(self) -> None:
-        lane = self._lane
+        with self._opening:
+            self._has_ended = True
+            lane = self._lane
         if lane is None:
-            self._interference.ended(self._side)
             return
         if rest := self._framer.rest():
             lane.put(self._tape.line(self._side, rest, b""))

@@ -22,7 +22,7 @@ class Interference:
         self._make = make
         self._making = threading.Lock()
         self._interceptor: Interceptor | None = None
-        self._ended: set[Side] = set()
+        self._begin: dict[Side, Callable[[Lane], None]] = {}
         self._is_over = False
 
     @property
@@ -31,25 +31,26 @@ class Interference:
         return self._interceptor
 
     def get(self) -> Interceptor:
-        """Return the interceptor; from now on frames have to be looked at where it says so."""
+        """Return the interceptor; from now on frames have to be looked at where it says so.
+
+        Waits until what is being written has been written.
+        """
         with self._making:
             if self._interceptor is None:
                 made = self._make()
-                for side in self._ended:
-                    made.lanes[side].close()
                 if self._is_over:
                     made.finish()
+                for side, begin in self._begin.items():
+                    begin(made.lanes[side])
                 self._interceptor = made
             return self._interceptor
 
-    def lane(self, side: Side) -> Lane | None:
-        """Return the lane of a direction; None as long as nobody has interfered."""
-        return None if self._interceptor is None else self._interceptor.lanes[side]
-
-    def ended(self, side: Side) -> None:
-        """Hear that a direction has ended before anybody interfered with it."""
+    def join(self, side: Side, begin: Callable[[Lane], None]) -> None:
+        """Let a direction have its lane as soon as there is one, which may be at once."""
         with self._making:
-            self._ended.add(side)
+            self._begin[side] = begin
+            if self._interceptor is not None:
+                begin(self._interceptor.lanes[side])
 
     def left(self) -> None:
         """Hear that nobody is attached any more who has done something."""

@@ -1,6 +1,7 @@
-"""Everything about a proxy that looks on: the recording, and the socket for observers.
+"""Everything about a proxy beside its pumps: the recording, the observers, who interferes.
 
-None of it is needed for the traffic. What cannot be had is told once, and done without.
+None of it is needed for the traffic. What cannot be had is told once, and done without; only what
+somebody wrote down wrongly (a filter, a rule, an add-on) is refused before the agent is started.
 """
 
 from __future__ import annotations
@@ -8,15 +9,25 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
+from typing import TYPE_CHECKING
 
 from acp_inspector.proxy.control import Control
-from acp_inspector.proxy.log import FileLog, FollowedSink, Growth, Log, MemoryLog, Sink
+from acp_inspector.proxy.deeds import deeds_on
+from acp_inspector.proxy.interference import Interference
+from acp_inspector.proxy.log import FileLog, FollowedSink, Growth, Log, MemoryLog
 from acp_inspector.proxy.recorder import Recorder
 from acp_inspector.proxy.runtime import RuntimeDirectoryError
 from acp_inspector.recording.format import Header, RecordingError, RecordingExistsError
 from acp_inspector.recording.origin import header_of_this_run
 from acp_inspector.recording.writer import Mode, RecordingWriter
-from acp_protocol.errors import describe_os_error
+from acp_protocol.errors import AcpError, describe_os_error
+
+if TYPE_CHECKING:
+    from acp_inspector.intercept.addons import Addon
+    from acp_inspector.intercept.interceptor import Interceptor
+    from acp_inspector.intercept.matching import Matching
+    from acp_inspector.intercept.passage import Interferer
+    from acp_inspector.proxy.child import AgentChild
 
 Warn = Callable[[str], None]
 
@@ -31,17 +42,79 @@ class Wishes:
     """How observers call the proxy; the agent's by default."""
     has_control: bool = True
     """Whether observers may attach."""
+    breakpoints: Sequence[str] = ()
+    """Filters of frames to be held."""
+    rules: Path | None = None
+    addons: Sequence[Path] = ()
+
+    @property
+    def interferes(self) -> bool:
+        """Whether frames are to be looked at from the first one on."""
+        return bool(self.breakpoints or self.rules or self.addons)
 
 
 class Observation:
     """The recorder of a running proxy, and whoever is attached to it."""
 
-    def __init__(self, recorder: Recorder | None = None, control: Control | None = None) -> None:
-        self.recorder = recorder
-        self.control = control
+    def __init__(self) -> None:
+        self.recorder: Recorder | None = None
+        self.control: Control | None = None
+        self.interference: Interference | None = None
+        self._addons: list[Addon] = []
+        self._child: AgentChild | None = None
+
+    def started(self, child: AgentChild) -> None:
+        """Hear which agent it is about."""
+        self._child = child
+
+    def kill(self, number: int) -> None:
+        """Send the agent a signal, because a rule says so."""
+        if self._child is not None:
+            self._child.signal(number)
+
+    def interfere(self, recorder: Recorder, wishes: Wishes, warn: Warn) -> Interference:
+        """Return what will make the interceptor, or has made it if it is wanted at once.
+
+        Raises:
+            AcpError: a filter, a rule or an add-on makes no sense.
+        """
+
+        def make() -> Interceptor:
+            from acp_inspector.intercept.interceptor import Interceptor
+            from acp_inspector.intercept.matching import Matching
+
+            matching = Matching()
+            interferers = [*self._rules(wishes, matching), *self._loaded(wishes, warn)]
+            interceptor = Interceptor(
+                recorder, interferers=interferers, kill=self.kill, warn=warn, matching=matching
+            )
+            for expression in wishes.breakpoints:
+                interceptor.set_breakpoint(expression, is_lasting=True)
+            return interceptor
+
+        interference = Interference(make)
+        if wishes.interferes:
+            interference.get()
+        return interference
+
+    def _rules(self, wishes: Wishes, matching: Matching) -> Sequence[Interferer]:
+        if wishes.rules is None:
+            return ()
+        from acp_inspector.intercept.rulebook import load_rules
+
+        return load_rules(wishes.rules, matching.matcher)
+
+    def _loaded(self, wishes: Wishes, warn: Warn) -> Sequence[Interferer]:
+        if wishes.addons:
+            from acp_inspector.intercept.addons import Addon
+
+            self._addons = [Addon(path, warn) for path in wishes.addons]
+        return self._addons
 
     def close(self) -> None:
         """Write what is left, let observers read it, and end."""
+        for addon in self._addons:
+            addon.close()
         if self.recorder is not None:
             self.recorder.close()
         if self.control is not None:
@@ -53,23 +126,33 @@ def observe(command: Sequence[str], wishes: Wishes, warn: Warn) -> Observation:
 
     Raises:
         RecordingExistsError: there is a file of that name, and nobody said what to do with it.
+        AcpError: a filter, a rule or an add-on makes no sense.
     """
-    if wishes.record is None and not wishes.has_control:
-        return Observation()
+    observation = Observation()
+    is_silent = not (wishes.has_control or wishes.interferes)
+    if wishes.record is None and is_silent:
+        return observation
     header = header_of_this_run(command, Path.cwd())
     writer = _writer(wishes, header, warn)
-    if writer is None and not wishes.has_control:
-        return Observation()
+    if writer is None and is_silent:
+        return observation
     growth = Growth()
     memory = MemoryLog(header)
-    sink: Sink = FollowedSink(memory if writer is None else writer, growth)
+    recorder = Recorder(FollowedSink(memory if writer is None else writer, growth))
     path = wishes.record
 
     def open_log() -> Log:
         return memory if writer is None or path is None else FileLog(path)
 
-    control = _control(command, wishes, header, open_log, growth, warn)
-    return Observation(Recorder(sink), control)
+    observation.recorder = recorder
+    try:
+        interference = observation.interfere(recorder, wishes, warn)
+    except AcpError:
+        observation.close()
+        raise
+    observation.interference = interference
+    observation.control = _control(command, wishes, header, open_log, growth, interference, warn)
+    return observation
 
 
 def _writer(wishes: Wishes, header: Header, warn: Warn) -> RecordingWriter | None:
@@ -92,6 +175,7 @@ def _control(
     header: Header,
     open_log: Callable[[], Log],
     growth: Growth,
+    interference: Interference,
     warn: Warn,
 ) -> Control | None:
     if not wishes.has_control:
@@ -103,7 +187,14 @@ def _control(
         "recording": None if wishes.record is None else str(wishes.record.absolute()),
     }
     try:
-        return Control(wishes.name or PurePath(command[0]).name, about, open_log, growth)
+        return Control(
+            wishes.name or PurePath(command[0]).name,
+            about,
+            open_log,
+            growth,
+            deeds=deeds_on(interference),
+            left=interference.left,
+        )
     except (RuntimeDirectoryError, OSError) as problem:
         reason = describe_os_error(problem) if isinstance(problem, OSError) else str(problem)
         warn(f"nobody can attach: {reason}")

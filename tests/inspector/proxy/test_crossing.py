@@ -1,0 +1,237 @@
+"""Interfering with a running proxy, as a person does by its socket."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from acp_inspector.attach.attachment import AttachError, Attachment, find_proxy
+from acp_inspector.journal import JournalEvent
+from acp_inspector.recording.reader import read_recording
+
+LIMIT = 30
+ECHO = (
+    sys.executable,
+    "-c",
+    "import sys\nfor line in sys.stdin.buffer: sys.stdout.buffer.write(line); sys.stdout.flush()",
+)
+PROXY = (sys.executable, "-m", "acp_console", "proxy")
+
+
+@pytest.fixture(autouse=True)
+def lonely(monkeypatch: pytest.MonkeyPatch) -> Generator[None]:
+    """No other test's proxy is found here."""
+    with tempfile.TemporaryDirectory(prefix="acp-") as home:
+        monkeypatch.setenv("XDG_RUNTIME_DIR", home)
+        yield
+
+
+@contextmanager
+def proxied(*options: str) -> Generator[subprocess.Popen[bytes]]:
+    command = [*PROXY, *options, "--", *ECHO]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        tell(process, b'{"hello":1}')
+        assert hear(process) == b'{"hello":1}'
+        try:
+            yield process
+        finally:
+            assert process.stdin is not None
+            if not process.stdin.closed:
+                process.stdin.close()
+            process.wait(LIMIT)
+
+
+def tell(process: subprocess.Popen[bytes], line: bytes) -> None:
+    assert process.stdin is not None
+    process.stdin.write(line + b"\n")
+    process.stdin.flush()
+
+
+def hear(process: subprocess.Popen[bytes]) -> bytes:
+    assert process.stdout is not None
+    return process.stdout.readline().removesuffix(b"\n")
+
+
+def held(attachment: Attachment, count: int = 1) -> list[dict[str, Any]]:
+    """Return the holds once there are `count`."""
+    for _ in range(20_000):
+        holds: list[dict[str, Any]] = attachment.ask("state")["holds"]
+        if len(holds) >= count:
+            return holds
+    raise AssertionError("nothing was held")
+
+
+def test_a_held_frame_leaves_as_it_was_edited_and_the_recording_has_both(tmp_path: Path) -> None:
+    path = tmp_path / "a.acp.ndjson"
+    with (
+        proxied("--record", str(path)) as process,
+        Attachment(find_proxy(None).path) as attachment,
+    ):
+        attachment.ask("break", filter='from == client and text contains "secret"')
+        tell(process, b'{"text":"secret"}')
+        (hold,) = held(attachment)
+        assert json.loads(hold["text"]) == {"text": "secret"}
+        assert 0 < hold["left"] <= 60
+        with pytest.raises(AttachError, match="no JSON"):
+            attachment.ask("edit", id=hold["id"], text="{broken")
+        attachment.ask("edit", id=hold["id"], text='{"text":"public"}')
+        assert hear(process) == b'{"text":"public"}'
+    recording = read_recording(path)
+    names = [entry.name for entry in recording.entries if isinstance(entry, JournalEvent)]
+    assert {"held", "edited", "released"} <= set(names)
+    assert b"secret" in path.read_bytes()
+
+
+def test_what_stands_behind_a_hold_waits_and_the_other_direction_goes_on() -> None:
+    with proxied() as process, Attachment(find_proxy(None).path) as attachment:
+        attachment.ask("break", filter='from == agent and text contains "stop"')
+        for word in (b'{"n":1}', b'{"n":"stop"}', b'{"n":3}'):
+            tell(process, word)
+        assert hear(process) == b'{"n":1}'
+        (hold,) = held(attachment)
+        assert hold["from"] == "agent"
+        attachment.ask("release", id=hold["id"])
+        assert [hear(process), hear(process)] == [b'{"n":"stop"}', b'{"n":3}']
+
+
+def test_who_leaves_releases_all_that_was_held() -> None:
+    with proxied() as process:
+        with Attachment(find_proxy(None).path) as attachment:
+            attachment.ask("break", filter="from == client")
+            tell(process, b"{}")
+            held(attachment)
+        assert hear(process) == b"{}"
+        tell(process, b'{"free":true}')
+        assert hear(process) == b'{"free":true}'
+
+
+def test_a_discarded_frame_never_leaves_and_a_duplicated_one_leaves_twice() -> None:
+    with proxied() as process, Attachment(find_proxy(None).path) as attachment:
+        attachment.ask("break", filter="from == client")
+        tell(process, b'{"gone":1}')
+        attachment.ask("discard", id=held(attachment)[0]["id"])
+        tell(process, b'{"twice":1}')
+        attachment.ask("duplicate", id=held(attachment)[0]["id"], times=2)
+        assert [hear(process), hear(process)] == [b'{"twice":1}'] * 2
+
+
+def test_a_question_of_ours_has_its_own_id_and_its_answer_is_ours() -> None:
+    with proxied() as process, Attachment(find_proxy(None).path) as attachment:
+        asked = '{"jsonrpc":"2.0","id":1,"method":"x"}'
+        # The echo sends the question back: to the client it looks like one of the agent's.
+        told = attachment.ask("inject", **{"from": "client", "text": asked})
+        assert told["id"] != 1
+        assert json.loads(hear(process))["id"] == told["id"]
+        with pytest.raises(AttachError, match="client or agent"):
+            attachment.ask("inject", text="{}")
+
+
+def test_a_breakpoint_from_the_command_line_holds_from_the_first_frame_on() -> None:
+    command = [*PROXY, "--break", "from == client", "--", *ECHO]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        tell(process, b"{}")
+        found = None
+        for _ in range(20_000):
+            try:
+                found = find_proxy(None)
+                break
+            except AttachError:
+                continue
+        assert found is not None
+        with Attachment(found.path) as attachment:
+            attachment.ask("release", id=held(attachment)[0]["id"])
+            assert hear(process) == b"{}"
+        assert process.stdin is not None
+        process.stdin.close()
+        process.wait(LIMIT)
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (("--break", "methd == x"), b"did you mean `method`"),
+        (("--rules", "/no/such/file"), b"/no/such/file cannot be read"),
+        (("--addon", "/no/such/file"), b"/no/such/file"),
+    ],
+)
+def test_what_was_written_wrongly_is_told_before_anything_is_started(
+    options: tuple[str, str], sentence: bytes
+) -> None:
+    command = [*PROXY, *options, "--", *ECHO]
+    done = subprocess.run(
+        command, stdin=subprocess.DEVNULL, capture_output=True, timeout=LIMIT, check=False
+    )
+    assert done.returncode == 2
+    assert sentence in done.stderr
+    assert done.stderr.count(b"\n") == 1
+
+
+def test_an_addon_changes_what_passes(tmp_path: Path) -> None:
+    addon = tmp_path / "addon.py"
+    addon.write_text(
+        "def on_frame(frame, flow):\n"
+        "    if frame.side == 'client':\n"
+        "        flow.replace(frame.raw.replace(b'hello', b'bye'))\n"
+    )
+    command = [*PROXY, "--addon", str(addon), "--", *ECHO]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        tell(process, b'{"hello":1}')
+        assert hear(process) == b'{"bye":1}'
+        assert process.stdin is not None
+        process.stdin.close()
+        assert process.wait(LIMIT) == 0
+
+
+def test_going_from_chunks_to_lines_and_back_loses_and_changes_nothing(tmp_path: Path) -> None:
+    path, numbers = tmp_path / "a.acp.ndjson", random.Random(3)
+    lines = [
+        numbers.choice([b"{}", b"\xff\x00", b"x" * numbers.randrange(200_000), b'{"a":1}\r'])
+        for _ in range(400)
+    ]
+    data = b"\n".join(lines) + b"\nrest"
+    with proxied("--record", str(path)) as process:
+        read: list[bytes] = []
+        reader = threading.Thread(target=lambda: read.append(_rest(process)))
+        reader.start()
+        switching = threading.Event()
+
+        def switch() -> None:
+            with Attachment(find_proxy(None).path) as attachment:
+                while not switching.is_set():
+                    point = attachment.ask("break", filter='text contains "never there"')
+                    attachment.ask("clear", id=point["id"])
+
+        switcher = threading.Thread(target=switch)
+        switcher.start()
+        assert process.stdin is not None
+        at = 0
+        while at < len(data):
+            step = numbers.randrange(1, 50_000)
+            process.stdin.write(data[at : at + step])
+            process.stdin.flush()
+            at += step
+        switching.set()
+        switcher.join(LIMIT)
+        process.stdin.close()
+        reader.join(LIMIT)
+    assert hashlib.sha256(read[0]).digest() == hashlib.sha256(data).digest()
+    recorded = b"".join(
+        frame.raw + frame.end for frame in read_recording(path).frames if frame.side == "client"
+    )
+    assert recorded == b'{"hello":1}\n' + data
+
+
+def _rest(process: subprocess.Popen[bytes]) -> bytes:
+    assert process.stdout is not None
+    return process.stdout.read()
