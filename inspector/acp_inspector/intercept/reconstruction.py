@@ -40,7 +40,7 @@ class Fate:
     @property
     def wire(self) -> bytes:
         """The bytes that left."""
-        if self.cut_at is not None:
+        if self.copies and self.cut_at is not None:
             return (self.raw + self.frame.end)[: self.cut_at]
         line = self.raw + (self.frame.end or b"\n")
         last = self.raw + self.frame.end

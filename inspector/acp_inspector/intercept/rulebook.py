@@ -286,3 +286,5 @@ _READERS: Final[Mapping[str, _Reader]] = {
     "answer": (("result", "error"), _answer),
 }
 """Each deed's keys, and what reads them."""
+DEEDS: Final = tuple(_READERS)
+"""What a rule can do, one word each."""

@@ -42,6 +42,10 @@ class Scene:
     kills: list[int] = field(default_factory=list[int])
 
     def __post_init__(self) -> None:
+        self.open()
+
+    def open(self) -> None:
+        """Begin anew, with the rules and add-ons that there are by now."""
         self.journal = Journal(clock=self.clock)
         self.interceptor = Interceptor(
             self,
