@@ -109,7 +109,7 @@ def test_an_expression_selects_frames(call: Call, recording: Path) -> None:
     assert numbers("from == agent and latency > 500ms") == ["4"]
     assert numbers("kind == request and session == s1") == ["1"]
     assert numbers("malformed") == ["3"]
-    assert numbers('/no . message/ or $.result.stopReason == end_turn') == ["3", "4"]
+    assert numbers("/no . message/ or $.result.stopReason == end_turn") == ["3", "4"]
     assert numbers("size > 60 and not pending") == ["1"]
     assert numbers("") == ["1", "2", "3", "4"]
 
