@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from acp_inspector.recording.content import read_at
-from acp_inspector.recording.index import ROWS, SEGMENT, Index
+from acp_inspector.recording.index import Index, size_of
 from acp_inspector.recording.outlines import METHODS, Methods
 
 SUFFIX: Final = ".acp-index"
@@ -137,7 +137,7 @@ def _trailer(descriptor: int) -> Trailer:
         raise ValueError("no numbers")
     if not all(type(name) is str for name in trailer.methods) or len(trailer.methods) > METHODS:
         raise ValueError("no names")
-    if at != -(-trailer.rows // ROWS) * SEGMENT:
+    if at != size_of(trailer.rows):
         raise ValueError("segments are missing")
     return trailer
 

@@ -137,15 +137,18 @@ class RecordingFile:
     def __getitem__(self, row: int | slice) -> Row | list[Row]:
         """Return what a row says, or several; a fault for one that cannot be read."""
         if isinstance(row, slice):
-            return [self._row(place) for place in range(*row.indices(len(self)))]
+            first, behind, step = row.indices(len(self))
+            if step == 1:
+                return list(self._rows(first, behind))
+            return [self._row(place) for place in range(first, behind, step)]
         return self._row(row + len(self) if row < 0 else row)
 
     def __iter__(self) -> Iterator[Row]:
         """Yield the rows in order, also those that come to be meanwhile."""
         row = 0
-        while row < len(self):
-            yield self._row(row)
-            row += 1
+        while row < (behind := len(self)):
+            yield from self._rows(row, behind)
+            row = behind
 
     def __reversed__(self) -> Iterator[Row]:
         """Yield the rows from the last to the first."""
@@ -277,9 +280,19 @@ class RecordingFile:
     # Rows.
 
     def _row(self, row: int) -> Row:
-        at = self._index.offset(row)
-        end = self._end if row + 1 == len(self) else self._index.offset(row + 1)
+        at, end = self._offset(row), self._offset(row + 1)
         return self._decoded(at, self._read(at, end - at))
+
+    def _rows(self, first: int, behind: int) -> Iterator[Row]:
+        at = self._offset(first) if first < behind else 0
+        for block in whole_lines(self._read, at, self._offset(behind)) if first < behind else ():
+            for line in block[:-1].split(b"\n"):
+                yield self._decoded(at, line)
+                at += len(line) + 1
+
+    def _offset(self, row: int) -> int:
+        """Return where a row begins; that behind the last begins where the last ends."""
+        return self._end if row == len(self) else self._index.offset(row)
 
     def _decoded(self, at: int, line: bytes) -> Row:
         row = decode_line(line.rstrip(b"\n"))

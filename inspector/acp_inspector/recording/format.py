@@ -30,6 +30,9 @@ DEPTH_LIMIT: Final = 200
 """Nesting beyond which a frame is kept as text: its reader may have less stack than we."""
 
 _BOM: Final = b"\xef\xbb\xbf"
+_FRAME_START: Final = re.compile(
+    rb'\{"n":(0|[1-9][0-9]{0,17}),"t":((?:0|[1-9][0-9]{0,17})\.[0-9]+),"from":"(client|agent)","msg":'
+)
 _NESTING: Final = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[{]|[\]}]')
 
 
@@ -127,6 +130,12 @@ def encode_entry(entry: Entry) -> bytes:
 
 def decode_line(line: bytes) -> Line:
     """Return what a line (without its newline) says; `Unreadable` where it says nothing we know."""
+    if start := _FRAME_START.match(line):
+        # If what stands between the start and the last brace is one value, there is nothing else.
+        raw = line[start.end() : -1]
+        if line.endswith(b"}") and not raw.startswith(_BOM) and jsonrpc.is_json(raw):
+            n, at, side = start.groups()
+            return Frame(int(n), float(at), "client" if side == b"client" else "agent", raw)
     try:
         members = _members(line.decode())
     except UnicodeDecodeError:

@@ -21,8 +21,8 @@ ROWS: Final = 1 << 14
 """Rows of a segment."""
 KEPT: Final = 32
 """Segments in memory, of 300 KB each."""
-SEGMENT: Final = ROWS * (8 + 8 + 1 + 2)
-"""Bytes of a segment."""
+ROW: Final = 8 + 8 + 1 + 2
+"""Bytes of a row."""
 
 
 @dataclass(slots=True)
@@ -40,7 +40,7 @@ class Columns:
         return b"".join(part.tobytes().ljust(part.itemsize * ROWS, b"\0") for part in parts)
 
     @classmethod
-    def decoded(cls, segment: bytes, rows: int = ROWS) -> Columns:
+    def decoded(cls, segment: bytes, rows: int) -> Columns:
         """Return the first `rows` rows of a segment."""
         columns = cls()
         at = 0
@@ -152,7 +152,7 @@ class Index:
         full = Columns(
             last.offsets[:ROWS], last.times[:ROWS], last.kinds[:ROWS], last.methods[:ROWS]
         )
-        self._segments.seek(self._full * SEGMENT)
+        self._segments.seek(self._full * ROW * ROWS)
         self._segments.write(full.encoded())
         self._segments.flush()
         self._full += 1
@@ -171,7 +171,7 @@ class Index:
             return self._last
         found = self._kept.get(segment)
         if found is None:
-            found = self._kept[segment] = Columns.decoded(self._read(segment))
+            found = self._kept[segment] = Columns.decoded(self._read(segment), ROWS)
             if len(self._kept) > KEPT:
                 self._kept.popitem(last=False)
         else:
@@ -179,4 +179,10 @@ class Index:
         return found
 
     def _read(self, segment: int) -> bytes:
-        return read_at(self._segments.fileno(), segment * SEGMENT, SEGMENT).ljust(SEGMENT, b"\0")
+        size = ROW * ROWS
+        return read_at(self._segments.fileno(), segment * size, size).ljust(size, b"\0")
+
+
+def size_of(rows: int) -> int:
+    """Return the bytes that so many rows take in a file."""
+    return -(-rows // ROWS) * ROWS * ROW

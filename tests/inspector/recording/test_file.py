@@ -1,0 +1,316 @@
+"""Looking into a recording of any size."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from backports import zstd
+from hypothesis import given
+from hypothesis import strategies as st
+
+from acp_inspector.journal import Entry, Frame, JournalEvent, StderrText
+from acp_inspector.recording import content as content_module
+from acp_inspector.recording import file as module
+from acp_inspector.recording import index as index_module
+from acp_inspector.recording.cache import index_path
+from acp_inspector.recording.compression import CUT
+from acp_inspector.recording.file import RecordingFile
+from acp_inspector.recording.format import Footer, Header, RecordingError, encode_entry
+from acp_inspector.recording.outlines import Kind
+from acp_inspector.recording.reader import CHANGED, CUT_LINE, LineFault, Row, read_lines
+from acp_inspector.recording.writer import RecordingWriter
+
+HEADER = Header("2026-01-01T00:00:00.000Z", "test", "v1")
+ENTRIES: list[Entry] = [
+    JournalEvent(1, 0.1, "spawn", {"pid": 1}),
+    *(Frame(n, n / 10, "client", b'{"method":"m%d"}' % n) for n in range(2, 20)),
+    Frame(25, 2.5, "agent", b'"' + b"long" * 200 + b'"'),
+    Frame(26, 2.6, "agent", "\u2028\r\0\u0085".encode(), b"\r\n"),
+    Frame(27, 2.7, "agent", b"\xff\x00", b""),
+    StderrText(28, 2.8, b"oh\n"),
+]
+COMPRESSIONS: dict[str, Callable[[bytes], bytes]] = {
+    "plain": bytes,
+    "gzip": gzip.compress,
+    "zstd": zstd.compress,
+}
+
+LARGE = b'{"a":"' + b"x" * 500 + b'"}'
+raws = st.binary().map(lambda raw: raw.replace(b"\n", b"")) | st.sampled_from(
+    [
+        b"",
+        b"{}",
+        b"\0",
+        b"\r",
+        "\u2028".encode(),
+        b"\xff",
+        b"[" * 300,
+        b'{"a":"' + b"x" * 500 + b'"}',
+    ]
+)
+compressions = pytest.mark.parametrize("compress", COMPRESSIONS.values(), ids=COMPRESSIONS)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def small_pieces() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "STEP", 300)
+        patch.setattr(module, "WORTH_KEEPING", 0)
+        patch.setattr(content_module, "BLOCK", 100)
+        patch.setattr(index_module, "ROWS", 4)
+        yield
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    path = tmp_path / "a.acp.ndjson"
+    write(path, ENTRIES)
+    return path
+
+
+def write(path: Path, entries: list[Entry]) -> None:
+    writer = RecordingWriter(path, HEADER)
+    writer.write(entries)
+    writer.close()
+
+
+def rows_of(path: Path) -> list[Row]:
+    """Return what the reader says, without what it says twice of one line."""
+    return [row for row in read_lines(path) if not isinstance(row, Header)]
+
+
+def test_rows_are_there_by_their_place_and_both_ways(path: Path) -> None:
+    with RecordingFile(path) as file:
+        assert len(file) == 0
+        file.complete()
+        assert file.is_complete
+        expected = rows_of(path)
+        assert list(file) == expected
+        assert list(reversed(file)) == expected[::-1]
+        assert [file[row] for row in range(len(file))] == expected
+        assert file[-1] == expected[-1] == file.footer
+        assert file[3:9] == expected[3:9]
+        assert file[::-3] == expected[::-3]
+        assert file.rest == ()
+        assert list(file.faults()) == list(file.check()) == []
+        with pytest.raises(IndexError):
+            file[len(file)]
+
+
+def test_the_first_screen_needs_no_index(path: Path) -> None:
+    with RecordingFile(path) as file:
+        assert file.header == HEADER
+        assert file.head(3) == ENTRIES[:3]
+        assert file.tail(3)[:2] == ENTRIES[-2:]
+        assert isinstance(file.tail(1)[0], Footer)
+        assert len(file.head(99)) == len(file.tail(99)) == len(ENTRIES) + 1
+        assert len(file) == 0
+        assert file.progress < 1
+
+
+def test_an_entry_is_found_by_its_number_before_and_after(path: Path) -> None:
+    numbers = {entry.n: entry for entry in ENTRIES}
+    with RecordingFile(path) as file:
+        for _ in range(2):
+            assert [file.entry(n) for n in range(30)] == [numbers.get(n) for n in range(30)]
+            file.complete()
+        rows = [file.row_of(n) for n in range(30)]
+    assert [row for row in rows if row is not None] == list(range(len(ENTRIES)))
+
+
+def test_a_brief_tells_what_filters_ask_for(path: Path) -> None:
+    with RecordingFile(path).complete() as file:
+        briefs = [file.brief(row) for row in range(len(file))]
+    assert [brief.kind for brief in briefs] == [
+        Kind.EVENT,
+        *[Kind.CLIENT] * 18,
+        *[Kind.AGENT] * 3,
+        Kind.STDERR,
+        Kind.FOOTER,
+    ]
+    assert briefs[1].method == "m2"
+    assert [brief.at for brief in briefs[:-1]] == [entry.at for entry in ENTRIES]
+
+
+@compressions
+@given(st.lists(st.tuples(raws, st.sampled_from([b"\n", b"\r\n", b""]))), st.booleans())
+def test_what_was_written_comes_back_to_the_byte(
+    compress: Callable[[bytes], bytes], written: list[tuple[bytes, bytes]], is_twice: bool
+) -> None:
+    entries: list[Entry] = [
+        Frame(n, n / 10, "agent", raw, end) for n, (raw, end) in enumerate(written, start=1)
+    ]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "a")
+        write(path, entries)
+        path.write_bytes(compress(path.read_bytes()))
+        for _ in range(1 + is_twice):
+            with RecordingFile(path).complete() as file:
+                assert file[:-1] == entries
+                assert [file.entry(entry.n) for entry in entries] == entries
+                assert list(file.faults()) == []
+                assert file.footer is not None
+
+
+@compressions
+@given(data=st.data())
+def test_a_cut_at_any_byte_loses_only_what_lies_behind(
+    compress: Callable[[bytes], bytes], data: st.DataObject
+) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "a")
+        write(path, ENTRIES)
+        content = path.read_bytes()
+        path.write_bytes(compress(content)[: -data.draw(st.integers(0, len(content)))])
+        try:
+            expected = rows_of(path)
+        except RecordingError:
+            with pytest.raises(RecordingError):
+                RecordingFile(path)
+            return
+        with RecordingFile(path).complete() as file:
+            assert [*file, *file.rest] == expected
+            assert list(file.check()) == [row for row in expected if isinstance(row, LineFault)]
+
+
+@given(st.data())
+def test_a_change_anywhere_is_one_fault_and_the_digest_tells(data: st.DataObject) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "a")
+        write(path, ENTRIES)
+        content = bytearray(path.read_bytes())
+        first = content.index(b"\n") + 1
+        at = data.draw(st.integers(first, content.rindex(b'{"end"') - 1))
+        content[at] = data.draw(st.integers(0, 255).filter(lambda byte: byte != content[at]))
+        path.write_bytes(content)
+        expected = rows_of(path)
+        with RecordingFile(path).complete() as file:
+            assert list(file) == [
+                row
+                for row in expected
+                if not (isinstance(row, LineFault) and row.reason == CHANGED)
+            ]
+            faults = [row for row in expected if isinstance(row, LineFault)]
+            assert list(file.check()) == faults
+            assert [fault.reason for fault in file.faults()][-1] == CHANGED
+
+
+def test_corrupt_lines_are_told_with_number_and_place(path: Path) -> None:
+    lines = path.read_bytes().splitlines(keepends=True)
+    lines[5], lines[9] = b"{corrupt\n", b'{"n":9,"t":1.0,"from":"client","msg":{]}\n'
+    path.write_bytes(b"".join(lines) + b"{cut")
+    places = [len(b"".join(lines[:number])) for number in (5, 9, -1, len(lines))]
+    with RecordingFile(path).complete() as file:
+        faults = [
+            LineFault(6, "no JSON object", places[0]),
+            LineFault(10, "no JSON object", places[1]),
+            LineFault(len(lines), CHANGED, places[2]),
+            LineFault(len(lines) + 1, CUT_LINE, places[3]),
+        ]
+        assert list(file.check()) == faults
+        assert file[4] == faults[0]
+        assert file.rest == (faults[3],)
+        assert file.footer is None
+        assert file.entry(11) == ENTRIES[10]
+
+
+def test_appended_lines_get_rows_when_asked_for(path: Path) -> None:
+    file = RecordingFile(path).complete()
+    count = len(file)
+    writer = RecordingWriter(path, HEADER, mode="append")
+    more: list[Entry] = [Frame(n, 3.0, "client", b"{}") for n in range(29, 60)]
+    writer.write(more)
+    assert len(file) == count
+    file.complete()
+    assert file[count:] == more
+    writer.close()
+    file.complete()
+    assert isinstance(file.footer, Footer)
+    assert list(file.faults()) == []
+    file.close()
+
+
+def test_half_a_line_waits_for_the_other_half(path: Path) -> None:
+    line = encode_entry(Frame(29, 3.0, "client", b"{}"))
+    file = RecordingFile(path).complete()
+    count = len(file)
+    with path.open("ab", buffering=0) as out:
+        out.write(line[:20])
+        file.complete()
+        assert len(file) == count
+        assert [type(row) for row in file.rest] == [LineFault]
+        out.write(line[20:-1])
+        file.complete()
+        assert (len(file), file.rest) == (count, (Frame(29, 3.0, "client", b"{}"),))
+        out.write(b"\n")
+        file.complete()
+        assert (len(file), file.rest) == (count + 1, ())
+    file.close()
+
+
+def test_a_file_that_was_overwritten_begins_anew(path: Path) -> None:
+    file = RecordingFile(path).complete()
+    RecordingWriter(path, HEADER, mode="overwrite").close()
+    assert file.complete()[:] == [file.footer]
+    path.write_bytes(b"")
+    with pytest.raises(RecordingError, match="it is empty"):
+        file.complete()
+    file.close()
+
+
+def test_the_index_is_kept_and_goes_on(path: Path) -> None:
+    with RecordingFile(path).complete() as file:
+        expected = list(file)
+    assert index_path(path).exists()
+    with RecordingFile(path) as file:
+        assert list(file) == expected
+    writer = RecordingWriter(path, HEADER, mode="append")
+    writer.write([Frame(29, 3.0, "client", b"{}")])
+    writer.close()
+    with RecordingFile(path) as file:
+        assert len(file) == len(expected)
+        file.complete()
+        assert len(file) == len(expected) + 2
+        assert list(file.faults()) == []
+    with RecordingFile(path) as file:
+        assert len(file) == len(expected) + 2
+
+
+def test_a_digest_that_does_not_fit_is_told_from_the_kept_index_too(path: Path) -> None:
+    path.write_bytes(path.read_bytes().replace(b"m5", b"m6"))
+    for _ in range(2):
+        with RecordingFile(path).complete() as file:
+            assert [fault.reason for fault in file.faults()] == [CHANGED]
+
+
+def test_no_index_is_kept_unless_wanted(path: Path) -> None:
+    RecordingFile(path, keeps_index=False).complete().close()
+    assert list(path.parent.iterdir()) == [path]
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="nothing is forbidden to root")
+def test_a_folder_that_cannot_be_written_is_no_hindrance(path: Path) -> None:
+    path.parent.chmod(0o500)
+    with RecordingFile(path).complete() as file:
+        assert file.footer
+    path.parent.chmod(0o700)
+
+
+def test_what_cannot_be_opened_is_told_in_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(RecordingError, match="no such file or directory"):
+        RecordingFile(tmp_path / "gone")
+    (tmp_path / "notes").write_text("notes\n")
+    with pytest.raises(RecordingError, match="is no recording"):
+        RecordingFile(tmp_path / "notes")
+
+
+def test_compressed_data_that_are_cut_say_so_at_the_end(path: Path) -> None:
+    path.write_bytes(gzip.compress(path.read_bytes())[:-4])
+    with RecordingFile(path).complete() as file:
+        assert len(file) == len(ENTRIES) + 1
+        assert [fault.reason for fault in file.faults()] == [CUT]
