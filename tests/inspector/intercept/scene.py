@@ -1,4 +1,4 @@
-"""A proxy's inside without pipes, threads and time: frames come, bytes leave, the clock is a number."""
+"""A proxy's inside without pipes, threads and time: frames come, bytes leave."""
 
 from __future__ import annotations
 

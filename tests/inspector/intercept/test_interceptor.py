@@ -39,19 +39,30 @@ def test_a_held_frame_holds_those_behind_it_and_nobody_else() -> None:
 Decision = Callable[[Interceptor, int], object]
 
 
-@pytest.mark.parametrize(
-    ("decision", "left", "names"),
-    [
-        (lambda it, n: it.edit(n, b"{}"), [b"{}\n"], ["edited", "released"]),
-        (lambda it, n: it.edit(n, b"{", is_forced=True), [b"{\n"], ["edited", "released"]),
-        (lambda it, n: it.edit(n, ASK), [ASK + b"\n"], ["released"]),
-        (lambda it, n: it.discard(n), [], ["discarded"]),
-        (lambda it, n: it.duplicate(n), [ASK + b"\n"] * 2, ["duplicated", "released"]),
-        (lambda it, n: it.answer(n, result={}), [], ["answered"]),
-        (lambda it, n: it.release_all(), [ASK + b"\n"], ["released"]),
-        (lambda it, n: it.finish(), [ASK + b"\n"], ["released"]),
-    ],
-)
+DECISIONS: list[tuple[Decision, list[bytes], list[str]]] = [
+    (lambda it, n: it.edit(n, b"{}"), [b"{}\n"], ["edited", "released"]),
+    (lambda it, n: it.edit(n, b"{", is_forced=True), [b"{\n"], ["edited", "released"]),
+    (lambda it, n: it.edit(n, ASK), [ASK + b"\n"], ["released"]),
+    (lambda it, n: it.discard(n), [], ["discarded"]),
+    (lambda it, n: it.duplicate(n), [ASK + b"\n"] * 2, ["duplicated", "released"]),
+    (lambda it, n: it.answer(n, result={}), [], ["answered"]),
+    (lambda it, n: it.release_all(), [ASK + b"\n"], ["released"]),
+    (lambda it, n: it.finish(), [ASK + b"\n"], ["released"]),
+]
+SENSELESS: list[Decision] = [
+    lambda it, n: it.edit(n, b"{"),
+    lambda it, n: it.edit(n, b"{\n}"),
+    lambda it, n: it.edit(n, b"{\r}", is_forced=True),
+    lambda it, n: it.duplicate(n, 1),
+    lambda it, n: it.delay(n, -1),
+    lambda it, n: it.delay(n, float("nan")),
+    lambda it, n: it.answer(n, result={}),
+    lambda it, n: it.release(n + 1),
+    lambda it, n: it.clear_breakpoint(99),
+]
+
+
+@pytest.mark.parametrize(("decision", "left", "names"), DECISIONS)
 def test_who_decides_says_what_leaves(
     decision: Decision, left: list[bytes], names: list[str]
 ) -> None:
@@ -64,20 +75,7 @@ def test_who_decides_says_what_leaves(
     assert scene.interceptor.holds() == []
 
 
-@pytest.mark.parametrize(
-    "decision",
-    [
-        lambda it, n: it.edit(n, b"{"),
-        lambda it, n: it.edit(n, b"{\n}"),
-        lambda it, n: it.edit(n, b"{\r}", is_forced=True),
-        lambda it, n: it.duplicate(n, 1),
-        lambda it, n: it.delay(n, -1),
-        lambda it, n: it.delay(n, float("nan")),
-        lambda it, n: it.answer(n, result={}),
-        lambda it, n: it.release(n + 1),
-        lambda it, n: it.clear_breakpoint(99),
-    ],
-)
+@pytest.mark.parametrize("decision", SENSELESS)
 def test_a_decision_that_makes_no_sense_is_refused_and_changes_nothing(decision: Decision) -> None:
     scene = Scene()
     scene.interceptor.set_breakpoint("", everything)

@@ -1,0 +1,25 @@
+"""The wire is the pumps' alone."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+PROGRAM = """
+import os, subprocess, sys
+from acp_inspector.intercept.wire import take_wire
+source, sink = take_wire()
+print("a hook")
+sys.stdout.flush()
+subprocess.run(["echo", "what it started"])
+assert sys.stdin.read() == ""
+os.write(sink, os.read(source, 100))
+"""
+
+
+def test_nothing_but_the_pump_reaches_the_wire() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM], input=b"a frame", capture_output=True, check=True
+    )
+    assert done.stdout == b"a frame"
+    assert done.stderr == b"a hook\nwhat it started\n"
