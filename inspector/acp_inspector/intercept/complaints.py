@@ -37,7 +37,11 @@ class Complaints:
     def failure(self, who: str, problem: BaseException) -> None:
         """Say, once for each sort of problem, that `who` has failed."""
         kind = type(problem).__name__
-        self.once(f"{who}/{kind}", f"{who} failed and is passed over: {kind}: {problem}")
+        try:
+            reason = str(problem)
+        except Exception:  # noqa: BLE001 - an exception may be anybody's, and say nothing
+            reason = "it does not say why"
+        self.once(f"{who}/{kind}", f"{who} failed and is passed over: {kind}: {reason}")
 
     def tell(self, sentence: str) -> None:
         """Say `sentence`; never raises, because the traffic does not depend on it."""

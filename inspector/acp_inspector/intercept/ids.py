@@ -6,7 +6,7 @@ so, another beginning is taken: what is asked from then on cannot be mistaken fo
 
 from __future__ import annotations
 
-import secrets
+import os
 from collections.abc import Callable
 from typing import Final
 
@@ -18,7 +18,7 @@ FAMILIES: Final = 10_000
 
 
 def _token() -> str:
-    return secrets.token_hex(4)
+    return os.urandom(4).hex()
 
 
 class IdSpace:

@@ -13,10 +13,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from acp_inspector.intercept.complaints import Complaints
+from acp_inspector.intercept.desk import Held, Insertion, LaneClosedError
 from acp_inspector.intercept.holds import Breakpoint, Hold
 from acp_inspector.intercept.ids import IdSpace
 from acp_inspector.intercept.injection import Injection, Injections
-from acp_inspector.intercept.lane import Held, Insertion, Lane, LaneClosedError
+from acp_inspector.intercept.lane import Lane
 from acp_inspector.intercept.matching import Matcher, Matching
 from acp_inspector.intercept.passage import (
     DeedError,
@@ -294,14 +295,14 @@ class Interceptor:
     def judge(self, frame: Frame) -> Passage:
         """Return what the rules and add-ons want, and which breakpoint matches."""
         passage = Passage.of(frame)
-        if self._injections.take(passage):
-            with self._changed:
-                self._refresh()
-            return passage
         try:
+            if self._injections.take(passage):
+                with self._changed:
+                    self._refresh()
+                return passage
             self.matching.see(frame)
         except Exception as problem:  # noqa: BLE001 - knowing more must not cost the traffic
-            self._complaints.failure("the filter language", problem)
+            self._complaints.failure("looking at a frame", problem)
         for interferer in self._interferers:
             if passage.is_dropped:
                 return passage

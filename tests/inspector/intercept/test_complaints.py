@@ -37,3 +37,13 @@ def test_there_is_an_end_to_it_and_a_broken_ear_stops_nothing() -> None:
     for number in range(KINDS + 10):
         complaints.once(str(number), "x")
     assert len(said) == KINDS
+
+
+def test_a_problem_that_cannot_say_what_it_is_is_told_too() -> None:
+    class MuteError(Exception):
+        def __str__(self) -> str:
+            raise ValueError
+
+    said: list[str] = []
+    Complaints(said.append).failure("a", MuteError())
+    assert said == ["a failed and is passed over: MuteError: it does not say why"]

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acp_inspector.filter.errors import FilterError
+from acp_inspector.intercept.desk import LaneClosedError
 from acp_inspector.intercept.interceptor import HOLD_LIMIT, Interceptor
-from acp_inspector.intercept.lane import LaneClosedError
 from acp_inspector.intercept.passage import DeedError
 from acp_inspector.journal import Frame
 from tests.inspector.intercept.scene import ASK, TELL, Scene, everything, holding

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acp_inspector.intercept.actions import Cut, Delay, Hang, LetPass, Split, Throttle
-from acp_inspector.intercept.lane import QUEUE_LIMIT, Lane, Wait
+from acp_inspector.intercept.desk import Wait
+from acp_inspector.intercept.lane import QUEUE_LIMIT, Lane
 from acp_inspector.intercept.rules import Rule
 from acp_inspector.journal import Frame, JournalEvent
 from acp_protocol.framing import LineFramer, Side

@@ -21,7 +21,7 @@ from acp_inspector.intercept.actions import (
     Split,
     Throttle,
 )
-from acp_inspector.intercept.lane import LaneClosedError
+from acp_inspector.intercept.desk import LaneClosedError
 from acp_inspector.intercept.reconstruction import what_came, what_left
 from acp_inspector.intercept.rules import Aim, Rule
 from acp_inspector.journal import Frame, JournalEvent
