@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
 from acp_inspector.journal import Entry, Frame, JournalEvent, StderrText
+from acp_inspector.recording.encoder import EntryEncoder
 from acp_inspector.recording.format import (
     Digest,
     Footer,
@@ -57,6 +58,7 @@ class RecordingWriter:
         self._path = path
         self._warn = warn
         self._has_warned = False
+        self._encode = EntryEncoder().encode
         self._counts: Counter[str] = Counter()
         self._digest: Digest = hashlib.sha256()
         self._dropped = 0
@@ -97,7 +99,7 @@ class RecordingWriter:
         if not batch:
             return
         try:
-            self._tell_of_dropped(b"".join(map(encode_entry, batch)))
+            self._tell_of_dropped(b"".join(map(self._encode, batch)))
         except OSError as problem:
             self._drop(batch, describe_os_error(problem))
             return
