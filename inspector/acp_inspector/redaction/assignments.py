@@ -11,10 +11,10 @@ from acp_inspector.redaction.names import is_secret_name
 _QUOTE: Final = r"""\\*["'`]"""
 _ASSIGNMENT: Final = re.compile(
     rf"""(?P<name>(?<![\w.-])[A-Za-z_$-][\w.$-]{{0,79}}+)(?:{_QUOTE})?\]?
-    (?:\s{{0,4}}(?:=>|:=|=|:)\s{{0,4}}|(?<=[a-z-])\ )
+    (?:\s{{0,4}}(?:=>|:=|=|:)\s{{0,4}}|(?P<option>(?<=[a-z-])\ ))
     (?:(?:{_QUOTE})?(?P<scheme>(?i:bearer|basic|token))\s)?
     (?:(?P<quote>{_QUOTE})(?P<quoted>[^"'`\s\\]{{4,}})(?={_QUOTE})
-      |(?P<bare>[A-Za-z0-9_~!@%^*+./=-]{{6,}}))""",
+      |(?P<bare>[A-Za-z0-9_~!@%^*+./-]{{6,}}+=*))""",
     re.VERBOSE,
 )
 _PREFIXED: Final = re.compile(r"--?[A-Za-z]")
@@ -42,8 +42,7 @@ def assignment_places(text: str) -> Iterator[tuple[int, int]]:
     while found := _ASSIGNMENT.search(text, at):
         name = found["name"]
         group = "quoted" if found["quoted"] is not None else "bare"
-        is_option = text[found.end("name") : found.end("name") + 1] == " "
-        if is_option and not _PREFIXED.match(name):
+        if found["option"] and not _PREFIXED.match(name):
             # `a token abcdefg1` is prose.
             at = found.end("name")
             continue

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import Final
 
-from acp_inspector.redaction.finder import PLACEHOLDER, Finder, Hit
+from acp_inspector.redaction.finder import Finder, Hit
 from acp_inspector.redaction.rules import RULES
 
 ROUNDS: Final = 8
 """How often a line is looked at again after a cut: what stood beside it may now be seen alone."""
+_SPELLED: Final = re.compile(r"(?:«|\\u00[aA][bB])secret:([0-9]{1,9})(?:»|\\+u00[bB][bB])")
+"""A placeholder as it may stand in a file, in which others may have spelled it in ASCII."""
 
 
 @dataclass(slots=True)
@@ -65,4 +68,4 @@ def redact_text(text: str, finder: Finder, ledger: Ledger) -> tuple[str, list[Hi
 
 def highest_placeholder(text: str) -> int:
     """Return the highest number of a placeholder that `text` holds already; 0 for none."""
-    return max((int(number) for number in PLACEHOLDER.findall(text)), default=0)
+    return max((int(number) for number in _SPELLED.findall(text)), default=0)

@@ -11,6 +11,8 @@ _SHOUTED: Final = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+")
 
 NAME_LIMIT: Final = 80
 """Characters of a name, at most; what is longer is prose."""
+WORD_LIMIT: Final = 3
+"""Words of a name with spaces in it, at most."""
 
 
 def _words(text: str) -> frozenset[str]:
@@ -58,7 +60,7 @@ def is_secret_name(name: str) -> bool:
     `apiKey`, `x-api-key`, `GITHUB_TOKEN` and `DB_PASS` are; `maxTokens`, `progressToken`,
     `API_KEY_FILE` and `publicKey` are not.
     """
-    if len(name) > NAME_LIMIT or name in _WORKING_DIRECTORIES:
+    if len(name) > NAME_LIMIT or name.count(" ") >= WORD_LIMIT or name in _WORKING_DIRECTORIES:
         return False
     words = [word.lower() for word in _WORD.findall(name)]
     while words and words[-1].isdigit():

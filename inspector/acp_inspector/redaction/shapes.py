@@ -27,13 +27,12 @@ class Shape:
     about: str
     source: str
     pattern: re.Pattern[str]
-    """Its group `secret`, or all of it where it has none, is the secret."""
+    """The group that it matched last, or all of it where it has none, is the secret."""
 
     def places(self, text: str) -> Iterator[tuple[int, int]]:
         """Yield where in `text` a secret of this shape begins and ends."""
-        group = "secret" if "secret" in self.pattern.groupindex else 0
         for found in self.pattern.finditer(text):
-            yield found.span(group)
+            yield found.span(found.lastgroup or 0)
 
 
 def _shape(name: str, about: str, source: str, *alternatives: str) -> Shape:
@@ -56,14 +55,14 @@ SHAPES: Final[tuple[Shape, ...]] = (
         "anthropic",
         "Anthropic API, admin and OAuth keys",
         "Anthropic API documentation; gitleaks `anthropic-api-key`",
-        _token("sk-ant-", r"[A-Za-z0-9_-]{16,}"),
+        _token("sk-ant-", r"[A-Za-z0-9_-]{16,500}+"),
     ),
     _shape(
         "openai",
         "OpenAI keys (`sk-`, `sk-proj-`, `sk-svcacct-`, `sk-admin-`) and those of others who write "
         "them so (OpenRouter, DeepSeek, Moonshot)",
         "OpenAI and OpenRouter API documentation; gitleaks `openai-api-key`",
-        _token("sk-", r"(?!ant-)(?:[a-z]+[0-9]*-)*(?=[A-Za-z0-9_-]*[0-9])[A-Za-z0-9_-]{20,}"),
+        _token("sk-", r"(?!ant-)(?=[A-Za-z_-]{0,60}+[0-9])[A-Za-z0-9_-]{20,500}+"),
     ),
     _shape(
         "github",
@@ -153,7 +152,7 @@ SHAPES: Final[tuple[Shape, ...]] = (
         "the password of a URL, or the token that stands in its place",
         "RFC 3986, section 3.2.1",
         r"\b[A-Za-z][A-Za-z0-9+.-]{1,20}://(?:[^\s/?#@:\"'<>\\]*:(?P<secret>[^\s/?#@\"'<>\\]+)|"
-        r"(?=[^\s/?#@:]*[0-9])[A-Za-z0-9_.~%-]{20,})@",
+        r"(?P<token>(?=[^\s/?#@:]*[0-9])[A-Za-z0-9_.~%-]{20,}))@",
     ),
 )
 """Every shape, most telling first."""
@@ -208,7 +207,7 @@ def _mixes_three_kinds(word: str) -> bool:
     return digits >= 3 and upper >= 3 and lower >= 3 and not _has_words(word)
 
 
-_SPOKEN: Final = re.compile(r"[A-Za-z]?[a-z]{4,}")
+_SPOKEN: Final = re.compile(r"[A-Za-z][a-z]{3,}")
 
 
 def _has_words(word: str) -> bool:

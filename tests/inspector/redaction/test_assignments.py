@@ -1,0 +1,43 @@
+"""Secrets in running text that a name announces, and code that only names them."""
+
+from __future__ import annotations
+
+import pytest
+
+from acp_inspector.redaction.assignments import assignment_places
+
+
+@pytest.mark.parametrize(
+    ("text", "secret"),
+    [
+        ("export API_KEY=abc123def", "abc123def"),
+        ("export API_KEY='abc 123'", None),
+        ('{"password": "hunter2!"}', "hunter2!"),
+        ('"{\\"password\\":\\"hunter2!\\"}"', "hunter2!"),
+        ("password: s3cr3tpass", "s3cr3tpass"),
+        ("curl -H 'X-Api-Key: abc123def456'", "abc123def456"),
+        ("Authorization: Basic dXNlcjpwYXNzd29yZDE=", "dXNlcjpwYXNzd29yZDE="),
+        ("tool --token abc123def456 --page 2", "abc123def456"),
+        ("tool --api-key=abc123def456", "abc123def456"),
+        ("config['secret'] = 'abc123def'", "abc123def"),
+        ("client_secret => 'abc123def'", "abc123def"),
+        ("token = request.token2", None),
+        ("password = getpass()", None),
+        ("api_key=$API_KEY", None),
+        ('api_key="${API_KEY}"', None),
+        ("password=os.environ['P1']", None),
+        ("token: string", None),
+        ("the token abc123def456 is prose", None),
+        ("maxTokens: 123456789abc", None),
+        ("API_KEY=<your-api-key-1>", None),
+        ("password: ********", None),
+    ],
+)
+def test_a_value_behind_a_telling_name_is_found(text: str, secret: str | None) -> None:
+    found = [text[start:end] for start, end in assignment_places(text)]
+    assert found == ([secret] if secret else [])
+
+
+def test_a_long_line_without_an_end_is_read_in_one_go() -> None:
+    assert list(assignment_places("a=" * 200_000)) == []
+    assert list(assignment_places("token:" * 100_000)) == []
