@@ -1,0 +1,129 @@
+"""What others write behind a recording while it is looked at, from part to part."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+from acp_inspector.recording.content import read_at, whole_lines
+from acp_inspector.recording.format import Footer, Header, RecordingError, Unreadable, decode_line
+from acp_inspector.recording.names import part_path
+from acp_inspector.recording.parts import series_of
+from acp_inspector.recording.reader import LineFault, Row
+from acp_protocol.errors import describe_os_error
+
+OVERWRITTEN: Final = "the file became shorter: what was read of it before is there no more"
+
+
+class Follower:
+    """Reads a recording from its first line on, and goes on when asked to; never waits.
+
+    A line that has no newline yet is left for the next time. Where a part has ended in peace and
+    the next one is there, it goes on in that. Compressed recordings do not grow, and are not read.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Open the recording at `path`.
+
+        Raises:
+            RecordingError: there is no such file, or it cannot be opened.
+        """
+        self._first = path
+        self._part = 1
+        self._series: str | None = None
+        with self._told():
+            self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        self._begin()
+
+    @property
+    def path(self) -> Path:
+        """The file that is being read."""
+        return part_path(self._first, self._part)
+
+    def read(self) -> Iterator[Row]:
+        """Yield the rows that have come since the last time, headers among them.
+
+        A file that has become shorter was overwritten: a fault says so, and it is read anew.
+
+        Raises:
+            RecordingError: the file cannot be read, or its first line is no header.
+        """
+        with self._told():
+            yield from self._read_part()
+            while self._has_ended and self._turn():
+                yield from self._read_part()
+
+    def close(self) -> None:
+        """Read no more; closing twice is no error."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        problem: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _begin(self) -> None:
+        self._at = 0
+        self._line = 0
+        self._has_ended = False
+
+    def _read_part(self) -> Iterator[Row]:
+        size = os.fstat(self._descriptor).st_size
+        if size < self._at:
+            yield LineFault(self._line, OVERWRITTEN, size)
+            self._begin()
+        for block in whole_lines(partial(read_at, self._descriptor), self._at, size):
+            if block.endswith(b"\n"):
+                for line in block[:-1].split(b"\n"):
+                    yield self._row(line)
+
+    def _row(self, line: bytes) -> Row:
+        row = decode_line(line)
+        at = self._at
+        self._at += len(line) + 1
+        self._line += 1
+        self._has_ended = isinstance(row, Footer)
+        if isinstance(row, Header) and self._line == 1:
+            self._series = self._series or series_of(self._first, row)
+        elif self._line == 1:
+            raise RecordingError(f"{self.path} is no recording: its first line is no header")
+        return LineFault(self._line, row.reason, at) if isinstance(row, Unreadable) else row
+
+    def _turn(self) -> bool:
+        """Go on in the next part; return whether it is there."""
+        try:
+            following = os.open(part_path(self._first, self._part + 1), os.O_RDONLY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return False
+        lines = whole_lines(partial(read_at, following), 0, os.fstat(following).st_size)
+        first = next(lines, b"").partition(b"\n")
+        header = decode_line(first[0])
+        is_next = isinstance(header, Header) and header.meta.get("series") == self._series
+        if not (is_next and first[1]):
+            os.close(following)
+            return False
+        os.close(self._descriptor)
+        self._descriptor = following
+        self._part += 1
+        self._begin()
+        return True
+
+    @contextmanager
+    def _told(self) -> Generator[None]:
+        try:
+            yield
+        except OSError as problem:
+            raise RecordingError(f"cannot read {self.path}: {describe_os_error(problem)}") from None

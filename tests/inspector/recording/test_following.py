@@ -1,0 +1,117 @@
+"""Reading what others write meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from acp_inspector.journal import Entry, Frame
+from acp_inspector.recording.following import OVERWRITTEN, Follower
+from acp_inspector.recording.format import Footer, Header, RecordingError, encode_entry
+from acp_inspector.recording.reader import LineFault, Row
+from acp_inspector.recording.rotation import Limits, RotatingWriter
+from acp_inspector.recording.writer import RecordingWriter
+
+HEADER = Header("2026-01-01T00:00:00.000Z", "test", "v1")
+
+
+def frames(first: int, last: int) -> list[Entry]:
+    return [Frame(n, n / 10, "client", b'{"n":%d}' % n) for n in range(first, last + 1)]
+
+
+def entries(rows: Iterator[Row]) -> list[Row]:
+    return [row for row in rows if not isinstance(row, Header | Footer)]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "a.acp.ndjson"
+
+
+def test_each_read_gives_what_is_new(path: Path) -> None:
+    writer = RecordingWriter(path, HEADER)
+    with Follower(path) as follower:
+        assert list(follower.read()) == [HEADER]
+        assert list(follower.read()) == []
+        writer.write(frames(1, 3))
+        assert list(follower.read()) == frames(1, 3)
+        writer.write(frames(4, 4))
+        writer.close()
+        assert [type(row) for row in follower.read()] == [Frame, Footer]
+        second = RecordingWriter(path, HEADER, mode="append")
+        second.write(frames(5, 5))
+        assert list(follower.read()) == frames(5, 5)
+        second.close()
+
+
+def test_half_a_line_waits_for_the_other_half(path: Path) -> None:
+    RecordingWriter(path, HEADER).close()
+    line = encode_entry(Frame(1, 0.5, "client", b"{}"))
+    with Follower(path) as follower, path.open("ab", buffering=0) as file:
+        list(follower.read())
+        file.write(line[:9])
+        assert list(follower.read()) == []
+        file.write(line[9:] + line[:3])
+        assert list(follower.read()) == [Frame(1, 0.5, "client", b"{}")]
+
+
+def test_it_goes_on_from_part_to_part(path: Path) -> None:
+    writer = RotatingWriter(path, HEADER, Limits(size=1))
+    with Follower(path) as follower:
+        writer.write(frames(1, 2))
+        assert entries(follower.read()) == frames(1, 2)
+        for n in range(3, 8):
+            writer.write(frames(n, n))
+        assert entries(follower.read()) == frames(3, 7)
+        assert follower.path == writer.path
+        writer.close()
+        assert entries(follower.read()) == []
+
+
+def test_another_recording_is_no_next_part(path: Path) -> None:
+    RecordingWriter(path, HEADER).close()
+    RecordingWriter(path.with_name("a.2.acp.ndjson"), HEADER).close()
+    with Follower(path) as follower:
+        assert [type(row) for row in follower.read()] == [Header, Footer]
+        assert follower.path == path
+
+
+def test_a_corrupt_line_is_told_and_reading_goes_on(path: Path) -> None:
+    writer = RecordingWriter(path, HEADER)
+    with Follower(path) as follower, path.open("ab") as file:
+        file.write(b"{corrupt\n")
+        file.flush()
+        writer.write(frames(1, 1))
+        size = len(path.read_bytes().splitlines(keepends=True)[0])
+        assert list(follower.read()) == [
+            HEADER,
+            LineFault(2, "no JSON object", size),
+            *frames(1, 1),
+        ]
+    writer.close()
+
+
+def test_a_file_that_was_overwritten_is_read_anew(path: Path) -> None:
+    writer = RecordingWriter(path, HEADER)
+    writer.write(frames(1, 9))
+    writer.close()
+    with Follower(path) as follower:
+        list(follower.read())
+        RecordingWriter(path, HEADER, mode="overwrite").close()
+        fault, *rows = follower.read()
+        assert isinstance(fault, LineFault)
+        assert fault.reason == OVERWRITTEN
+        assert [type(row) for row in rows] == [Header, Footer]
+
+
+def test_what_is_no_recording_is_told(tmp_path: Path) -> None:
+    with pytest.raises(RecordingError, match="no such file"):
+        Follower(tmp_path / "gone")
+    (tmp_path / "notes").write_text("notes\n")
+    with (
+        Follower(tmp_path / "notes") as follower,
+        pytest.raises(RecordingError, match="its first line is no header"),
+    ):
+        list(follower.read())
