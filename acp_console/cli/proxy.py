@@ -26,6 +26,12 @@ def run_command(arguments: Sequence[str]) -> int:
     if not command:
         warn("the agent's command stands behind --: acp-console proxy -- my-agent --acp")
         return exits.USAGE
+    wire = (0, 1)
+    if options.addons:
+        # What an add-on prints, reads or starts must not reach the editor or the agent.
+        from acp_inspector.intercept.wire import take_wire
+
+        wire = take_wire()
     try:
         observation = observe(command, _wishes(options), warn)
     except AcpError as problem:
@@ -34,7 +40,11 @@ def run_command(arguments: Sequence[str]) -> int:
         return exits.USAGE
     try:
         return run_proxy(
-            command, observation.recorder, observation.interference, observation.started
+            command,
+            observation.recorder,
+            observation.interference,
+            observation.started,
+            wire=wire,
         )
     except AgentStartError as problem:
         warn(str(problem))

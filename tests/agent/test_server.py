@@ -9,7 +9,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from acp_agent.server import AgentServer
+from acp_agent.server import UNSUPPORTED_VERSION, AgentServer
 from acp_protocol import jsonrpc
 from acp_protocol.connection import Connection
 from acp_protocol.errors import RequestFailedError
@@ -18,6 +18,9 @@ from acp_protocol.schema.validate import check_result
 from acp_protocol.transport.memory import memory_pair
 from acp_protocol.version import VERSION
 from tests.agent.conftest import LIMIT, ScriptedClient, selected, talk
+from tests.agent.talks_v2 import HELLO as HELLO_V2
+from tests.agent.talks_v2 import before_hello as hello_v2
+from tests.agent.talks_v2 import code_of
 
 HELLO: Json = {"protocolVersion": 1, "clientCapabilities": {}}
 
@@ -270,3 +273,53 @@ async def test_the_same_prompts_give_the_same_bytes(cwd: Path) -> None:
             await it.prompt("read notes.md then search TODO then plan")
         wires.append(it.wire)
     assert wires[0] == wires[1]
+
+
+# Agreeing on a version, where the agent speaks both.
+
+
+@pytest.mark.parametrize(
+    ("asked", "newest", "spoken"),
+    [(1, 1, 1), (2, 1, 1), (1, 2, 1), (2, 2, 2), (3, 2, 2), (65535, 2, 2), (0, 1, 1)],
+)
+async def test_the_highest_version_that_both_speak_is_spoken(
+    asked: int, newest: int, spoken: int
+) -> None:
+    async with hello_v2(newest) as (connection, _):
+        answer = await connection.request("initialize", HELLO_V2 | {"protocolVersion": asked})
+    assert answer["protocolVersion"] == spoken
+    assert ("agentCapabilities" in answer) == (spoken == 1)
+    assert check_result("initialize", answer, spoken) == ()
+
+
+async def test_a_version_that_nobody_speaks_is_refused_with_those_that_are() -> None:
+    async with hello_v2() as (connection, _):
+        with pytest.raises(RequestFailedError) as caught:
+            await connection.request("initialize", HELLO_V2 | {"protocolVersion": 0})
+        assert caught.value.code == UNSUPPORTED_VERSION
+        assert caught.value.data == {"requested": 0, "supported": [1, 2]}
+        answer = await connection.request("initialize", HELLO_V2)
+    assert answer["protocolVersion"] == 2
+
+
+@pytest.mark.parametrize("asked", [65536, -1, "2", 1.5, True, None])
+async def test_what_is_no_version_is_refused_as_such(asked: object) -> None:
+    async with hello_v2() as (connection, _):
+        code = await code_of(connection, "initialize", HELLO_V2 | {"protocolVersion": asked})
+    assert code == jsonrpc.INVALID_PARAMS
+
+
+async def test_version_two_wants_to_know_who_asks_but_a_newer_one_may_say_it_otherwise() -> None:
+    async with hello_v2() as (connection, _):
+        code = await code_of(connection, "initialize", {"protocolVersion": 2})
+        assert code == jsonrpc.INVALID_PARAMS
+        answer = await connection.request("initialize", {"protocolVersion": 3, "info": 5})
+    assert answer["protocolVersion"] == 2
+
+
+async def test_a_lower_version_cannot_be_had_after_a_higher_one(cwd: Path) -> None:
+    async with hello_v2() as (connection, _):
+        await connection.request("initialize", HELLO_V2)
+        lower: Json = {"protocolVersion": 1, "clientCapabilities": {}}
+        assert await code_of(connection, "initialize", lower) == jsonrpc.INVALID_REQUEST
+        assert "availableCommands" in await connection.request("session/new", {"cwd": str(cwd)})

@@ -40,6 +40,8 @@ def run_proxy(
     recorder: Recorder | None = None,
     interference: Interference | None = None,
     started: Callable[[AgentChild], None] = lambda child: None,
+    *,
+    wire: tuple[int, int] = (0, 1),
 ) -> int:
     """Run `command` with our stdin, stdout and stderr as its own; return the code to exit with.
 
@@ -54,9 +56,9 @@ def run_proxy(
         recorder.event("spawn", pid=child.pid)
     stdin, stdout, stderr = child.take_pipes()
     started(child)
-    upwards = _pump("client", 0, stdin, recorder, interference)
+    upwards = _pump("client", wire[0], stdin, recorder, interference)
     downwards = [
-        _pump("agent", stdout, 1, recorder, interference),
+        _pump("agent", stdout, wire[1], recorder, interference),
         Pump("stderr", stderr, 2, recorder),
     ]
     with _Signals(child):

@@ -181,6 +181,7 @@ def test_an_addon_changes_what_passes(tmp_path: Path) -> None:
     addon = tmp_path / "addon.py"
     addon.write_text(
         "def on_frame(frame, flow):\n"
+        "    print('not on the wire')\n"
         "    if frame.side == 'client':\n"
         "        flow.replace(frame.raw.replace(b'hello', b'bye'))\n"
     )

@@ -337,6 +337,8 @@ def swapping(root: Path) -> Generator[Path]:
     for place, text in ((outside, "secret"), (inside, "inside")):
         place.mkdir()
         (place / "f.txt").write_text(text)
+    # Not left to the thread: who writes before it begins would make a directory in its place.
+    link.symlink_to(inside)
     done = threading.Event()
 
     def swap() -> None:

@@ -63,7 +63,7 @@ async def test_several_recordings_are_looked_at_one_after_the_other() -> None:
         await until(pilot, lambda: "■ recording" in say(app) and "1 of 2" in say(app))
         await pilot.press("f3")
         await until(pilot, lambda: "edit.acp.ndjson" in say(app) and "2 of 2" in say(app))
-        await until(pilot, lambda: "session/request_permission" in say(app))
+        await until(pilot, lambda: "session/new" in say(app))
         await pilot.press("f3")
         await until(pilot, lambda: "hello.acp.ndjson" in say(app))
 
