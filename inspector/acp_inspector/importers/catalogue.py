@@ -1,0 +1,114 @@
+"""The formats that can be imported, and which of them a file is in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import BinaryIO, Final, Literal, TypeAlias
+
+from acp_inspector.importers.acp_el import is_acp_el, read_acp_el
+from acp_inspector.importers.capture import is_capture, read_capture
+from acp_inspector.importers.conductor import is_conductor, read_conductor
+from acp_inspector.importers.devtools import is_devtools, read_devtools
+from acp_inspector.importers.items import Item
+from acp_inspector.importers.jetbrains import is_jetbrains, read_jetbrains
+from acp_inspector.importers.plain import is_plain, read_plain
+from acp_inspector.importers.zed import is_zed, read_zed
+from acp_inspector.recording.format import RecordingError
+
+Clock: TypeAlias = Literal["none", "start", "1970"]
+"""From when on a source counts its seconds, if it does."""
+
+_REWRITTEN: Final = "messages stood in it parsed and were written anew: not byte for byte"
+_NO_TIMES: Final = "it tells no times: all are 0"
+_SIDES: Final = "who said what is guessed from methods and open questions"
+
+
+class UnknownFormatError(RecordingError):
+    """A file is in no format that is known here, or there is none of that name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A way in which others write traffic down."""
+
+    name: str
+    about: str
+    """What it is, in the words of its users."""
+    recognises: Callable[[bytes], bool]
+    """Tells from a file's beginning whether it is in this format."""
+    read: Callable[[BinaryIO], Iterator[Item]]
+    clock: Clock
+    caveats: tuple[str, ...] = ()
+    """What does not come through, or is guessed of every message."""
+
+
+FORMATS: Final[tuple[Format, ...]] = (
+    Format("capture", 'capture of {"t","dir","line"}', is_capture, read_capture, "start"),
+    Format(
+        "conductor",
+        "trace of the Rust SDK's conductor",
+        is_conductor,
+        read_conductor,
+        "start",
+        (_REWRITTEN,),
+    ),
+    Format("zed", "Zed's ACP log", is_zed, read_zed, "none", (_REWRITTEN, _NO_TIMES)),
+    Format("acp-devtools", "session.json of acp-devtools", is_devtools, read_devtools, "1970"),
+    Format(
+        "acp.el",
+        "traffic of acp.el",
+        is_acp_el,
+        read_acp_el,
+        "none",
+        (_REWRITTEN, _NO_TIMES, "false and {} stood in it as null"),
+    ),
+    Format(
+        "jetbrains",
+        "log of a JetBrains IDE",
+        is_jetbrains,
+        read_jetbrains,
+        "1970",
+        ("its clock tells no time zone and is taken for UTC",),
+    ),
+    Format(
+        "ndjson", "plain messages, one a line", is_plain, read_plain, "none", (_SIDES, _NO_TIMES)
+    ),
+    Format(
+        "acpx",
+        "journal of acpx (plain messages, one a line)",
+        lambda head: False,
+        read_plain,
+        "none",
+        (_SIDES, _NO_TIMES),
+    ),
+)
+"""In the order in which they are tried; what is plain would also fit into others."""
+
+
+def recognise(head: bytes) -> Format:
+    """Return the format of a file that begins with `head`.
+
+    Raises:
+        UnknownFormatError: it is in none; the message names those that there are.
+    """
+    for each in FORMATS:
+        if each.recognises(head):
+            return each
+    raise UnknownFormatError(f"its format is not known; known are {_list()}")
+
+
+def find_format(name: str) -> Format:
+    """Return the format of that name.
+
+    Raises:
+        UnknownFormatError: there is none.
+    """
+    for each in FORMATS:
+        if each.name == name:
+            return each
+    raise UnknownFormatError(f"there is no format {name!r}; known are {_list()}")
+
+
+def _list() -> str:
+    return ", ".join(f"{each.name} ({each.about})" for each in FORMATS)

@@ -1,0 +1,167 @@
+"""Makes a recording of a foreign file, holding one message at a time."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from itertools import chain, count
+from pathlib import Path
+from typing import BinaryIO, Final
+
+from acp_inspector.importers.catalogue import Format, UnknownFormatError, find_format, recognise
+from acp_inspector.importers.items import Item, LeftOut, Murmured, Remark, Said
+from acp_inspector.journal import Entry, Frame, JournalEvent, StderrText
+from acp_inspector.recording.format import Header, RecordingError
+from acp_inspector.recording.origin import header_of_this_run
+from acp_inspector.recording.writer import RecordingWriter
+from acp_protocol.errors import describe_os_error
+
+HEAD: Final = 1 << 18
+"""Bytes of a file's beginning that are looked at to tell its format."""
+_BATCH: Final = 256
+"""Entries that are written at once."""
+_OURS: Final = b'{"acp_recording"'
+
+
+@dataclass(slots=True)
+class Import:
+    """What came of an import."""
+
+    format: Format
+    counts: Counter[str] = field(default_factory=Counter[str])
+    """How many `frames`, pieces of `stderr`, `notes`, and `broken` lines that were kept as text."""
+    guesses: Counter[str] = field(default_factory=Counter[str])
+    """What had to be guessed, and of how many frames."""
+    left_out: Counter[str] = field(default_factory=Counter[str])
+    """What was not imported, and how much of it."""
+
+
+def import_file(
+    source: Path, target: Path, *, format_name: str | None = None, overwrite: bool = False
+) -> Import:
+    """Write the traffic in `source` to the recording `target`.
+
+    Args:
+        source: what another tool wrote.
+        target: where the recording goes, with mode 0600.
+        format_name: the format of `source`; None: recognise it by its content.
+        overwrite: replace `target` if it exists.
+
+    Raises:
+        UnknownFormatError: the format is not known; nothing was written.
+        RecordingError: a file cannot be read or written, or `target` exists.
+    """
+    with _opened(source) as file:
+        head = file.read(HEAD)
+        file.seek(0)
+        chosen = _format(source, head, format_name)
+        if target.exists() and target.samefile(source):
+            raise RecordingError(f"{target} is what is imported; choose another name")
+        result = Import(chosen)
+        items = _counted(chosen.read(file), result)
+        first = next(items, None)
+        began = first.at if first is not None and chosen.clock == "1970" else None
+        header = _header(source, chosen, began)
+        _write(chain([first] if first else [], items), target, header, began, overwrite=overwrite)
+    return result
+
+
+def _format(source: Path, head: bytes, name: str | None) -> Format:
+    if head.startswith(_OURS):
+        raise UnknownFormatError(f"{source} is a recording already; there is nothing to import")
+    if name is not None:
+        return find_format(name)
+    try:
+        return recognise(head)
+    except UnknownFormatError as problem:
+        raise UnknownFormatError(f"cannot import {source}: {problem}") from None
+
+
+def _counted(items: Iterator[Item], result: Import) -> Iterator[Said | Murmured | Remark]:
+    """Yield what goes into the recording, and count everything."""
+    for item in items:
+        match item:
+            case LeftOut(why=why):
+                result.left_out[why] += 1
+                continue
+            case Said(guess=guess, is_broken=is_broken):
+                result.counts["frames"] += 1
+                result.counts["broken"] += is_broken
+                if guess:
+                    result.guesses[guess] += 1
+            case Murmured():
+                result.counts["stderr"] += 1
+            case Remark(is_broken=is_broken):
+                result.counts["notes"] += 1
+                result.counts["broken"] += is_broken
+        yield item
+
+
+def _header(source: Path, chosen: Format, began: float | None) -> Header:
+    header = header_of_this_run((), Path(), about=f"Imported from {source.name} ({chosen.about})")
+    created = began if began is not None else source.stat().st_mtime
+    told = datetime.fromtimestamp(created, UTC).isoformat(timespec="milliseconds")
+    imported = {"format": chosen.name, "file": source.name, "caveats": list(chosen.caveats)}
+    # This machine and its variables had no part in what was recorded.
+    return replace(
+        header,
+        created=told.replace("+00:00", "Z"),
+        cwd="",
+        platform="",
+        env=[],
+        meta={"imported": imported},
+    )
+
+
+def _write(
+    items: Iterator[Said | Murmured | Remark],
+    target: Path,
+    header: Header,
+    began: float | None,
+    *,
+    overwrite: bool,
+) -> None:
+    warnings: list[str] = []
+    mode = "overwrite" if overwrite else "new"
+    writer = RecordingWriter(target, header, mode=mode, warn=warnings.append)
+    try:
+        batch: list[Entry] = []
+        for entry in _entries(items, began or 0.0):
+            batch.append(entry)
+            if len(batch) == _BATCH:
+                writer.write(batch)
+                batch = []
+            if warnings:
+                break
+        writer.write(batch)
+    finally:
+        writer.close()
+    if warnings:
+        raise RecordingError(f"cannot import: {warnings[0]}")
+
+
+def _entries(items: Iterator[Said | Murmured | Remark], began: float) -> Iterator[Entry]:
+    """Yield the entries; what tells no time has that of the one before."""
+    at = 0.0
+    for n, item in zip(count(1), items, strict=False):
+        if item.at is not None:
+            at = max(item.at - began, 0.0)
+        match item:
+            case Said(side=side, raw=raw, end=end):
+                yield Frame(n, at, side, raw, end)
+            case Murmured(text=text):
+                yield StderrText(n, at, text)
+            case Remark(text=text):
+                yield JournalEvent(n, at, "note", {"text": text})
+
+
+@contextmanager
+def _opened(path: Path) -> Generator[BinaryIO]:
+    try:
+        with path.open("rb") as file:
+            yield file
+    except OSError as problem:
+        raise RecordingError(f"cannot read {path}: {describe_os_error(problem)}") from None

@@ -1,0 +1,73 @@
+"""What an importer reads out of a foreign file, piece by piece."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from acp_protocol import jsonrpc
+from acp_protocol.framing import Side
+from acp_protocol.jsonrpc import Json
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A frame."""
+
+    side: Side
+    raw: bytes
+    end: bytes = b"\n"
+    at: float | None = None
+    """Seconds on the source's clock; None where it tells no time."""
+    guess: str = ""
+    """What had to be guessed about it, if anything."""
+    is_broken: bool = False
+    """It is no message."""
+
+
+@dataclass(frozen=True, slots=True)
+class Murmured:
+    """A piece of the agent's stderr."""
+
+    text: bytes
+    at: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """What the source tells beside the traffic, or a line of it that cannot be read."""
+
+    text: str
+    at: float | None = None
+    is_broken: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A message of another connection than the one that is imported."""
+
+    why: str
+
+
+Item: TypeAlias = Said | Murmured | Remark | LeftOut
+
+
+def broken(line: bytes, at: float | None = None) -> Remark:
+    """Return the remark that keeps a line that cannot be read."""
+    return Remark(line.decode(errors="backslashreplace").rstrip("\r\n"), at, is_broken=True)
+
+
+def request(method: Json, params: Json, id_: Json = None, *, has_id: bool) -> bytes:
+    """Return the bytes of a call as most would write it; its params only if there are any."""
+    members: dict[str, Json] = {"jsonrpc": "2.0"}
+    if has_id:
+        members["id"] = id_
+    members["method"] = method
+    if params is not None:
+        members["params"] = params
+    return jsonrpc.encode(members)
+
+
+def answer(id_: Json, payload: Json, *, is_error: bool) -> bytes:
+    """Return the bytes of an answer as most would write it."""
+    return jsonrpc.encode({"jsonrpc": "2.0", "id": id_, "error" if is_error else "result": payload})
