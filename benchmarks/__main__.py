@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from benchmarks import connection, round_trip, start, throughput
+from benchmarks import connection, opening, round_trip, start, throughput
 from benchmarks.peer import SilentPeerError
 from benchmarks.table import Section, machine, table
 
@@ -16,6 +16,7 @@ MEASURES: Final[dict[str, Callable[[], Section]]] = {
     "round-trip": round_trip.measure,
     "throughput": throughput.measure,
     "connection": connection.measure,
+    "opening": opening.measure,
 }
 
 

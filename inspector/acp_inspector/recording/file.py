@@ -57,8 +57,10 @@ class RecordingFile:
     RecordingError when that fails.
     """
 
-    def __init__(self, path: Path, *, keeps_index: bool = True) -> None:
+    def __init__(self, path: Path, *, keeps_index: bool | None = None) -> None:
         """Open the recording at `path`, and the index that is kept beside it, if that fits.
+
+        `keeps_index` None: an index is kept if the recording is large enough.
 
         Raises:
             RecordingError: there is no such file, it cannot be read, or it is no recording.
@@ -360,7 +362,7 @@ class RecordingFile:
         return self._digest
 
     def _load(self) -> None:
-        if not self._keeps_index:
+        if self._keeps_index is False:
             return
         found = cache.load_index(self.path, may_grow=not self._content.is_compressed)
         if found is None:
@@ -372,7 +374,8 @@ class RecordingFile:
 
     def _keep(self) -> None:
         """Keep the index beside the file, where that is worth it and possible."""
-        if not self._keeps_index or self._kept_rows == len(self) or self._end < WORTH_KEEPING:
+        is_worth_it = self._end >= WORTH_KEEPING or self._keeps_index is True
+        if self._keeps_index is False or self._kept_rows == len(self) or not is_worth_it:
             return
         size = None if self._content.is_compressed else self._end
         with suppress(OSError):

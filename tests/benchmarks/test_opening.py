@@ -1,0 +1,18 @@
+"""The measure of opening, run with few frames: it has to work, however fast."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks import opening
+
+
+def test_a_recording_is_opened_without_and_with_its_index(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(opening, "FRAMES", 2500)
+    monkeypatch.setattr(opening, "ROUNDS", 1)
+    monkeypatch.setattr(opening, "JUMPS", 3)
+    section = opening.measure()
+    assert "2,500 frames" in section.title
+    assert [row.against for row in section.rows].count("floor") == 1
+    assert [row.what for row in section.rows][:2] == ["`wc -l`", "`grep -c`"]
+    assert [row.goal for row in section.rows].count("< 50 ms") == 3
