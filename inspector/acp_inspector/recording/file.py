@@ -348,7 +348,8 @@ class RecordingFile:
                     self._changed.append(len(self) + place)
         if self._digest is not None:
             self._digest.update(block[hashed:])
-        self._index.add(found)
+        with _told(self.path):
+            self._index.add(found)
         self._end += len(block)
 
     def _hash(self, data: bytes) -> Digest:

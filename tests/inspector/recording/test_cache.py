@@ -101,7 +101,7 @@ def test_what_cannot_be_kept_leaves_nothing_behind(path: Path) -> None:
     assert sorted(path.parent.iterdir()) == [path, index_path(path)]
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_any_bytes_in_its_place_are_no_index_or_one_to_look_into(
     path: Path, data: st.DataObject

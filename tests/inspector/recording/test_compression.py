@@ -63,7 +63,9 @@ def test_something_else_behind_them_is_told(path: Path, compress: Callable[[byte
 
 
 @any_compression
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50)
+@settings(
+    deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50
+)
 @given(data=st.data())
 def test_a_cut_loses_only_what_lies_behind(
     path: Path, compress: Callable[[bytes], bytes], data: st.DataObject

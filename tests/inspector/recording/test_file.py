@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from backports import zstd
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from acp_inspector.journal import Entry, Frame, JournalEvent, StderrText
@@ -138,6 +138,7 @@ def test_a_brief_tells_what_filters_ask_for(path: Path) -> None:
 
 
 @compressions
+@settings(deadline=None)
 @given(st.lists(st.tuples(raws, st.sampled_from([b"\n", b"\r\n", b""]))), st.booleans())
 def test_what_was_written_comes_back_to_the_byte(
     compress: Callable[[bytes], bytes], written: list[tuple[bytes, bytes]], is_twice: bool
@@ -158,6 +159,7 @@ def test_what_was_written_comes_back_to_the_byte(
 
 
 @compressions
+@settings(deadline=None)
 @given(data=st.data())
 def test_a_cut_at_any_byte_loses_only_what_lies_behind(
     compress: Callable[[bytes], bytes], data: st.DataObject
@@ -178,6 +180,7 @@ def test_a_cut_at_any_byte_loses_only_what_lies_behind(
             assert list(file.check()) == [row for row in expected if isinstance(row, LineFault)]
 
 
+@settings(deadline=None)
 @given(st.data())
 def test_a_change_anywhere_is_one_fault_and_the_digest_tells(data: st.DataObject) -> None:
     with tempfile.TemporaryDirectory() as folder:

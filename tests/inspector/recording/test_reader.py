@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from backports import zstd
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from acp_inspector.journal import Entry, Frame, JournalEvent
@@ -85,6 +85,7 @@ def test_a_compressed_file_says_where_it_ends_between_lines(path: Path) -> None:
     assert read_recording(path).faults == (LineFault(3, CUT, len(lines[0] + lines[1])),)
 
 
+@settings(deadline=None)
 @given(data=st.data())
 def test_a_cut_at_any_byte_loses_only_what_lies_behind(data: st.DataObject) -> None:
     with tempfile.TemporaryDirectory() as folder:

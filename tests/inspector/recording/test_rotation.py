@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from acp_inspector.journal import Entry, Frame
@@ -137,6 +137,7 @@ def test_the_first_file_is_refused_as_by_the_writer(path: Path) -> None:
         RotatingWriter(path, HEADER, Limits(), mode="append")
 
 
+@settings(deadline=None)
 @given(st.lists(st.lists(st.binary(), max_size=4)), st.integers(1, 2000))
 def test_any_entries_come_back_to_the_byte(batches: list[list[bytes]], size: int) -> None:
     with tempfile.TemporaryDirectory() as folder:

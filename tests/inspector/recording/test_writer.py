@@ -7,6 +7,8 @@ import signal
 import stat
 import subprocess
 import sys
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -21,6 +23,18 @@ HEADER = Header("2026-01-01T00:00:00.000Z", "test", "v1")
 
 def frames(first: int, last: int) -> list[Entry]:
     return [Frame(n, n / 10, "client", b'{"n":%d}' % n) for n in range(first, last + 1)]
+
+
+@contextmanager
+def file_size_limit(size: int) -> Generator[None]:
+    before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, limits[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        signal.signal(signal.SIGXFSZ, before)
 
 
 def test_what_was_written_is_read_and_the_digest_fits(tmp_path: Path) -> None:
@@ -102,16 +116,10 @@ def test_a_disk_that_fills_up_costs_frames_and_nothing_else(tmp_path: Path) -> N
     path = tmp_path / "a.acp.ndjson"
     warnings: list[str] = []
     writer = RecordingWriter(path, HEADER, warn=warnings.append)
-    before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    try:
-        writer.write(frames(1, 2))
-        resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size + 10, limits[1]))
+    writer.write(frames(1, 2))
+    with file_size_limit(path.stat().st_size + 10):
         writer.write(frames(3, 4))
         writer.write(frames(5, 5))
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-        signal.signal(signal.SIGXFSZ, before)
     writer.write(frames(6, 6))
     writer.close()
     assert len(warnings) == 1
@@ -122,6 +130,31 @@ def test_a_disk_that_fills_up_costs_frames_and_nothing_else(tmp_path: Path) -> N
     told = recording.entries[2]
     assert isinstance(told, JournalEvent)
     assert (told.name, told.data["count"]) == ("dropped", 3)
+
+
+def test_what_is_missing_at_the_end_is_told_too(tmp_path: Path) -> None:
+    path = tmp_path / "a.acp.ndjson"
+    writer = RecordingWriter(path, HEADER)
+    with file_size_limit(path.stat().st_size):
+        writer.write(frames(1, 2))
+        assert writer.is_behind
+    writer.close()
+    recording = read_recording(path)
+    assert recording.entries == (
+        JournalEvent(2, 0.2, "dropped", {"count": 2, "why": "file too large"}),
+    )
+    assert recording.footer is not None
+    assert recording.footer.counts == {"events": 1}
+
+
+def test_a_disk_without_room_for_the_header_is_refused_and_leaves_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "a.acp.ndjson"
+    with (
+        file_size_limit(5),
+        pytest.raises(RecordingError, match="file too large"),
+    ):
+        RecordingWriter(path, HEADER)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_killed_writer_has_lost_nothing_that_was_written(tmp_path: Path) -> None:
