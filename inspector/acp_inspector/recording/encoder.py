@@ -74,12 +74,14 @@ class EntryEncoder:
         """Find the string in which `text` differs from the frame that was looked at before."""
         last, self._last = self._last, text
         common = _common(last, text)
-        for found in _STRING.finditer(text):
-            if found.start() < common < found.end():
-                mold = text[: found.start() + 1], text[found.end() - 1 :]
-                if last.endswith(mold[1]):
-                    self._molds = [mold, *self._molds][:MOLDS]
-                return
+        strings = (found.span() for found in _STRING.finditer(text))
+        if common == len(text):
+            # Nothing differs yet; what is longest is the likeliest to.
+            start, end = max(strings, key=lambda span: span[1] - span[0], default=(0, 0))
+        else:
+            start, end = next((span for span in strings if span[0] < common < span[1]), (0, 0))
+        if end and last.endswith(text[end - 1 :]):
+            self._molds = [(text[: start + 1], text[end - 1 :]), *self._molds][:MOLDS]
 
 
 def _common(one: str, other: str) -> int:

@@ -60,7 +60,10 @@ def test_any_json_is_encoded_as_by_the_plain_way(values: list[object]) -> None:
             assert it.encode(frame) == encode_entry(frame)
 
 
-def test_frames_that_differ_in_one_string_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("word", ["word {}", "word"])
+def test_frames_that_differ_in_one_string_are_read_once(
+    monkeypatch: pytest.MonkeyPatch, word: str
+) -> None:
     read: list[bytes] = []
 
     def is_json(raw: bytes) -> Literal[True]:
@@ -70,7 +73,7 @@ def test_frames_that_differ_in_one_string_are_read_once(monkeypatch: pytest.Monk
     monkeypatch.setattr(encoder, "is_json", is_json)
     it = EntryEncoder()
     for n in range(50):
-        it.encode(Frame(n, 0.5, "agent", BEFORE + b"word %d" % n + BEHIND))
+        it.encode(Frame(n, 0.5, "agent", BEFORE + word.format(n).encode() + BEHIND))
     assert len(read) == 2
 
 

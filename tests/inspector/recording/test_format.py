@@ -98,6 +98,19 @@ def test_the_footer_comes_back() -> None:
     assert decode_line(encode_footer(footer)[:-1]) == footer
 
 
+@given(
+    lines | st.text().map(str.encode), st.sampled_from([b"", b',"end":"\\r\\n"', b',"x":{"a":1}'])
+)
+@example(b"[" * 990 + b"]" * 990, b"")
+@example(b"NaN", b"")
+@example(b"\xef\xbb\xbf1", b"")
+@example(b'1,"msg":2', b"")
+@example(b'1},"msg":{"a":2', b"")
+def test_the_short_way_reads_as_the_long_one_does(raw: bytes, more: bytes) -> None:
+    line = b'{"n":7,"t":1.500000,"from":"client","msg":%b%b}' % (raw.replace(b"\n", b""), more)
+    assert decode_line(line) == decode_line(b"{ " + line[1:])
+
+
 def test_members_may_stand_in_another_order_and_with_spaces() -> None:
     line = b'{ "msg": {"a": [1]} , "from": "client", "t": 1, "n": 7, "new": null }'
     assert decode_line(line) == Frame(7, 1.0, "client", b' {"a": [1]} ')
