@@ -9,7 +9,7 @@ Source: acp.el, acp-traffic.el, `acp-traffic-save-to`; acp.el, `acp--parse-json`
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, BinaryIO, Final
+from typing import Any, BinaryIO, Final, cast
 
 from acp_inspector.importers.elements import Elements
 from acp_inspector.importers.items import Item, Remark, Said, broken
@@ -43,7 +43,8 @@ def _item(told: Any) -> Said:
     message = to_json(member(told, ":object"))
     if not isinstance(direction, Symbol) or not isinstance(message, dict):
         raise ValueError("no message")  # noqa: TRY004 - the file's fault, not a caller's
-    if message.get("params", True) is None:
+    members = cast("dict[str, Any]", message)
+    if members.get("params", True) is None:
         # The params of ACP are objects.
-        message["params"] = {}
-    return Said(_SIDES[direction.name], jsonrpc.encode(message))
+        members["params"] = {}
+    return Said(_SIDES[direction.name], jsonrpc.encode(members))

@@ -1,7 +1,7 @@
 """Captures of `{"t", "dir", "line"}`, one a line.
 
-`t` is seconds, `dir` one of `c2a`, `a2c` and `stderr`, `line` what was said, `b64` the same where it
-is not UTF-8, `noeol` says that it did not end, `proc` is the n-th start of the agent.
+`t` is seconds, `dir` one of `c2a`, `a2c` and `stderr`, `line` what was said, `b64` the same where
+it is not UTF-8, `noeol` says that it did not end, `proc` is the n-th start of the agent.
 """
 
 from __future__ import annotations

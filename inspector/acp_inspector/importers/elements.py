@@ -25,6 +25,7 @@ class Elements:
         self._open: list[bytes] = []
         self._start = -1
         self._label = -1
+        self._label_end = -1
         self.is_cut = False
         """Whether the file ended in the middle of the list."""
 
@@ -35,38 +36,44 @@ class Elements:
             buffer += chunk
             size *= 2
             for found in _TOKEN.finditer(buffer, at):
-                if found.end() == len(buffer) and found["end"] != b'"' and len(found[0]) > 1:
-                    # It may go on in the next chunk.
+                if _is_partial(found):
                     break
                 at = found.end()
                 if self._takes(found):
                     yield buffer[self._start : at]
                     self._start = -1
-            keep = next((mark for mark in (self._start, self._label) if mark >= 0), at)
-            keep = min(keep, at)
+            keep = min((mark for mark in (self._start, self._label) if mark >= 0), default=at)
             if keep:
                 size = _FIRST_CHUNK
             buffer, at = buffer[keep:], at - keep
-            self._start = self._start - keep if self._start >= 0 else -1
-            self._label = self._label - keep if self._label >= 0 else -1
+            self._start, self._label = self._start - keep, self._label - keep
+            self._label_end -= keep
         self.is_cut = bool(self._open) or self._start >= 0
 
     def _takes(self, found: re.Match[bytes]) -> bool:
         """Follow a token; tell whether an element ends with it."""
         token = found[0]
         if token.startswith(b"#"):
-            self._label = found.start() if self._start < 0 else -1
+            self._label, self._label_end = found.span()
             return False
+        label, self._label = self._label, -1
         if token in (b"(", b"[", b"{"):
             if self._is_at_elements() and token == self._element:
-                self._start = self._label if self._label >= 0 else found.start()
+                is_labelled = label >= 0 and self._label_end == found.start()
+                self._start = label if is_labelled else found.start()
             self._open.append(token)
         elif token in (b")", b"]", b"}") and self._open:
             self._open.pop()
-            self._label = -1
             return self._start >= 0 and self._is_at_elements()
-        self._label = -1
         return False
 
     def _is_at_elements(self) -> bool:
         return len(self._open) == self._depth and self._open[-1] == self._container
+
+
+def _is_partial(found: re.Match[bytes]) -> bool:
+    """Tell whether the token may go on in the next chunk."""
+    token = found[0]
+    if token.startswith(b'"'):
+        return found["end"] != b'"'
+    return token.startswith(b"#") and not token.endswith(b"=")

@@ -14,6 +14,7 @@ from typing import BinaryIO, Final
 from acp_inspector.importers.catalogue import Format, UnknownFormatError, find_format, recognise
 from acp_inspector.importers.items import Item, LeftOut, Murmured, Remark, Said
 from acp_inspector.journal import Entry, Frame, JournalEvent, StderrText
+from acp_inspector.recording.compression import RecordingStream
 from acp_inspector.recording.format import Header, RecordingError
 from acp_inspector.recording.origin import header_of_this_run
 from acp_inspector.recording.writer import RecordingWriter
@@ -54,10 +55,8 @@ def import_file(
         UnknownFormatError: the format is not known; nothing was written.
         RecordingError: a file cannot be read or written, or `target` exists.
     """
+    chosen = _format(source, _head(source), format_name)
     with _opened(source) as file:
-        head = file.read(HEAD)
-        file.seek(0)
-        chosen = _format(source, head, format_name)
         if target.exists() and target.samefile(source):
             raise RecordingError(f"{target} is what is imported; choose another name")
         result = Import(chosen)
@@ -67,6 +66,14 @@ def import_file(
         header = _header(source, chosen, began)
         _write(chain([first] if first else [], items), target, header, began, overwrite=overwrite)
     return result
+
+
+def _head(source: Path) -> bytes:
+    try:
+        with RecordingStream(source) as stream:
+            return stream.file.read(HEAD)
+    except OSError as problem:
+        raise RecordingError(f"cannot read {source}: {describe_os_error(problem)}") from None
 
 
 def _format(source: Path, head: bytes, name: str | None) -> Format:
@@ -160,8 +167,12 @@ def _entries(items: Iterator[Said | Murmured | Remark], began: float) -> Iterato
 
 @contextmanager
 def _opened(path: Path) -> Generator[BinaryIO]:
+    """Open a file, compressed or not; one that is cut off is told when all of it has been read."""
     try:
-        with path.open("rb") as file:
-            yield file
+        with RecordingStream(path) as stream:
+            yield stream.file
+            fault = stream.fault
     except OSError as problem:
         raise RecordingError(f"cannot read {path}: {describe_os_error(problem)}") from None
+    if fault:
+        raise RecordingError(f"not all of {path} was imported: {fault}")

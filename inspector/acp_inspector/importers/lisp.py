@@ -118,7 +118,7 @@ def _atom(atom: str) -> Lisp:
 
 def member(value: Lisp, name: str) -> Lisp:
     """Return what `value`, a list of pairs, has under `name`; nil where it has nothing."""
-    for pair in cast("list[Lisp]", value.items if isinstance(value, Pairs) else []):
+    for pair in value.items if isinstance(value, Pairs) else []:
         if isinstance(pair, Pairs) and pair.items and pair.items[0] == Symbol(name):
             return _rest(pair)
     return NIL

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Final
 
+from acp_inspector.recording.compression import RecordingStream
 from acp_inspector.recording.format import (
     Footer,
     Header,
@@ -28,7 +29,6 @@ from acp_inspector.redaction.stamp import stamp_header
 from acp_protocol.errors import describe_os_error
 
 _PRIVATE: Final = 0o600
-_COMPRESSED: Final = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 _AROUND: Final = 24
 """Characters of an excerpt on either side of what was cut out."""
 
@@ -170,21 +170,19 @@ def _text(line: bytes) -> str:
 
 @contextmanager
 def _opened(path: Path) -> Generator[BinaryIO]:
-    """Open a file of lines.
+    """Open a file of lines, compressed or not.
 
     Raises:
-        RecordingError: it cannot be read, or is packed.
+        RecordingError: it cannot be read, or not to its end.
     """
     try:
-        with path.open("rb") as file:
-            first = file.read(4)
-            for magic, packer in _COMPRESSED.items():
-                if first.startswith(magic):
-                    raise RecordingError(f"cannot look into {path}: unpack it first ({packer})")
-            file.seek(0)
-            yield file
+        with RecordingStream(path) as stream:
+            yield stream.file
+            fault = stream.fault
     except OSError as problem:
         raise RecordingError(f"cannot read {path}: {describe_os_error(problem)}") from None
+    if fault:
+        raise RecordingError(f"cannot look into all of {path}: {fault}")
 
 
 @contextmanager

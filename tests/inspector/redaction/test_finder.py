@@ -110,7 +110,7 @@ def test_a_word_is_not_looked_for_elsewhere(value: str) -> None:
 
 def test_ids_and_data_are_not_too_random() -> None:
     word = "q7Rf2LxP9vKt4ZmB8wNs3HdJ6yGc5TaE"
-    quiet = {name: word for name in ("sessionId", "toolCallId", "data", "digest", "id", "cursor")}
+    quiet = dict.fromkeys(("sessionId", "toolCallId", "data", "digest", "id", "cursor"), word)
     assert values(json.dumps(quiet)) == []
     assert values(json.dumps({"text": word})) == [word]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any, cast
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -38,14 +39,15 @@ def test_a_cut_in_the_value_is_the_same_cut_in_its_spelling(
 
 @given(VALUES)
 def test_every_string_of_a_value_is_found(value: object) -> None:
-    def walk(value: object) -> list[str]:
+    def walk(value: Any) -> list[str]:
         match value:
             case str():
                 return [value]
             case list():
-                return [text for item in value for text in walk(item)]
+                return [text for item in cast("list[Any]", value) for text in walk(item)]
             case dict():
-                return [text for pair in value.items() for item in pair for text in walk(item)]
+                pairs = cast("dict[str, Any]", value).items()
+                return [text for pair in pairs for item in pair for text in walk(item)]
             case _:
                 return []
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import json
 import stat
@@ -237,7 +238,7 @@ def test_broken_lines_are_cut_too_and_stay_broken(aviary: Path, tmp_path: Path) 
 
 @pytest.mark.parametrize(
     ("content", "reason"),
-    [(b"", "it is empty"), (b"{}\n", "no header"), (b"\x1f\x8b\x08\x00", "unpack it first")],
+    [(b"", "it is empty"), (b"{}\n", "no header"), (b"\x1f\x8b\x08\x00", "end in the middle")],
 )
 def test_what_is_no_recording_is_refused(tmp_path: Path, content: bytes, reason: str) -> None:
     source = tmp_path / "in"
@@ -253,6 +254,15 @@ def test_a_leftover_is_told_without_a_secret(aviary: Path) -> None:
     assert (found[0].line, found[0].rule) == (1, "assignment")
     assert "--api-key=«secret:1»" in " ".join(leftover.excerpt for leftover in found)
     assert {leftover.line for leftover in found} == {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 13, 14}
+
+
+def test_compressed_files_are_looked_into(aviary: Path, tmp_path: Path) -> None:
+    packed, out, plain = tmp_path / "it.gz", tmp_path / "out", tmp_path / "plain"
+    packed.write_bytes(gzip.compress(aviary.read_bytes()))
+    assert list(leftovers(packed)) == list(leftovers(aviary))
+    redact_recording(packed, out)
+    redact_recording(aviary, plain)
+    assert out.read_bytes() == plain.read_bytes()
 
 
 def test_any_text_can_be_searched(tmp_path: Path) -> None:

@@ -1,0 +1,289 @@
+"""Samples of every format become recordings that read back as told; and so does real traffic."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import stat
+import tracemalloc
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from acp_inspector.importers.catalogue import UnknownFormatError
+from acp_inspector.importers.imports import Import, import_file
+from acp_inspector.journal import Frame, JournalEvent, StderrText
+from acp_inspector.recording.format import RecordingError, RecordingExistsError
+from acp_inspector.recording.reader import Recording, read_recording
+
+SAMPLES = Path(__file__).parent / "samples"
+
+
+def imported(path: Path, folder: Path, name: str | None = None) -> tuple[Import, Recording]:
+    out = folder / "out.acp.ndjson"
+    result = import_file(path, out, format_name=name)
+    recording = read_recording(out)
+    assert recording.faults == ()
+    assert recording.footer is not None
+    return result, recording
+
+
+def told(recording: Recording) -> list[tuple[Any, ...]]:
+    """Return who said what and when, of every entry."""
+    rows: list[tuple[Any, ...]] = []
+    for entry in recording.entries:
+        match entry:
+            case Frame(at=at, side=side, raw=raw, end=end):
+                rows.append((side, round(at, 6), raw, end))
+            case StderrText(at=at, text=text):
+                rows.append(("stderr", round(at, 6), text))
+            case JournalEvent(at=at, data=data):
+                rows.append(("note", round(at, 6), data["text"]))
+    return rows
+
+
+def lines(name: str) -> list[bytes]:
+    return (SAMPLES / name).read_bytes().splitlines()
+
+
+def test_plain_messages(tmp_path: Path) -> None:
+    result, recording = imported(SAMPLES / "plain.ndjson", tmp_path)
+    sides = ["client", "agent"] * 2 + ["agent", "agent", "client", "agent", "agent"]
+    expected = [
+        (side, 0, line, b"\n") for side, line in zip(sides, lines("plain.ndjson"), strict=True)
+    ]
+    assert told(recording) == expected
+    assert result.counts == {"frames": 9, "broken": 1}
+    assert sorted(result.guesses.values()) == [1, 1, 1]
+
+
+def test_a_journal_of_acpx_is_read_when_it_is_called_so(tmp_path: Path) -> None:
+    result, recording = imported(SAMPLES / "plain.ndjson", tmp_path, "acpx")
+    assert result.format.name == "acpx"
+    assert len(recording.frames) == 9
+
+
+def test_a_capture(tmp_path: Path) -> None:
+    result, recording = imported(SAMPLES / "capture.ndjson", tmp_path)
+    first = b'{"jsonrpc":"2.0", "id":0,"method":"initialize","params":{}}'
+    assert told(recording) == [
+        ("client", 0.5, first, b"\n"),
+        ("stderr", 0.75, b"ready\n"),
+        ("agent", 1.0, b'{"jsonrpc":"2.0","id":0,"result":{}}', b"\r\n"),
+        ("note", 1.0, '{"t": 1.25, "dir": "a2c", "li'),
+        ("client", 1.5, b"\xff\xfea", b"\n"),
+        ("note", 2.0, "the agent was started again (proc 1)"),
+        ("client", 2.0, first.replace(b" ", b""), b"\n"),
+        ("agent", 2.5, b'{"jsonrpc":', b""),
+    ]
+    assert result.counts == {"frames": 5, "stderr": 1, "notes": 2, "broken": 1}
+
+
+def test_a_trace_of_the_conductor(tmp_path: Path) -> None:
+    result, recording = imported(SAMPLES / "trace.jsons", tmp_path)
+    start = b'{"jsonrpc":"2.0",'
+    assert told(recording) == [
+        (
+            "client",
+            0.25,
+            start + b'"id":"a-0","method":"initialize","params":{"protocolVersion":1}}',
+            b"\n",
+        ),
+        ("agent", 0.5, start + b'"id":"a-0","result":{"protocolVersion":1}}', b"\n"),
+        (
+            "agent",
+            0.75,
+            start + b'"method":"session/update","params":{"sessionId":"s"}}',
+            b"\n",
+        ),
+        ("note", 0.75, '{"type":"req'),
+        (
+            "client",
+            1.0,
+            start + b'"id":1,"method":"session/load","params":{"sessionId":"x"}}',
+            b"\n",
+        ),
+        (
+            "agent",
+            1.5,
+            start + b'"id":1,"error":{"code":-32602,"message":"unknown session"}}',
+            b"\n",
+        ),
+    ]
+    assert sorted(result.left_out.values()) == [2, 2]
+
+
+def test_a_log_of_zed(tmp_path: Path) -> None:
+    result, recording = imported(SAMPLES / "zed.json", tmp_path)
+    rows = told(recording)
+    start = b'{"jsonrpc":"2.0",'
+    assert [row[:2] for row in rows] == [
+        (who, 0) for who in ("client", "stderr", "agent", "agent", "note", "client")
+    ]
+    assert rows[0][2] == (
+        start + b'"id":"0a-1","method":"initialize",'
+        b'"params":{"protocolVersion":1,"clientInfo":{"name":"zed"}}}'
+    )
+    assert rows[1][2] == b"starting [1] {\n"
+    assert rows[2][2] == start + b'"id":"0a-1","result":{"protocolVersion":1}}'
+    assert rows[3][2] == start + b'"method":"session/update","params":{"sessionId":"s"}}'
+    assert '"sideways"' in rows[4][2]
+    assert rows[5][2] == start + b'"id":4,"error":{"code":-32002,"message":"no such file"}}'
+    assert (result.counts["broken"], sum(result.guesses.values())) == (1, 1)
+
+
+def test_an_export_of_acp_devtools(tmp_path: Path) -> None:
+    result, recording = imported(SAMPLES / "devtools.json", tmp_path)
+    rows = told(recording)
+    assert recording.header.created == "2026-06-12T15:27:46.196Z"
+    assert rows[0] == (
+        "client",
+        0,
+        b'{"id":1,"method":"initialize", "params":{},"jsonrpc":"2.0"}',
+        b"\n",
+    )
+    assert rows[1] == ("agent", 0.25, b"no [message] {", b"\n")
+    assert rows[2][:2] == ("note", 0.25)
+    assert rows[3] == ("agent", 1.0, b'{"jsonrpc":"2.0","id":1,"result":{}}', b"\n")
+    assert result.counts == {"frames": 3, "notes": 1, "broken": 1}
+
+
+def test_a_log_of_jetbrains(tmp_path: Path) -> None:
+    result, recording = imported(SAMPLES / "jetbrains.log", tmp_path)
+    log = lines("jetbrains.log")
+    assert recording.header.created == "2026-02-14T20:22:39.300Z"
+    assert told(recording) == [
+        ("note", 0, log[0].decode()),
+        ("client", 0.008, log[1].partition(b"OUT: ")[2], b"\n"),
+        ("agent", 0.508, log[2].partition(b"IN: ")[2], b"\n"),
+        ("note", 0.6, log[3].decode()),
+        ("agent", 1.0, log[4].partition(b"IN: ")[2], b"\n"),
+    ]
+    assert result.counts == {"frames": 3, "notes": 2, "broken": 1}
+
+
+def test_traffic_of_acp_el(tmp_path: Path) -> None:
+    result, recording = imported(SAMPLES / "acp-el.traffic", tmp_path)
+    assert [frame.side for frame in recording.frames] == ["client", "agent", "agent", "client"]
+    first, second, third, last = (json.loads(frame.raw) for frame in recording.frames)
+    assert first["params"]["clientCapabilities"]["fs"] == {
+        "readTextFile": True,
+        "writeTextFile": False,
+    }
+    assert second["result"] == {
+        "protocolVersion": 1,
+        "authMethods": [],
+        "agentInfo": {"name": 'a "(b" \\ c\nd', "title": None},
+    }
+    assert third["params"]["entries"] == [{"content": "x", "share": 0.5}, {"content": "y", "n": -3}]
+    assert last["params"] == {"sessionId": "s é"}
+    assert result.counts == {"frames": 4, "notes": 1, "broken": 1}
+
+
+@pytest.mark.parametrize("sample", sorted(path.name for path in SAMPLES.iterdir()))
+def test_a_recording_says_where_it_is_from(sample: str, tmp_path: Path) -> None:
+    result, recording = imported(SAMPLES / sample, tmp_path)
+    header = recording.header
+    assert header.about == f"Imported from {sample} ({result.format.about})"
+    assert header.meta["imported"] == {
+        "format": result.format.name,
+        "file": sample,
+        "caveats": list(result.format.caveats),
+    }
+    assert (header.command, header.cwd, header.env) == ([], "", [])
+    assert stat.S_IMODE(recording.path.stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize("sample", sorted(path.name for path in SAMPLES.iterdir()))
+def test_a_file_cut_anywhere_is_imported_as_far_as_it_goes(sample: str, tmp_path: Path) -> None:
+    content = (SAMPLES / sample).read_bytes()
+    whole = told(imported(SAMPLES / sample, tmp_path)[1])
+    for size in range(len(content) // 2, len(content), 7):
+        folder = tmp_path / str(size)
+        folder.mkdir()
+        source = folder / "cut"
+        source.write_bytes(content[:size])
+        rows = told(imported(source, folder)[1])
+        assert rows[:-1] == whole[: len(rows) - 1]
+
+
+def test_a_compressed_file_is_imported(tmp_path: Path) -> None:
+    packed = tmp_path / "it.gz"
+    packed.write_bytes(gzip.compress((SAMPLES / "plain.ndjson").read_bytes()))
+    assert len(imported(packed, tmp_path)[1].frames) == 9
+
+
+def test_a_huge_list_is_not_held_in_memory(tmp_path: Path) -> None:
+    element = (
+        b'{"_direction":"incoming","_type":"notification","id":null,"method":"m","params":{"x":"'
+        + b"y[{" * 2000
+        + b'"}}'
+    )
+    source = tmp_path / "huge.json"
+    source.write_bytes(b"[" + b",".join([element] * 3000) + b"]")
+    assert source.stat().st_size > 18_000_000
+    tracemalloc.start()
+    result = import_file(source, tmp_path / "out")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert result.counts["frames"] == 3000
+    assert peak < 9_000_000
+
+
+def test_real_traffic_is_imported_to_the_byte(shared: Path, tmp_path: Path) -> None:
+    """All captures of real agents, malformed input among it."""
+    files = sorted((shared / "traffic").glob("*.ndjson"))
+    assert len(files) >= 19
+    for path in files:
+        folder = tmp_path / path.name
+        folder.mkdir()
+        result, recording = imported(path, folder)
+        said: list[tuple[str, float, bytes]] = []
+        for line in path.read_bytes().splitlines():
+            row = json.loads(line)
+            raw = base64.b64decode(row["b64"]) if "b64" in row else row["line"].encode()
+            said.append((row["dir"], row["t"], raw + b"\n"))
+        who = {"client": "c2a", "agent": "a2c"}
+        assert result.format.name == "capture"
+        assert result.counts["broken"] == 0
+        read = [
+            (who[entry.side], round(entry.at, 4), entry.raw + entry.end)
+            if isinstance(entry, Frame)
+            else ("stderr", round(entry.at, 4), entry.text)
+            for entry in recording.entries
+            if not isinstance(entry, JournalEvent)
+        ]
+        assert read == said, path.name
+
+
+def test_a_target_that_exists_is_only_replaced_when_that_was_said(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    out.write_text("precious")
+    with pytest.raises(RecordingExistsError):
+        import_file(SAMPLES / "zed.json", out)
+    assert out.read_text() == "precious"
+    import_file(SAMPLES / "zed.json", out, overwrite=True)
+    assert len(read_recording(out).frames) == 4
+
+
+def test_a_file_is_not_imported_into_itself(tmp_path: Path) -> None:
+    source = tmp_path / "in"
+    source.write_bytes((SAMPLES / "plain.ndjson").read_bytes())
+    with pytest.raises(RecordingError, match="choose another name"):
+        import_file(source, source, overwrite=True)
+    assert source.read_bytes() == (SAMPLES / "plain.ndjson").read_bytes()
+
+
+def test_what_is_unknown_or_ours_is_refused_and_nothing_written(tmp_path: Path) -> None:
+    source, ours, out = tmp_path / "in", tmp_path / "ours", tmp_path / "out"
+    source.write_text("hello\n")
+    with pytest.raises(UnknownFormatError, match=r"cannot import .*in: its format is not known"):
+        import_file(source, out)
+    import_file(SAMPLES / "zed.json", ours)
+    with pytest.raises(UnknownFormatError, match="recording already"):
+        import_file(ours, out)
+    with pytest.raises(RecordingError, match="cannot read"):
+        import_file(tmp_path / "missing", out)
+    assert not out.exists()
