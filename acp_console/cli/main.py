@@ -21,11 +21,16 @@ COMMANDS: Final = {
     "attach": "Look at a running proxy.",
     "inspect": "Look at recordings.",
     "show": "Print the frames of a recording.",
+    "redact": "Take the secrets out of a recording.",
+    "scan": "Look for secrets that are left in a file.",
+    "import": "Make a recording of what another tool wrote down.",
     "replay": "Play a recording against a fresh agent.",
     "agents": "List the known agents.",
     "agent": "Be an ACP agent on stdio (same as acp-agent).",
 }
 """Name and one line of help of each command; its module is imported when it is called."""
+MODULES: Final = {"import": "import_"}
+"""Modules of commands whose names are words of Python."""
 WITHOUT_CLICK: Final = frozenset({"proxy", "agent"})
 """Commands that read their words themselves."""
 
@@ -72,5 +77,5 @@ def _dispatch(words: list[str], *, is_debug: bool) -> int:
 
 def load(name: str) -> click.Command:
     """Return the command of that name, importing its module now."""
-    module = importlib.import_module(f"acp_console.cli.{name}")
+    module = importlib.import_module(f"acp_console.cli.{MODULES.get(name, name)}")
     return module.command

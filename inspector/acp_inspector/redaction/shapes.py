@@ -16,7 +16,8 @@ from typing import Final
 from acp_inspector.redaction.names import is_secret_name
 
 _END: Final = r"(?![A-Za-z0-9_-])"
-_START: Final = r"(?<![A-Za-z0-9_])"
+_START: Final = r"(?:(?<![A-Za-z0-9_])|(?<=[0-9;\[]m)|(?<=\\[nrt]))"
+"""Not inside of a word; but a colour of a terminal and an escaped line end in letters as well."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +140,7 @@ SHAPES: Final[tuple[Shape, ...]] = (
         "jwt",
         "JSON Web Tokens, signed and encrypted",
         "RFC 7519, RFC 7516",
-        r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*){2,4}",
+        rf"{_START}eyJ[A-Za-z0-9_-]{{8,}}(?:\.[A-Za-z0-9_-]*){{2,4}}",
     ),
     _shape(
         "bearer",

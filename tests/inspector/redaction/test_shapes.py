@@ -50,6 +50,13 @@ def test_a_secret_of_a_known_shape_is_found_whole(name: str, secret: str) -> Non
     assert [text[start:end] for start, end in BY_NAME[name].places(text)] == [secret]
 
 
+@pytest.mark.parametrize("before", ["\x1b[31m", "\x1b[m", "\\n", "=", "«", "-"])
+def test_what_stands_before_a_secret_does_not_hide_it(before: str) -> None:
+    secret = SECRETS["github"][0]
+    text = f"{before}{secret}"
+    assert [text[start:end] for start, end in BY_NAME["github"].places(text)] == [secret]
+
+
 @pytest.mark.parametrize(
     ("text", "secret"),
     [

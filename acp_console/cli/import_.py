@@ -1,0 +1,58 @@
+"""`acp-console import`: a recording made of what another tool wrote down."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from acp_console.cli import exits
+from acp_console.cli.problems import say
+from acp_inspector.importers.catalogue import FORMATS
+from acp_inspector.importers.imports import Import, import_file
+from acp_protocol.host.text import visible
+
+
+@click.command(name="import")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option(
+    "-o", "--output", "out", required=True, type=click.Path(path_type=Path), help="Where it goes."
+)
+@click.option(
+    "--as",
+    "format_name",
+    type=click.Choice([each.name for each in FORMATS]),
+    help="What FILE is; else its content tells.",
+)
+@click.option("--overwrite", is_flag=True, help="Replace the output if it exists.")
+def command(*, file: Path, out: Path, format_name: str | None, overwrite: bool) -> int:
+    """Make a recording of FILE, which another tool wrote: a log, a trace, a journal, an export.
+
+    \b
+    acp-console import zed-log.json -o session.acp.ndjson
+    acp-console import --as acpx 019c.stream.ndjson -o session.acp.ndjson
+    """  # noqa: D301 - the mark by which click keeps lines apart
+    result = import_file(file, out, format_name=format_name, overwrite=overwrite)
+    click.echo(f"{visible(str(out))}: {_counts(result)} from {result.format.about}")
+    for line in _doubts(result):
+        say(line)
+    return exits.DONE
+
+
+def _counts(result: Import) -> str:
+    told = [f"{result.counts['frames']} frames"]
+    if pieces := result.counts["stderr"]:
+        told.append(f"{pieces} pieces of stderr")
+    if notes := result.counts["notes"]:
+        told.append(f"{notes} notes")
+    return ", ".join(told)
+
+
+def _doubts(result: Import) -> list[str]:
+    """Return what a user should know before trusting the recording."""
+    lines = list(result.format.caveats)
+    lines += [f"guessed for {count} frames: {guess}" for guess, count in result.guesses.items()]
+    lines += [f"left out: {count} {what}" for what, count in result.left_out.items()]
+    if count := result.counts["broken"]:
+        lines.append(f"{count} lines could not be read and were kept as text")
+    return lines

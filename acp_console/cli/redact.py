@@ -1,0 +1,88 @@
+"""`acp-console redact`: a recording without its secrets, fit to be given away."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final, Literal, TypeAlias, get_args
+
+import click
+
+from acp_console.cli import exits
+from acp_console.cli.printer import ascii_json
+from acp_console.cli.problems import say
+from acp_inspector.redaction.recordings import Report, redact_recording
+from acp_inspector.redaction.rules import RULES
+from acp_protocol.host.text import visible
+
+Format: TypeAlias = Literal["text", "json"]
+
+REPORT_VERSION: Final = 1
+
+
+@click.command(name="redact")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option(
+    "-o", "--output", "out", required=True, type=click.Path(path_type=Path), help="Where it goes."
+)
+@click.option(
+    "--rule",
+    "rules",
+    multiple=True,
+    metavar="NAME",
+    help=f"Only this rule, which must find something; several may be given: {', '.join(RULES)}.",
+)
+@click.option("--overwrite", is_flag=True, help="Replace the output if it exists.")
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice(get_args(Format)),
+    default="text",
+    show_default=True,
+    help="Of the report.",
+)
+def command(
+    *, file: Path, out: Path, rules: tuple[str, ...], overwrite: bool, format_: Format
+) -> int:
+    """Write the recording FILE without its secrets; nothing else of it changes.
+
+    Each distinct secret becomes a placeholder such as «secret:3», the same one wherever it stands.
+    Secrets in the values of this process's environment variables are found as well.
+
+    \b
+    acp-console redact session.acp.ndjson -o public.acp.ndjson
+    acp-console redact session.acp.ndjson -o public.acp.ndjson --rule github --rule key
+    acp-console scan public.acp.ndjson
+    """  # noqa: D301 - the mark by which click keeps lines apart
+    report = redact_recording(file, out, rules=rules, overwrite=overwrite)
+    if format_ == "json":
+        click.echo(ascii_json(_facts(file, out, report)))
+    else:
+        click.echo(_text(out, report))
+    if report.unread:
+        say(f"{report.unread} lines hold bytes that are no text; nothing was looked for in them")
+    return exits.DONE
+
+
+def _facts(file: Path, out: Path, report: Report) -> dict[str, object]:
+    counts = {
+        name: {"secrets": report.secrets.get(name, 0), "replaced": report.replaced.get(name, 0)}
+        for name in report.rules
+    }
+    return {
+        "version": REPORT_VERSION,
+        "file": str(file),
+        "output": str(out),
+        "secrets": sum(report.secrets.values()),
+        "replaced": sum(report.replaced.values()),
+        "rules": counts,
+        "unread": report.unread,
+    }
+
+
+def _text(out: Path, report: Report) -> str:
+    secrets, places = sum(report.secrets.values()), sum(report.replaced.values())
+    if not places:
+        return f"{visible(str(out))}: no secret was found by {len(report.rules)} rules"
+    lines = [f"{visible(str(out))}: {secrets} secrets replaced in {places} places"]
+    lines += [f"  {name}: {report.replaced[name]}" for name in RULES if name in report.replaced]
+    return "\n".join(lines)

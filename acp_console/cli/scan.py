@@ -1,0 +1,61 @@
+"""`acp-console scan`: the secrets that are left in a file, none of which it shows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Final, Literal, TypeAlias, get_args
+
+import click
+
+from acp_console.cli import exits
+from acp_console.cli.printer import ascii_json
+from acp_console.cli.problems import say
+from acp_inspector.redaction.recordings import leftovers
+from acp_protocol.host.text import one_line, visible
+
+Format: TypeAlias = Literal["text", "json"]
+
+EXCERPT_WIDTH: Final = 80
+"""Characters of an excerpt, at most."""
+
+
+@click.command(name="scan")
+@click.argument(
+    "files", nargs=-1, required=True, metavar="FILE...", type=click.Path(path_type=Path)
+)
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice(get_args(Format)),
+    default="text",
+    show_default=True,
+    help="json: one object with everything that was found.",
+)
+def command(*, files: tuple[Path, ...], format_: Format) -> int:
+    """Look for secrets that are left in FILE...: recordings, exports, any text.
+
+    Exits with 1 when there are any, and with 0 when there are none. What it prints has a
+    placeholder in the place of each secret.
+
+    \b
+    acp-console scan public.acp.ndjson
+    acp-console scan --format json *.acp.ndjson
+    """  # noqa: D301 - the mark by which click keeps lines apart
+    findings: list[dict[str, object]] = []
+    counts: Counter[str] = Counter()
+    for file in files:
+        for found in leftovers(file):
+            counts[found.rule] += 1
+            excerpt = one_line(found.excerpt, EXCERPT_WIDTH)
+            if format_ == "text":
+                click.echo(f"{visible(str(file))}:{found.line}: {found.rule}: {excerpt}")
+                continue
+            findings.append(
+                {"file": str(file), "line": found.line, "rule": found.rule, "excerpt": excerpt}
+            )
+    if format_ == "json":
+        click.echo(ascii_json({"findings": findings, "counts": dict(counts)}))
+    elif not counts:
+        say(f"nothing was found in {len(files)} {'file' if len(files) == 1 else 'files'}")
+    return exits.FOUND if counts else exits.DONE

@@ -1,0 +1,62 @@
+"""`import` as a person calls it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from acp_console.cli import exits
+from acp_inspector.recording.reader import read_recording
+from tests.console.conftest import Call
+
+SAMPLES = Path(__file__).parents[2] / "inspector/importers/samples"
+
+
+def test_it_says_what_it_recognised_and_what_it_guessed(call: Call, tmp_path: Path) -> None:
+    out = tmp_path / "out.acp.ndjson"
+    done = call("import", str(SAMPLES / "plain.ndjson"), "-o", str(out))
+    assert done.code == exits.DONE
+    assert done.out == f"{out}: 9 frames from plain messages, one a line\n"
+    told = done.err.splitlines()
+    assert "acp-console: who said what is guessed from methods and open questions" in told
+    assert "acp-console: 1 lines could not be read and were kept as text" in told
+    assert sum("guessed for 1 frames" in line for line in told) == 3
+    assert len(read_recording(out).frames) == 9
+
+
+@pytest.mark.parametrize("sample", sorted(path.name for path in SAMPLES.iterdir()))
+def test_what_was_imported_can_be_shown(call: Call, tmp_path: Path, sample: str) -> None:
+    out = tmp_path / "out.acp.ndjson"
+    assert call("import", str(SAMPLES / sample), "-o", str(out)).code == exits.DONE
+    shown = call("show", "--count", str(out))
+    assert (shown.code, shown.err) == (exits.DONE, "")
+    assert int(shown.out) >= 3
+
+
+def test_what_was_left_out_is_told(call: Call, tmp_path: Path) -> None:
+    done = call("import", str(SAMPLES / "trace.jsons"), "-o", str(tmp_path / "out"))
+    assert "left out: 2 messages between the conductor's parts" in done.err
+
+
+def test_the_format_can_be_named(call: Call, tmp_path: Path) -> None:
+    sample, out = str(SAMPLES / "plain.ndjson"), str(tmp_path / "out")
+    assert "from journal of acpx" in call("import", sample, "-o", out, "--as", "acpx").out
+    assert call("import", sample, "-o", out, "--as", "nope").code == exits.USAGE
+
+
+def test_what_is_not_known_is_refused_in_one_sentence(call: Call, tmp_path: Path) -> None:
+    source, out = tmp_path / "in", tmp_path / "out"
+    source.write_text("hello\n")
+    done = call("import", str(source), "-o", str(out))
+    assert (done.code, done.out, done.err.count("\n")) == (exits.USAGE, "", 1)
+    assert all(name in done.err for name in ("zed", "jetbrains", "acp.el", "acpx", "ndjson"))
+    assert not out.exists()
+
+
+def test_nothing_is_overwritten_unless_that_is_said(call: Call, tmp_path: Path) -> None:
+    sample, out = str(SAMPLES / "zed.json"), tmp_path / "out"
+    out.write_text("precious")
+    assert call("import", sample, "-o", str(out)).code == exits.USAGE
+    assert out.read_text() == "precious"
+    assert call("import", "--overwrite", sample, "-o", str(out)).code == exits.DONE

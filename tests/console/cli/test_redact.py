@@ -1,0 +1,103 @@
+"""`redact` as a person calls it."""
+
+from __future__ import annotations
+
+import json
+import stat
+from pathlib import Path
+
+import pytest
+
+from acp_console.cli import exits
+from acp_inspector.journal import Entry, Frame
+from acp_inspector.recording.origin import header_of_this_run
+from acp_inspector.recording.reader import read_recording
+from acp_inspector.recording.writer import RecordingWriter
+from tests.console.conftest import Call
+
+KEY = "sk-ant-" + "api03-aB3dE5gH7jK9mN1pQ3sT5"
+
+
+@pytest.fixture
+def recording(tmp_path: Path) -> Path:
+    path = tmp_path / "it.acp.ndjson"
+    message = {"jsonrpc": "2.0", "id": 1, "method": "m", "params": {"apiKey": "s3cr3t-x", "t": KEY}}
+    answer = b'{"jsonrpc":"2.0","id":1,"result":{"said":"s3cr3t-x"}}'
+    entries: list[Entry] = [
+        Frame(1, 0, "client", json.dumps(message).encode()),
+        Frame(2, 0, "agent", answer),
+        Frame(3, 0, "agent", b"\xff"),
+    ]
+    writer = RecordingWriter(path, header_of_this_run(["a"], tmp_path))
+    writer.write(entries)
+    writer.close()
+    return path
+
+
+def test_the_report_counts_by_rule(call: Call, recording: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    done = call("redact", str(recording), "-o", str(out))
+    assert done.code == exits.DONE
+    assert done.out == f"{out}: 2 secrets replaced in 3 places\n  anthropic: 1\n  key: 2\n"
+    assert done.err == (
+        "acp-console: 1 lines hold bytes that are no text; nothing was looked for in them\n"
+    )
+    assert stat.S_IMODE(out.stat().st_mode) == 0o600
+    assert KEY.encode() not in out.read_bytes()
+    assert [frame.n for frame in read_recording(out).frames] == [1, 2, 3]
+    again = call("redact", str(out), "-o", str(tmp_path / "again"))
+    assert "no secret was found by" in again.out
+
+
+def test_the_report_in_json(call: Call, recording: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    done = call("redact", "--format", "json", "--rule", "anthropic", str(recording), "-o", str(out))
+    assert json.loads(done.out) == {
+        "version": 1,
+        "file": str(recording),
+        "output": str(out),
+        "secrets": 1,
+        "replaced": 1,
+        "rules": {"anthropic": {"secrets": 1, "replaced": 1}},
+        "unread": 1,
+    }
+
+
+@pytest.mark.parametrize(
+    ("rule", "sentence"), [("slack", "the rule 'slack' finds nothing"), ("nope", "no rule 'nope'")]
+)
+def test_a_rule_in_vain_is_an_error(
+    call: Call, recording: Path, tmp_path: Path, rule: str, sentence: str
+) -> None:
+    out = tmp_path / "out"
+    done = call("redact", str(recording), "-o", str(out), "--rule", "key", "--rule", rule)
+    assert (done.code, done.out) == (exits.USAGE, "")
+    assert sentence in done.err
+    assert not out.exists()
+
+
+def test_nothing_is_overwritten_unless_that_is_said(
+    call: Call, recording: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    out.write_text("precious")
+    refused = call("redact", str(recording), "-o", str(out))
+    assert (refused.code, out.read_text()) == (exits.USAGE, "precious")
+    assert "--overwrite" in refused.err
+    assert call("redact", "--overwrite", str(recording), "-o", str(out)).code == exits.DONE
+    assert len(read_recording(out).frames) == 3
+
+
+def test_a_value_of_this_processs_environment_is_found(
+    call: Call, recording: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SOME_TOKEN", "s3cr3t-x")
+    done = call("redact", str(recording), "-o", str(tmp_path / "out"), "--rule", "environment")
+    assert "environment: 2" in done.out
+
+
+def test_what_is_no_recording_is_told_in_a_sentence(call: Call, tmp_path: Path) -> None:
+    (tmp_path / "in").write_text("hello\n")
+    done = call("redact", str(tmp_path / "in"), "-o", str(tmp_path / "out"))
+    assert (done.code, done.err.count("\n")) == (exits.USAGE, 1)
+    assert "is no recording" in done.err
