@@ -7,7 +7,7 @@ from typing import Final, Literal, TypeAlias
 
 from textual.binding import Binding, BindingType
 
-Scope: TypeAlias = Literal["everywhere", "home", "chat", "watch", "traffic"]
+Scope: TypeAlias = Literal["everywhere", "home", "chat", "watch", "traffic", "intercept"]
 
 SCOPES: Final[dict[Scope, str]] = {
     "everywhere": "Everywhere",
@@ -15,6 +15,7 @@ SCOPES: Final[dict[Scope, str]] = {
     "chat": "Chat",
     "watch": "Proxies and recordings",
     "traffic": "Traffic",
+    "intercept": "Intercept",
 }
 """Where a deed is possible, as it is called on screens."""
 
@@ -53,6 +54,14 @@ COMMANDS: Final = (
     Command(
         "frames.filter", "slash", "filter", "Filter", "Show frames that hold a text", "traffic"
     ),
+    Command("watch.intercept", "f2", "intercept", "Intercept", "Hold and change frames", "watch"),
+    Command("hold.release", "r", "release", "Release", "Let the frame go as it is", "intercept"),
+    Command("hold.edit", "e", "edit", "Edit", "Change the frame, then let it go", "intercept"),
+    Command("hold.discard", "x", "discard", "Discard", "The frame never leaves", "intercept"),
+    Command("hold.duplicate", "d", "duplicate", "Twice", "Let it leave twice", "intercept"),
+    Command("hold.all", "R", "release_all", "All", "Release everything", "intercept"),
+    Command("hold.pause", "p", "pause", "Pause", "Hold everything, or no longer", "intercept"),
+    Command("hold.clear", "delete", "clear", "Clear", "Take a breakpoint away", "intercept"),
     Command("frames.answer", "a", "jump", "Answer", "Jump to the answer or question", "traffic"),
 )
 

@@ -12,7 +12,9 @@ from textual.screen import Screen
 from textual.widgets import Footer, Static
 
 from acp_console.tui.commands import bindings
-from acp_console.tui.sources import Reading, Source
+from acp_console.tui.desk import Desk
+from acp_console.tui.sources import ProxySource, Reading, Source
+from acp_console.tui.widgets.intercept import InterceptPane
 from acp_console.tui.widgets.traffic import TrafficPane
 from acp_inspector.journal import JournalEvent
 from acp_protocol.host.text import one_line
@@ -38,6 +40,7 @@ class WatchScreen(Screen[None]):
         self._reading = Reading(self._sources[0])
         self._count = 0
         self._ending = ""
+        self._desk: Desk | None = None
 
     def compose(self) -> ComposeResult:
         yield Static(id="status", classes="bar")
@@ -53,6 +56,28 @@ class WatchScreen(Screen[None]):
     def on_unmount(self) -> None:
         """Leave the source as it is."""
         self._reading.close()
+        self._leave_desk()
+
+    async def action_intercept(self) -> None:
+        """Show what the proxy holds, or leave that to itself again."""
+        source = self._sources[self._place]
+        if self._desk is not None:
+            self._leave_desk()
+            await self.query(InterceptPane).remove()
+            self.traffic.table.focus()
+        elif isinstance(source, ProxySource):
+            self._desk = Desk(source.proxy.path)
+            self._desk.start()
+            pane = InterceptPane(self._desk)
+            await self.mount(pane, after="#traffic")
+            pane.filter.focus()
+        else:
+            self.notify("What is recorded cannot be changed any more", severity="warning")
+
+    def _leave_desk(self) -> None:
+        if self._desk is not None:
+            self._desk.close()
+            self._desk = None
 
     async def action_next_source(self) -> None:
         """Go on to the next proxy or recording, if there are several."""
@@ -60,6 +85,8 @@ class WatchScreen(Screen[None]):
             self.notify("There is only this one")
             return
         self._reading.close()
+        self._leave_desk()
+        await self.query(InterceptPane).remove()
         self._place = (self._place + 1) % len(self._sources)
         self._reading = Reading(self._sources[self._place])
         self._count, self._ending = 0, ""
@@ -82,6 +109,8 @@ class WatchScreen(Screen[None]):
             if isinstance(entry, JournalEvent) and entry.name == "exit":
                 how = [f"{name} {value}" for name, value in entry.data.items()]
                 self._ending = f"the agent ended: {', '.join(how)}"
+        for pane in self.query(InterceptPane):
+            pane.sync()
         self._tell_status()
 
     def _tell_status(self) -> None:

@@ -9,8 +9,10 @@ from collections.abc import Generator
 from pathlib import Path
 
 import pytest
+from textual.widgets import TextArea
 
 from acp_console.tui.app import ConsoleApp
+from acp_console.tui.screens.edit import EditScreen
 from acp_console.tui.screens.watch import WatchScreen
 from acp_console.tui.sources import FileSource, ProxySource
 from acp_inspector.attach.attachment import RunningProxy, find_proxy
@@ -32,6 +34,11 @@ def proxy(monkeypatch: pytest.MonkeyPatch) -> Generator[subprocess.Popen[bytes]]
             yield process
             assert process.stdin is not None
             process.stdin.close()
+
+
+def notified(app: ConsoleApp) -> str:
+    """Return what was told in the corner of the screen."""
+    return "\n".join(notice.message for notice in app._notifications)  # pyright: ignore[reportPrivateUsage] - there is no other way to see them
 
 
 def tell(process: subprocess.Popen[bytes], text: str) -> None:
@@ -96,3 +103,42 @@ async def test_a_proxy_that_is_gone_is_told(tmp_path: Path) -> None:
     app = ConsoleApp(cwd=tmp_path, watch=[ProxySource(gone)])
     async with app.run_test(size=(110, 36)) as pilot:
         await until(pilot, lambda: "the proxy gone (1) is gone" in say(app))
+
+
+async def test_a_frame_is_held_changed_and_let_go(proxy: subprocess.Popen[bytes]) -> None:
+    app = ConsoleApp(cwd=Path(), watch=[ProxySource(find_proxy("work"))])
+    async with app.run_test(size=(110, 40)) as pilot:
+        await until(pilot, lambda: '"first"' in say(app))
+        await pilot.press("f2")
+        await until(pilot, lambda: "no breakpoint is set" in say(app))
+        await pilot.press(*"methd == x", "enter")
+        await until(pilot, lambda: "did you mean" in notified(app))
+        await pilot.press(*"from == client", "enter")
+        await until(pilot, lambda: "1: from == client" in say(app))
+        assert proxy.stdin is not None
+        proxy.stdin.write(b'{"jsonrpc":"2.0","method":"old"}\n')
+        proxy.stdin.flush()
+        await until(pilot, lambda: "1 held" in say(app))
+        assert " s " in say(app)
+        app.screen.query_one("#holds").focus()
+        await pilot.press("e")
+        await until(pilot, lambda: isinstance(app.screen, EditScreen))
+        area = app.screen.query_one(TextArea)
+        area.text = "{broken"
+        await pilot.press("ctrl+s")
+        await until(pilot, lambda: "This is no JSON" in say(app))
+        area.text = '{\n  "jsonrpc": "2.0",\n  "method": "new"\n}'
+        await pilot.press("ctrl+s")
+        await until(pilot, lambda: "1 held" not in say(app))
+        assert proxy.stdout is not None
+        assert proxy.stdout.readline() == b'{"jsonrpc":"2.0","method":"new"}\n'
+        await pilot.press("f2")
+        await until(pilot, lambda: not app.screen.query("InterceptPane"))
+
+
+async def test_a_recording_cannot_be_interfered_with() -> None:
+    app = ConsoleApp(cwd=Path(), watch=[FileSource(RECORDINGS / "hello.acp.ndjson")])
+    async with app.run_test(size=(110, 36)) as pilot:
+        await until(pilot, lambda: "■ recording" in say(app))
+        await pilot.press("f2")
+        await until(pilot, lambda: "cannot be changed any more" in notified(app))
