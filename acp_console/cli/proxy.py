@@ -6,8 +6,9 @@ Read with argparse and without click: an editor waits for this start, and click 
 from __future__ import annotations
 
 import argparse
+import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from acp_console.cli import exits
@@ -58,6 +59,8 @@ def _wishes(options: argparse.Namespace) -> Wishes:
     return Wishes(
         record=options.record,
         mode=mode,
+        rotate_size=options.rotate_size,
+        rotate_age=options.rotate_age,
         name=options.name,
         has_control=not options.no_control,
         breakpoints=options.breakpoints,
@@ -66,20 +69,54 @@ def _wishes(options: argparse.Namespace) -> Wishes:
     )
 
 
+def _size(text: str) -> int:
+    return int(_measured(text, {"": 1, "b": 1, "kb": 1024, "mb": 1024**2, "gb": 1024**3}))
+
+
+def _age(text: str) -> float:
+    return _measured(text, {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400})
+
+
+def _measured(text: str, units: Mapping[str, int]) -> float:
+    """Return a number with a unit in the smallest of `units`."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)([a-z]*)", text.strip().lower())
+    if found is None or found[2] not in units or not float(found[1]):
+        names = ", ".join(filter(None, units))
+        raise argparse.ArgumentTypeError(f"{text} is no amount; units are {names}")
+    return float(found[1]) * units[found[2]]
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="acp-console proxy",
         usage=(
-            "%(prog)s [--record FILE [--append | --overwrite]] [--break FILTER]… [--rules FILE] "
+            "%(prog)s [--record FILE [--append | --overwrite] [--rotate-size BYTES] "
+            "[--rotate-age TIME]] [--break FILTER]… [--rules FILE] "
             "[--addon FILE]… [--name NAME] [--no-control] -- COMMAND…"
         ),
         description="Stand between an editor and its agent: every byte goes on as it came.",
         epilog="example: acp-console proxy --record session.acp.ndjson -- my-agent --acp",
     )
-    parser.add_argument("--record", type=Path, metavar="FILE", help="record the traffic to FILE")
+    parser.add_argument(
+        "--record",
+        metavar="FILE",
+        help="record the traffic to FILE; %%Y-%%m-%%d, {agent} and {pid} in it are filled in",
+    )
     existing = parser.add_mutually_exclusive_group()
     existing.add_argument("--append", action="store_true", help="go on behind what FILE holds")
     existing.add_argument("--overwrite", action="store_true", help="empty FILE first")
+    parser.add_argument(
+        "--rotate-size",
+        type=_size,
+        metavar="BYTES",
+        help="begin the next file after so many bytes, such as 100mb",
+    )
+    parser.add_argument(
+        "--rotate-age",
+        type=_age,
+        metavar="TIME",
+        help="begin the next file after so long, such as 30m or 1d",
+    )
     parser.add_argument(
         "--break",
         dest="breakpoints",

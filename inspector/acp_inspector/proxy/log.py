@@ -108,6 +108,27 @@ class FollowedSink:
         self._growth.end()
 
 
+class DoubleSink:
+    """Writes to a first sink, and the same to a second one."""
+
+    def __init__(self, first: Sink, second: Sink) -> None:
+        self._first = first
+        self._second = second
+        self.first_number = first.first_number
+        self.time_offset = first.time_offset
+
+    def write(self, entries: Iterable[Entry]) -> None:
+        """Write entries."""
+        batch = list(entries)
+        self._first.write(batch)
+        self._second.write(batch)
+
+    def close(self) -> None:
+        """Close both."""
+        self._first.close()
+        self._second.close()
+
+
 class MemoryLog:
     """Lines in memory: a sink and a log in one."""
 

@@ -6,18 +6,29 @@ somebody wrote down wrongly (a filter, a rule, an add-on) is refused before the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from acp_inspector.proxy.control import Control
 from acp_inspector.proxy.deeds import deeds_on
 from acp_inspector.proxy.interference import Interference
-from acp_inspector.proxy.log import FileLog, FollowedSink, Growth, Log, MemoryLog
+from acp_inspector.proxy.log import (
+    DoubleSink,
+    FileLog,
+    FollowedSink,
+    Growth,
+    Log,
+    MemoryLog,
+    Sink,
+)
 from acp_inspector.proxy.recorder import Recorder
 from acp_inspector.proxy.runtime import RuntimeDirectoryError
 from acp_inspector.recording.format import Header, RecordingError, RecordingExistsError
+from acp_inspector.recording.names import recording_path
 from acp_inspector.recording.origin import header_of_this_run
 from acp_inspector.recording.writer import Mode, RecordingWriter
 from acp_protocol.errors import AcpError, describe_os_error
@@ -28,6 +39,7 @@ if TYPE_CHECKING:
     from acp_inspector.intercept.matching import Matching
     from acp_inspector.intercept.passage import Interferer
     from acp_inspector.proxy.child import AgentChild
+    from acp_inspector.recording.rotation import RotatingWriter
 
 Warn = Callable[[str], None]
 
@@ -36,8 +48,13 @@ Warn = Callable[[str], None]
 class Wishes:
     """What somebody wants to see of a proxy."""
 
-    record: Path | None = None
+    record: str | None = None
+    """Where to record: a path, or a pattern for one."""
     mode: Mode = "new"
+    rotate_size: int | None = None
+    """Bytes after which the next file is begun."""
+    rotate_age: float | None = None
+    """Seconds after which the next file is begun."""
     name: str | None = None
     """How observers call the proxy; the agent's by default."""
     has_control: bool = True
@@ -46,6 +63,11 @@ class Wishes:
     """Filters of frames to be held."""
     rules: Path | None = None
     addons: Sequence[Path] = ()
+
+    @property
+    def rotates(self) -> bool:
+        """Whether there may be several files."""
+        return self.rotate_size is not None or self.rotate_age is not None
 
     @property
     def interferes(self) -> bool:
@@ -133,16 +155,21 @@ def observe(command: Sequence[str], wishes: Wishes, warn: Warn) -> Observation:
     if wishes.record is None and is_silent:
         return observation
     header = header_of_this_run(command, Path.cwd())
-    writer = _writer(wishes, header, warn)
+    path = _path(command, wishes)
+    writer = _writer(path, wishes, header, warn)
     if writer is None and is_silent:
         return observation
     growth = Growth()
     memory = MemoryLog(header)
-    recorder = Recorder(FollowedSink(memory if writer is None else writer, growth))
-    path = wishes.record
+    if writer is None:
+        sink: Sink = memory
+    else:
+        # Observers of several files read the lines in memory, as where nothing is recorded.
+        sink = DoubleSink(writer, memory) if wishes.rotates else writer
+    recorder = Recorder(FollowedSink(sink, growth))
 
     def open_log() -> Log:
-        return memory if writer is None or path is None else FileLog(path)
+        return memory if writer is None or path is None or wishes.rotates else FileLog(path)
 
     observation.recorder = recorder
     try:
@@ -151,16 +178,45 @@ def observe(command: Sequence[str], wishes: Wishes, warn: Warn) -> Observation:
         observation.close()
         raise
     observation.interference = interference
-    observation.control = _control(command, wishes, header, open_log, growth, interference, warn)
+    about = {
+        "command": list(command),
+        "cwd": header.cwd,
+        "created": header.created,
+        "recording": None if path is None else str(path.absolute()),
+    }
+    name = wishes.name or PurePath(command[0]).name
+    if wishes.has_control:
+        observation.control = _control(name, about, open_log, growth, interference, warn)
     return observation
 
 
-def _writer(wishes: Wishes, header: Header, warn: Warn) -> RecordingWriter | None:
-    """Return what writes the recording; None when nothing shall be or can be recorded."""
+def _path(command: Sequence[str], wishes: Wishes) -> Path | None:
+    """Return where to record.
+
+    Raises:
+        RecordingError: the pattern makes no sense.
+    """
     if wishes.record is None:
         return None
+    agent = PurePath(command[0]).name
+    return recording_path(
+        wishes.record, agent=agent, pid=os.getpid(), at=datetime.now().astimezone()
+    )
+
+
+def _writer(
+    path: Path | None, wishes: Wishes, header: Header, warn: Warn
+) -> RecordingWriter | RotatingWriter | None:
+    """Return what writes the recording; None when nothing shall be or can be recorded."""
+    if path is None:
+        return None
     try:
-        return RecordingWriter(wishes.record, header, mode=wishes.mode, warn=warn)
+        if not wishes.rotates:
+            return RecordingWriter(path, header, mode=wishes.mode, warn=warn)
+        from acp_inspector.recording.rotation import Limits, RotatingWriter
+
+        limits = Limits(wishes.rotate_size, wishes.rotate_age)
+        return RotatingWriter(path, header, limits, mode=wishes.mode, warn=warn)
     except RecordingExistsError:
         raise
     except RecordingError as problem:
@@ -170,25 +226,16 @@ def _writer(wishes: Wishes, header: Header, warn: Warn) -> RecordingWriter | Non
 
 
 def _control(
-    command: Sequence[str],
-    wishes: Wishes,
-    header: Header,
+    name: str,
+    about: Mapping[str, Any],
     open_log: Callable[[], Log],
     growth: Growth,
     interference: Interference,
     warn: Warn,
 ) -> Control | None:
-    if not wishes.has_control:
-        return None
-    about = {
-        "command": list(command),
-        "cwd": header.cwd,
-        "created": header.created,
-        "recording": None if wishes.record is None else str(wishes.record.absolute()),
-    }
     try:
         return Control(
-            wishes.name or PurePath(command[0]).name,
+            name,
             about,
             open_log,
             growth,

@@ -73,3 +73,43 @@ def test_an_agent_works_where_nothing_can_be_recorded() -> None:
     done = proxy("--record", "/no/such/place/it", "--", *ECHO, stdin=b"{}\n")
     assert (done.returncode, done.stdout) == (0, b"{}\n")
     assert b"the traffic goes on without a recording" in done.stderr
+
+
+def test_a_recording_is_named_by_a_pattern_and_goes_on_in_the_next_file(tmp_path: Path) -> None:
+    pattern = str(tmp_path / "{agent}-{pid}.acp.ndjson")
+    script = "import sys\nfor line in sys.stdin: print(line, end='', flush=True)"
+    command = [sys.executable, "-m", "acp_console", "proxy", "--record", pattern]
+    options = ["--rotate-size", "1kb", "--", sys.executable, "-c", script]
+    with subprocess.Popen(
+        [*command, *options], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        for number in range(100):
+            line = b'{"number":%d,"pad":"%b"}\n' % (number, b"x" * 100)
+            process.stdin.write(line)
+            process.stdin.flush()
+            assert process.stdout.readline() == line
+        process.stdin.close()
+        assert process.wait(30) == 0
+    files = sorted(tmp_path.iterdir())
+    assert len(files) > 3
+    assert all(f"-{process.pid}" in file.name for file in files)
+    numbers = [frame.n for file in files for frame in read_recording(file).frames]
+    assert len(numbers) == len(set(numbers)) == 200
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("--rotate-size", "5x"), b"5x is no amount"),
+        (("--rotate-age", "0"), b"0 is no amount"),
+        (("--record", "{nobody}.acp.ndjson"), b"nobody"),
+    ],
+)
+def test_amounts_and_patterns_that_make_no_sense_are_refused(
+    words: tuple[str, str], sentence: bytes
+) -> None:
+    done = proxy(*words, "--", "cat")
+    assert (done.returncode, done.stdout) == (exits.USAGE, b"")
+    assert sentence in done.stderr
