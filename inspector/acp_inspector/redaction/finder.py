@@ -62,6 +62,7 @@ class Finder:
         self.rules = frozenset(rules)
         self._known: dict[str, frozenset[str]] = {}
         self._pattern: re.Pattern[str] | None = None
+        self._seen: dict[tuple[str, bool], tuple[Hit, ...]] = {}
         if "environment" in self.rules:
             self.know(
                 (value, frozenset({"environment"}))
@@ -74,6 +75,7 @@ class Finder:
         for value, rules in values:
             if is_telling(value) and not PLACEHOLDER.search(value):
                 self._known.setdefault(value, rules)
+        self._seen.clear()
         if self._known:
             longest_first = sorted(self._known, key=lambda value: (-len(value), value))
             self._pattern = re.compile("|".join(map(_searched, longest_first)))
@@ -86,16 +88,28 @@ class Finder:
         hits: list[Hit] = []
         is_json = _is_json(text)
         if not is_json:
-            hits += self._in_text(text, key)
+            hits += self._in_text(text, is_random=_RANDOM_KEYS.fullmatch(key) is not None)
         if is_json or ('"' in text and ("{" in text or "[" in text)):
             hits += self._in_json(text)
         return _merged(hits, text)
 
-    def _in_text(self, text: str, key: str) -> Iterator[Hit]:
+    def _in_text(self, text: str, *, is_random: bool) -> Iterable[Hit]:
         if len(text) < _LEAST_TEXT:
-            return
+            return ()
+        if len(text) > _SHORT_TEXT:
+            return self._by_rules(text, is_random=is_random)
+        # Names, kinds and ids come again and again.
+        hits = self._seen.get((text, is_random))
+        if hits is None:
+            if len(self._seen) >= _SEEN_LIMIT:
+                self._seen.clear()
+            hits = tuple(self._by_rules(text, is_random=is_random))
+            self._seen[text, is_random] = hits
+        return hits
+
+    def _by_rules(self, text: str, *, is_random: bool) -> Iterator[Hit]:
         for name, places in _PLACES.items():
-            if name not in self.rules or (name == "entropy" and _RANDOM_KEYS.fullmatch(key)):
+            if name not in self.rules or (name == "entropy" and is_random):
                 continue
             rules = frozenset({name})
             for start, end in places(text):
@@ -127,6 +141,8 @@ class Finder:
 
 
 _LEAST_TEXT: Final = 6
+_SHORT_TEXT: Final = 100
+_SEEN_LIMIT: Final = 10_000
 
 
 def is_telling(value: str) -> bool:

@@ -96,6 +96,16 @@ def test_a_value_of_this_processs_environment_is_found(
     assert "environment: 2" in done.out
 
 
+def test_a_redacted_recording_still_replays(call: Call, tmp_path: Path) -> None:
+    talk, out = tmp_path / "talk.acp.ndjson", tmp_path / "out.acp.ndjson"
+    spoken = call("exec", "--record", str(talk), "--cwd", str(tmp_path), f"say {KEY}")
+    assert spoken.code == exits.DONE
+    assert call("redact", str(talk), "-o", str(out), "--rule", "anthropic").code == exits.DONE
+    assert call("scan", str(out)).code == exits.DONE
+    played = call("replay", str(out), "demo", "--cwd", str(tmp_path))
+    assert (played.code, played.err) == (exits.DONE, "")
+
+
 def test_what_is_no_recording_is_told_in_a_sentence(call: Call, tmp_path: Path) -> None:
     (tmp_path / "in").write_text("hello\n")
     done = call("redact", str(tmp_path / "in"), "-o", str(tmp_path / "out"))
