@@ -48,6 +48,10 @@ def _token(prefix: str, rest: str) -> str:
     return rf"{_START}{prefix}{rest}{_END}"
 
 
+def _any_of(*tokens: str) -> str:
+    return rf"{_START}(?:{'|'.join(tokens)}){_END}"
+
+
 SHAPES: Final[tuple[Shape, ...]] = (
     _shape(
         "pem",
@@ -87,7 +91,8 @@ SHAPES: Final[tuple[Shape, ...]] = (
         _token(
             "gl(?:pat|oas|dt|rt|rtr|cbt|ptt|ft|imt|agent|soat|ffct|wt)-", r"[A-Za-z0-9_.-]{20,}"
         ),
-        hints="gl",
+        hints="glpat- gloas- gldt- glrt- glrtr- glcbt- glptt- glft- glimt- glagent- glsoat- "
+        "glffct- glwt-",
     ),
     _shape(
         "google",
@@ -113,7 +118,7 @@ SHAPES: Final[tuple[Shape, ...]] = (
         _token(r"xox[a-z](?:\.xox[a-z])?-", r"[A-Za-z0-9-]{10,}"),
         _token("xapp-", r"[0-9]-[A-Za-z0-9-]{10,}"),
         r"hooks\.slack\.com/(?:services|workflows|triggers)/(?P<secret>[A-Za-z0-9/+_-]{20,})",
-        hints="xox xapp- hooks.slack.com",
+        hints="xoxa- xoxb- xoxc- xoxd- xoxe- xoxe. xoxo- xoxp- xoxr- xoxs- xapp- hooks.slack.com",
     ),
     _shape(
         "token",
@@ -121,35 +126,37 @@ SHAPES: Final[tuple[Shape, ...]] = (
         "Perplexity, Replicate, Cerebras, Fireworks, Tavily, Docker, DigitalOcean, Linear, Notion, "
         "Sentry, Databricks, Vault, SendGrid, Telegram, Shopify, Postman, Doppler, Supabase",
         "the providers' documentation; gitleaks rules of those names",
-        _token("(?:hf|api_org)_", r"[A-Za-z0-9]{30,}"),
-        _token("npm_", r"[A-Za-z0-9]{36}"),
-        _token("pypi-", r"AgE[A-Za-z0-9_-]{50,}"),
-        _token("(?:sk|rk|pk)_(?:live|test|prod)_", r"[A-Za-z0-9]{10,}"),
-        _token("whsec_", r"[A-Za-z0-9+/]{24,}"),
-        _token("gsk_", r"[A-Za-z0-9]{40,}"),
-        _token("xai-", r"[A-Za-z0-9]{60,}"),
-        _token("pplx-", r"[A-Za-z0-9]{32,}"),
-        _token("r8_", r"[A-Za-z0-9]{37}"),
-        _token("csk-", r"[A-Za-z0-9]{40,}"),
-        _token("fw_", r"[A-Za-z0-9]{22,}"),
-        _token("tvly-", r"(?:dev-|prod-)?[A-Za-z0-9]{20,}"),
-        _token("dckr_(?:pat|oat)_", r"[A-Za-z0-9_-]{20,}"),
-        _token("do[opr]_v1_", r"[a-f0-9]{64}"),
-        _token("lin_(?:api|oauth)_", r"[A-Za-z0-9]{32,}"),
-        _token("(?:ntn_|secret_)", r"(?=[A-Za-z]*[0-9])[A-Za-z0-9]{40,}"),
-        _token("sntr[yu]s_", r"[A-Za-z0-9+/=_-]{40,}"),
-        _token("dapi", r"[a-f0-9]{32}(?:-[0-9])?"),
-        _token(r"hv[sbr]\.", r"[A-Za-z0-9_-]{20,}"),
-        _token(r"SG\.", r"[A-Za-z0-9_-]{20,}\.[A-Za-z0-9_-]{20,}"),
-        _token("[0-9]{8,10}:AA", r"[A-Za-z0-9_-]{32,33}"),
-        _token("shp(?:at|ca|pa|ss)_", r"[A-Fa-f0-9]{32}"),
-        _token("PMAK-", r"[a-f0-9]{24}-[a-f0-9]{34}"),
-        _token(r"dp\.(?:pt|st|ct|sa)\.", r"[A-Za-z0-9.]{40,}"),
-        _token("sb(?:p|_secret|_publishable)_", r"[A-Za-z0-9_-]{20,}"),
-        r"AGE-SECRET-KEY-1[A-Z0-9]{58}",
-        hints="hf_ api_org_ npm_ pypi- _live_ _test_ _prod_ whsec_ gsk_ xai- pplx- "
-        "r8_ csk- fw_ tvly- dckr_ _v1_ lin_ ntn_ secret_ sntr dapi hv SG. :AA "
-        "shp PMAK- dp. sbp sb_ AGE-SECRET-KEY",
+        _any_of(
+            r"(?:hf|api_org)_[A-Za-z0-9]{30,}",
+            r"npm_[A-Za-z0-9]{36}",
+            r"pypi-AgE[A-Za-z0-9_-]{50,}",
+            r"(?:sk|rk|pk)_(?:live|test|prod)_[A-Za-z0-9]{10,}",
+            r"whsec_[A-Za-z0-9+/]{24,}",
+            r"gsk_[A-Za-z0-9]{40,}",
+            r"xai-[A-Za-z0-9]{60,}",
+            r"pplx-[A-Za-z0-9]{32,}",
+            r"r8_[A-Za-z0-9]{37}",
+            r"csk-[A-Za-z0-9]{40,}",
+            r"fw_[A-Za-z0-9]{22,}",
+            r"tvly-(?:dev-|prod-)?[A-Za-z0-9]{20,}",
+            r"dckr_(?:pat|oat)_[A-Za-z0-9_-]{20,}",
+            r"do[opr]_v1_[a-f0-9]{64}",
+            r"lin_(?:api|oauth)_[A-Za-z0-9]{32,}",
+            r"(?:ntn_|secret_)(?=[A-Za-z]*[0-9])[A-Za-z0-9]{40,}",
+            r"sntry[su]_[A-Za-z0-9+/=_-]{40,}",
+            r"dapi[a-f0-9]{32}(?:-[0-9])?",
+            r"hv[sbr]\.[A-Za-z0-9_-]{20,}",
+            r"SG\.[A-Za-z0-9_-]{20,}\.[A-Za-z0-9_-]{20,}",
+            r"[0-9]{8,10}:AA[A-Za-z0-9_-]{32,33}",
+            r"shp(?:at|ca|pa|ss)_[A-Fa-f0-9]{32}",
+            r"PMAK-[a-f0-9]{24}-[a-f0-9]{34}",
+            r"dp\.(?:pt|st|ct|sa)\.[A-Za-z0-9.]{40,}",
+            r"sb(?:p|_secret)_[A-Za-z0-9_-]{20,}",
+            r"AGE-SECRET-KEY-1[A-Z0-9]{58}",
+        ),
+        hints="hf_ api_org_ npm_ pypi- _live_ _test_ _prod_ whsec_ gsk_ xai- pplx- r8_ csk- fw_ "
+        "tvly- dckr_ _v1_ lin_ ntn_ secret_ sntrys_ sntryu_ dapi hvs. hvb. hvr. SG. :AA shpat_ shpca_ "
+        "shppa_ shpss_ PMAK- dp.pt. dp.st. dp.ct. dp.sa. sbp_ sb_ AGE-SECRET-KEY",
     ),
     _shape(
         "jwt",

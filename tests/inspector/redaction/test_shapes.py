@@ -32,6 +32,9 @@ SECRETS = {
         "123456789:AA" + BODY[:33],
         "hvs." + BODY[:24],
         "dapi" + "0a" * 16,
+        "sntrys_" + BODY,
+        "tvly-" + BODY[:24],
+        "AGE-SECRET-KEY-1" + "Q" * 58,
     ],
     "jwt": ["eyJhbGciOiJIUzI1NiJ9." + "eyJzdWIiOiIxMjM0In0." + BODY, "eyJhbGciOiJkaXIifQ...iv.tag"],
     "pem": [
