@@ -98,7 +98,8 @@ async def test_it_looks_as_it_should(size: tuple[int, int], picture: SnapshotAss
     app = TalkApp()
     async with app.run_test(size=size) as pilot:
         await app.feed(TALK)
-        await until(pilot, lambda: "May the agent do this?" in say(app))
+        # Markdown is laid out in the background, after its frames were taken.
+        await until(pilot, lambda: "May the agent do this?" in say(app) and "see here" in say(app))
         await pilot.pause()
         assert app.export_screenshot() == picture
 
@@ -142,7 +143,9 @@ async def test_it_can_be_built_again_from_the_frames() -> None:
     async with app.run_test(size=(100, 40)) as pilot:
         await app.feed(TALK)
         await app.feed(REST)
-        await until(pilot, lambda: "edit · done" in say(app))
+        # All of it: Markdown is laid out in the background, after its frames were taken.
+        parts = ("Please", "Hmm", "Change", "see here", "edit · done", "turn failed")
+        await until(pilot, lambda: all(part in say(app) for part in parts))
         before = say(app)
         await app.query_one(ConversationView).remove()
         await app.mount(ConversationView("welcome", id="conversation"))
