@@ -49,6 +49,19 @@ async def until(pilot: Pilot[Any], holds: Callable[[], object]) -> None:
     await pilot.pause()
 
 
+async def settled(pilot: Pilot[Any]) -> str:
+    """Return the picture of the screen once it changes no more.
+
+    Markdown, trees and suggestions are laid out in the background, in any number of steps.
+    """
+    with anyio.fail_after(LIMIT):
+        before, picture = "", pilot.app.export_screenshot()
+        while picture != before:
+            await pilot.pause(0.05)
+            before, picture = picture, pilot.app.export_screenshot()
+    return picture
+
+
 def say(app: App[Any]) -> str:
     """Return all text that the screen shows now."""
     lines = app.screen._compositor.render_strips()  # pyright: ignore[reportPrivateUsage] - no other way

@@ -13,7 +13,7 @@ from acp_console.tui.screens import chat
 from acp_console.tui.widgets.conversation import ConversationView
 from acp_inspector.analysis.conversations import Conversations
 from acp_inspector.journal import Entry, Frame
-from tests.console.tui.conftest import entries, say, until, update
+from tests.console.tui.conftest import entries, say, settled, until, update
 
 OPTIONS = [
     {"optionId": "a", "name": "Allow", "kind": "allow_once"},
@@ -100,8 +100,7 @@ async def test_it_looks_as_it_should(size: tuple[int, int], picture: SnapshotAss
         await app.feed(TALK)
         # Markdown is laid out in the background, after its frames were taken.
         await until(pilot, lambda: "May the agent do this?" in say(app) and "see here" in say(app))
-        await pilot.pause()
-        assert app.export_screenshot() == picture
+        assert await settled(pilot) == picture
 
 
 async def test_text_from_the_wire_is_never_markup() -> None:
