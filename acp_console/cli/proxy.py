@@ -59,6 +59,7 @@ def _wishes(options: argparse.Namespace) -> Wishes:
     return Wishes(
         record=options.record,
         mode=mode,
+        redacts=options.redact,
         rotate_size=options.rotate_size,
         rotate_age=options.rotate_age,
         name=options.name,
@@ -91,7 +92,7 @@ def _parser() -> argparse.ArgumentParser:
         prog="acp-console proxy",
         usage=(
             "%(prog)s [--record FILE [--append | --overwrite] [--rotate-size BYTES] "
-            "[--rotate-age TIME]] [--break FILTER]… [--rules FILE] "
+            "[--rotate-age TIME]] [--redact] [--break FILTER]… [--rules FILE] "
             "[--addon FILE]… [--name NAME] [--no-control] -- COMMAND…"
         ),
         description="Stand between an editor and its agent: every byte goes on as it came.",
@@ -116,6 +117,11 @@ def _parser() -> argparse.ArgumentParser:
         type=_age,
         metavar="TIME",
         help="begin the next file after so long, such as 30m or 1d",
+    )
+    parser.add_argument(
+        "--redact",
+        action="store_true",
+        help="take secrets out of what is recorded and shown; the traffic stays as it is",
     )
     parser.add_argument(
         "--break",

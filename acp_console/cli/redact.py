@@ -9,7 +9,6 @@ import click
 
 from acp_console.cli import exits
 from acp_console.cli.printer import ascii_json
-from acp_console.cli.problems import say
 from acp_inspector.redaction.recordings import Report, redact_recording
 from acp_inspector.redaction.rules import RULES
 from acp_protocol.host.text import visible
@@ -58,8 +57,6 @@ def command(
         click.echo(ascii_json(_facts(file, out, report)))
     else:
         click.echo(_text(out, report))
-    if report.unread:
-        say(f"{report.unread} lines hold bytes that are no text; nothing was looked for in them")
     return exits.DONE
 
 
@@ -75,7 +72,6 @@ def _facts(file: Path, out: Path, report: Report) -> dict[str, object]:
         "secrets": sum(report.secrets.values()),
         "replaced": sum(report.replaced.values()),
         "rules": counts,
-        "unread": report.unread,
     }
 
 

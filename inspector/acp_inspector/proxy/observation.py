@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from acp_inspector.intercept.passage import Interferer
     from acp_inspector.proxy.child import AgentChild
     from acp_inspector.recording.rotation import RotatingWriter
+    from acp_inspector.redaction.sieve import Sieve
 
 Warn = Callable[[str], None]
 
@@ -51,6 +52,8 @@ class Wishes:
     record: str | None = None
     """Where to record: a path, or a pattern for one."""
     mode: Mode = "new"
+    redacts: bool = False
+    """Whether secrets are taken out of what is recorded and what observers read."""
     rotate_size: int | None = None
     """Bytes after which the next file is begun."""
     rotate_age: float | None = None
@@ -148,6 +151,7 @@ def observe(command: Sequence[str], wishes: Wishes, warn: Warn) -> Observation:
 
     Raises:
         RecordingExistsError: there is a file of that name, and nobody said what to do with it.
+        RecordingError: half of the recording would be redacted, or its name makes no sense.
         AcpError: a filter, a rule or an add-on makes no sense.
     """
     observation = Observation()
@@ -156,6 +160,9 @@ def observe(command: Sequence[str], wishes: Wishes, warn: Warn) -> Observation:
         return observation
     header = header_of_this_run(command, Path.cwd())
     path = _path(command, wishes)
+    sieve = _sieve(path, wishes)
+    if sieve is not None:
+        header = sieve.header(header)
     writer = _writer(path, wishes, header, warn)
     if writer is None and is_silent:
         return observation
@@ -166,6 +173,10 @@ def observe(command: Sequence[str], wishes: Wishes, warn: Warn) -> Observation:
     else:
         # Observers of several files read the lines in memory, as where nothing is recorded.
         sink = DoubleSink(writer, memory) if wishes.rotates else writer
+    if sieve is not None:
+        from acp_inspector.redaction.sieve import RedactedSink
+
+        sink = RedactedSink(sink, sieve, warn)
     recorder = Recorder(FollowedSink(sink, growth))
 
     def open_log() -> Log:
@@ -179,7 +190,7 @@ def observe(command: Sequence[str], wishes: Wishes, warn: Warn) -> Observation:
         raise
     observation.interference = interference
     about = {
-        "command": list(command),
+        "command": header.command,
         "cwd": header.cwd,
         "created": header.created,
         "recording": None if path is None else str(path.absolute()),
@@ -202,6 +213,24 @@ def _path(command: Sequence[str], wishes: Wishes) -> Path | None:
     return recording_path(
         wishes.record, agent=agent, pid=os.getpid(), at=datetime.now().astimezone()
     )
+
+
+def _sieve(path: Path | None, wishes: Wishes) -> Sieve | None:
+    """Return what takes secrets out of entries, if that is wished for.
+
+    Raises:
+        RecordingError: half of the recording would be redacted.
+    """
+    appended = path if wishes.mode == "append" else None
+    if appended is not None:
+        from acp_inspector.redaction.mixture import refuse_mixture
+
+        refuse_mixture(appended, redacts=wishes.redacts)
+    if not wishes.redacts:
+        return None
+    from acp_inspector.redaction.sieve import Sieve, next_placeholder
+
+    return Sieve(first=1 if appended is None else next_placeholder(appended))
 
 
 def _writer(

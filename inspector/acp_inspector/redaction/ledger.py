@@ -7,13 +7,19 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Final
 
+from acp_inspector.redaction.binary import replace_in_bytes, spelled_texts
 from acp_inspector.redaction.finder import Finder, Hit
 from acp_inspector.redaction.rules import RULES
+from acp_protocol.errors import AcpError
 
 ROUNDS: Final = 8
 """How often a line is looked at again after a cut: what stood beside it may now be seen alone."""
 _SPELLED: Final = re.compile(r"(?:«|\\u00[aA][bB])secret:([0-9]{1,9})(?:»|\\+u00[bB][bB])")
 """A placeholder as it may stand in a file, in which others may have spelled it in ASCII."""
+
+
+class LedgerFullError(AcpError):
+    """There are more distinct secrets than are told apart."""
 
 
 @dataclass(slots=True)
@@ -22,6 +28,8 @@ class Ledger:
 
     first: int = 1
     """The first number that is free."""
+    limit: int | None = None
+    """Distinct secrets that are told apart."""
     numbers: dict[str, int] = field(default_factory=dict[str, int])
     rule_of: dict[str, frozenset[str]] = field(default_factory=dict[str, frozenset[str]])
     """The rules that found each secret."""
@@ -29,7 +37,14 @@ class Ledger:
     """Places that were replaced, by rule."""
 
     def placeholder(self, hit: Hit) -> str:
-        """Return what stands for the secret from now on."""
+        """Return what stands for the secret from now on.
+
+        Raises:
+            LedgerFullError: it is one more than are told apart.
+        """
+        is_full = self.limit is not None and len(self.numbers) >= self.limit
+        if is_full and hit.value not in self.numbers:
+            raise LedgerFullError(f"there are more than {self.limit} distinct secrets")
         number = self.numbers.setdefault(hit.value, self.first + len(self.numbers))
         self.rule_of[hit.value] = self.rule_of.get(hit.value, frozenset()) | hit.rules
         self.replaced[hit.rule] += 1
@@ -47,10 +62,21 @@ class Ledger:
 
 
 def redact_text(text: str, finder: Finder, ledger: Ledger) -> tuple[str, list[Hit]]:
-    """Return `text` with every secret replaced, and what was found.
+    """Return `text` with every secret replaced, and what was found, also in bytes that it spells.
 
     What this returns has nothing left that it would replace again.
     """
+    found: list[Hit] = []
+
+    def without_secrets(spelled: str) -> str:
+        cut, hits = _redact(spelled, finder, ledger)
+        found.extend(hits)
+        return cut
+
+    return without_secrets(replace_in_bytes(text, without_secrets)), found
+
+
+def _redact(text: str, finder: Finder, ledger: Ledger) -> tuple[str, list[Hit]]:
     found: list[Hit] = []
     for _ in range(ROUNDS):
         hits = finder.find(text)
@@ -68,4 +94,5 @@ def redact_text(text: str, finder: Finder, ledger: Ledger) -> tuple[str, list[Hi
 
 def highest_placeholder(text: str) -> int:
     """Return the highest number of a placeholder that `text` holds already; 0 for none."""
-    return max((int(number) for number in _SPELLED.findall(text)), default=0)
+    spelled = (number for part in (text, *spelled_texts(text)) for number in _SPELLED.findall(part))
+    return max(map(int, spelled), default=0)

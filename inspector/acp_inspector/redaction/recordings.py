@@ -43,8 +43,6 @@ class Report:
     """Distinct secrets by rule."""
     replaced: Mapping[str, int]
     """Places by rule."""
-    unread: int
-    """Lines of bytes that are no text (`b64`), which are not looked into."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +88,8 @@ def redact_recording(
     finder.know(known.rule_of.items())
     applied = tuple(name for name in RULES if name in finder.rules)
     with _opened(source) as lines, _written(target, overwrite=overwrite) as out:
-        unread = _copy(lines, out, finder, ledger, applied)
-    return Report(applied, ledger.secrets_by_rule(), dict(ledger.replaced), unread)
+        _copy(lines, out, finder, ledger, applied)
+    return Report(applied, ledger.secrets_by_rule(), dict(ledger.replaced))
 
 
 def leftovers(path: Path, *, environment: Mapping[str, str] = os.environ) -> Iterator[Leftover]:
@@ -137,10 +135,9 @@ def _learn(source: Path, finder: Finder) -> tuple[Ledger, Ledger]:
 
 def _copy(
     lines: BinaryIO, out: BinaryIO, finder: Finder, ledger: Ledger, applied: tuple[str, ...]
-) -> int:
-    """Write the lines without their secrets; return how many could not be looked into."""
+) -> None:
+    """Write the lines without their secrets."""
     before, after = hashlib.sha256(), hashlib.sha256()
-    unread = 0
     for number, line in enumerate(lines, start=1):
         cut = redact_text(_text(line), finder, ledger)[0]
         if number == 1:
@@ -150,11 +147,9 @@ def _copy(
         if digest and digest == before.hexdigest():
             # A digest that did not fit before does not fit now: it is no business of ours.
             written = written.replace(digest.encode(), after.hexdigest().encode())
-        unread += b'"b64":' in line or b'"stderr_b64":' in line
         before.update(line)
         after.update(written)
         out.write(written)
-    return unread
 
 
 def _digest(line: bytes) -> str:
