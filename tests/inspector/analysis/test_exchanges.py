@@ -2,10 +2,33 @@
 
 from __future__ import annotations
 
-import pytest
+from collections.abc import Sequence
+from typing import Any
 
-from acp_inspector.analysis.exchanges import Exchanges
-from tests.inspector.talks import answer, ask, frames
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from acp_inspector.analysis.exchanges import STRIDE, Exchange, Exchanges, other
+from acp_inspector.journal import Frame
+from acp_protocol.framing import Side
+from tests.inspector.talks import Said, answer, ask, encoded, frames, prompt
+
+
+def paired(said: Sequence[Frame]) -> Exchanges:
+    exchanges = Exchanges()
+    for frame in said:
+        exchanges.apply(frame)
+    return exchanges
+
+
+def wrong(*said: Said) -> list[tuple[str, int]]:
+    """Return the kind of each fault, and the frame it is in."""
+    return [(fault.kind, fault.frame.n) for fault in paired(frames(*said)).faults]
+
+
+def failure(side: Side, id_: Any, code: int) -> Said:
+    return side, {"id": id_, "error": {"code": code, "message": "no"}}
 
 
 def test_an_answer_closes_its_question_and_gives_the_time_between() -> None:
@@ -21,27 +44,172 @@ def test_an_answer_closes_its_question_and_gives_the_time_between() -> None:
 
 
 def test_each_direction_has_its_own_ids() -> None:
-    theirs, ours, to_theirs, to_ours = frames(
+    theirs, ours, to_theirs, to_ours = said = frames(
         ask("agent", 1, "fs/read_text_file"),
         ask("client", 1, "session/prompt"),
         answer("client", 1, {"content": ""}),
         answer("agent", 1, {"stopReason": "end_turn"}),
     )
-    exchanges = Exchanges()
-    for frame in (theirs, ours, to_theirs, to_ours):
-        exchanges.apply(frame)
+    exchanges = paired(said)
     assert exchanges.of(to_theirs) is exchanges.of(theirs)
     assert exchanges.of(to_ours) is exchanges.of(ours)
 
 
-def test_an_id_of_another_type_answers_nothing() -> None:
-    question, reply = frames(ask("client", 1, "initialize"), answer("agent", "1", {}))
-    exchanges = Exchanges()
-    exchanges.apply(question)
-    assert exchanges.apply(reply) is None
+def test_a_prompt_and_the_permission_asked_within_it_may_bear_the_same_id() -> None:
+    asked, consent, chosen, ended = said = frames(
+        prompt(3, "edit it"),
+        ask("agent", 3, "session/request_permission", sessionId="s1", options=[]),
+        answer("client", 3, {"outcome": {"outcome": "selected", "optionId": "yes"}}),
+        answer("agent", 3, {"stopReason": "end_turn"}),
+    )
+    exchanges = paired(said)
+    assert exchanges.faults == []
+    first, second = exchanges.of(asked), exchanges.of(consent)
+    assert first is not None
+    assert second is not None
+    assert (first.answer, second.answer) == (ended, chosen)
+    assert exchanges.open_at(2) == [first, second]
+    assert exchanges.open_at(3) == [first]
+
+
+def test_an_id_of_another_type_answers_nothing_and_is_named_as_the_mistake() -> None:
+    exchanges = paired(frames(ask("client", 1, "initialize"), answer("agent", "1", {})))
     assert len(exchanges.open()) == 1
+    (fault,) = exchanges.faults
+    assert (fault.kind, fault.why) == ("orphan", "the question's id is of another type")
+
+
+def test_who_answers_its_own_question_is_told_so() -> None:
+    (fault,) = paired(frames(ask("agent", 7, "x"), answer("agent", 7, {}))).faults
+    assert fault.why == "only the agent itself has asked with this id"
 
 
 @pytest.mark.parametrize("raw", [b"", b"no JSON", b"[]", b'{"jsonrpc":"2.0","id":7,"result":1}'])
 def test_what_belongs_to_nothing_is_left_alone(raw: bytes) -> None:
     assert Exchanges().apply(frames(("agent", raw))[0]) is None
+
+
+def test_a_second_answer_is_double_and_leaves_the_first_in_place() -> None:
+    said = frames(ask("client", 1, "a"), answer("agent", 1, {}), failure("agent", 1, -32603))
+    exchanges = paired(said)
+    (exchange,) = exchanges.all
+    (fault,) = exchanges.faults
+    assert exchange.ending == "result"
+    assert (fault.kind, fault.exchange) == ("double", exchange)
+
+
+def test_an_error_without_an_id_answers_what_could_not_be_read() -> None:
+    assert wrong(("client", b"{"), failure("agent", None, -32700)) == []
+
+
+def test_an_answer_to_a_withdrawn_question_is_late_unless_it_says_cancelled() -> None:
+    asked = ask("client", 1, "session/list")
+    withdrawn: Said = "client", {"method": "$/cancel_request", "params": {"requestId": 1}}
+    assert wrong(asked, withdrawn, answer("agent", 1, {})) == [("late", 3)]
+    assert wrong(asked, withdrawn, failure("agent", 1, -32800)) == []
+
+
+def test_a_choice_made_after_the_turn_is_late_in_version_1() -> None:
+    said = (
+        prompt(1, "go"),
+        ask("agent", 1, "session/request_permission", sessionId="s1"),
+        ask("agent", 2, "session/request_permission", sessionId="s2"),
+        answer("agent", 1, {"stopReason": "end_turn"}),
+        answer("client", 1, {"outcome": {"outcome": "selected", "optionId": "yes"}}),
+        answer("client", 2, {"outcome": {"outcome": "selected", "optionId": "yes"}}),
+    )
+    assert wrong(*said) == [("late", 5)]
+    inserted = [*said[:3], answer("agent", 1, {"messageId": "m"}), *said[4:]]
+    assert wrong(*inserted) == []
+
+
+def test_an_id_used_again_too_early_is_answered_in_the_order_of_the_questions() -> None:
+    said = frames(
+        ask("client", 1, "a"), ask("client", 1, "b"), answer("agent", 1, 1), answer("agent", 1, 2)
+    )
+    exchanges = paired(said)
+    assert [fault.kind for fault in exchanges.faults] == ["reused"]
+    assert [exchange.answer for exchange in exchanges.all] == said[2:]
+
+
+def test_the_entries_of_a_batch_are_paired_but_the_batch_itself_is_no_answer() -> None:
+    both = b"[%b,%b]" % (encoded(ask("client", 1, "a")[1]), encoded({"method": "n"}))  # type: ignore[arg-type]
+    batch, reply = said = frames(("client", both), answer("agent", 1, {}))
+    exchanges = paired(said)
+    (exchange,) = exchanges.all
+    assert exchanges.of(batch) is None
+    assert exchanges.all_of(batch) == exchanges.all_of(reply) == (exchange,)
+
+
+@pytest.mark.parametrize(
+    ("reply", "ending"),
+    [
+        (answer("agent", 1, {"stopReason": "end_turn"}), "result"),
+        (answer("agent", 1, {"stopReason": "cancelled"}), "cancelled"),
+        (answer("agent", 1, {"outcome": {"outcome": "cancelled"}}), "cancelled"),
+        (answer("agent", 1, {"action": "cancel"}), "cancelled"),
+        (answer("agent", 1, "cancelled"), "result"),
+        (failure("agent", 1, -32800), "cancelled"),
+        (failure("agent", 1, -32603), "error"),
+    ],
+)
+def test_an_answer_says_how_its_exchange_ended(reply: Said, ending: str) -> None:
+    (exchange,) = paired(frames(ask("client", 1, "session/prompt"), reply)).all
+    assert exchange.ending == ending
+
+
+MOVES = st.lists(
+    st.tuples(
+        st.sampled_from(["client", "agent"]),
+        st.booleans(),
+        st.sampled_from([0, 1, "0", "1", None]),
+    ),
+    max_size=40,
+)
+
+
+@given(MOVES)
+def test_every_answer_is_paired_or_a_fault_and_no_question_has_two(moves: list[Any]) -> None:
+    said = [ask(side, id_, "m") if asks else answer(side, id_, {}) for side, asks, id_ in moves]
+    exchanges = paired(frames(*said))
+    answers = [n for n, (_, asks, _) in enumerate(moves, start=1) if not asks]
+    paired_answers = [each.answer.n for each in exchanges.all if each.answer]
+    unpaired = [fault.frame.n for fault in exchanges.faults if fault.kind in {"orphan", "double"}]
+    assert sorted(paired_answers + unpaired) == answers
+    for exchange in exchanges.all:
+        if exchange.answer is not None:
+            side, asks, id_ = moves[exchange.answer.n - 1]
+            assert not asks
+            assert side == other(exchange.asker)
+            assert (type(id_), id_) == (type(exchange.request.id), exchange.request.id)
+            assert exchange.answer.n > exchange.question.n
+
+
+@given(MOVES, st.integers(0, 45))
+def test_what_was_open_at_a_frame_is_what_is_open_after_the_frames_until_then(
+    moves: list[Any], n: int
+) -> None:
+    said = frames(
+        *[ask(side, id_, "m") if asks else answer(side, id_, {}) for side, asks, id_ in moves]
+    )
+    then = [exchange.question.n for exchange in paired(said[:n]).open()]
+    assert [exchange.question.n for exchange in paired(said).open_at(n)] == then
+
+
+def test_marks_let_a_long_connection_be_looked_at_anywhere() -> None:
+    said = frames(
+        *[
+            turn
+            for id_ in range(3 * STRIDE)
+            for turn in (ask("client", id_, "m"), answer("agent", id_, {}))
+        ],
+        ask("client", "last", "m"),
+    )
+    exchanges = paired(said)
+
+    def open_at(n: int) -> list[Exchange]:
+        return exchanges.open_at(n)
+
+    assert [each.question.n for each in open_at(2 * STRIDE + 1)] == [2 * STRIDE + 1]
+    assert open_at(2 * STRIDE) == []
+    assert [each.request.id for each in open_at(len(said))] == ["last"]
