@@ -19,9 +19,10 @@ from typing import Final
 from acp_inspector.recording.content import read_at
 from acp_inspector.recording.index import Index, size_of
 from acp_inspector.recording.outlines import METHODS, Methods
+from acp_inspector.recording.pairing import Pairing
 
 SUFFIX: Final = ".acp-index"
-FORMAT: Final = 1
+FORMAT: Final = 2
 EDGE: Final = 1 << 16
 """Bytes at the beginning and at the end that are compared."""
 TRAILER_LIMIT: Final = 1 << 25
@@ -59,6 +60,10 @@ class Trailer:
     methods: list[str]
     changed: list[int] = field(default_factory=list[int])
     """Rows of footers whose digest does not fit."""
+    open: dict[str, int] = field(default_factory=dict[str, int])
+    """Rows of the questions that an answer would be for, by side and id."""
+    unanswered: list[int] = field(default_factory=list[int])
+    """Rows of the questions without an answer."""
 
 
 def index_path(path: Path) -> Path:
@@ -111,7 +116,8 @@ def load_index(path: Path, *, may_grow: bool) -> tuple[Index, Trailer] | None:
         try:
             trailer = _trailer(file.fileno())
             if _fits(path, trailer.state, may_grow=may_grow):
-                return Index(file, trailer.rows, Methods(trailer.methods)), trailer
+                pairing = Pairing(trailer.open, trailer.unanswered)
+                return Index(file, trailer.rows, Methods(trailer.methods), pairing), trailer
         except BaseException:
             file.close()
             raise
@@ -132,7 +138,8 @@ def _trailer(descriptor: int) -> Trailer:
     if words.pop("acp_index") != FORMAT:
         raise ValueError("another format")
     trailer = Trailer(State(**words.pop("state")), **words)
-    numbers = [trailer.rows, trailer.end, *trailer.changed]
+    waiting = [*trailer.open.values(), *trailer.unanswered]
+    numbers = [trailer.rows, trailer.end, *trailer.changed, *waiting]
     if not all(type(number) is int and number >= 0 for number in numbers):
         raise ValueError("no numbers")
     if not all(type(name) is str for name in trailer.methods) or len(trailer.methods) > METHODS:

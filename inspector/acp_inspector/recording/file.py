@@ -99,8 +99,8 @@ class RecordingFile:
         """How much of the file has rows, from 0 to 1; of a compressed one, of what is unpacked."""
         return self._end / max(1, self._end, self._content.size)
 
-    def advance(self) -> bool:
-        """Look at the next piece, of some megabytes; return whether more is waiting behind it.
+    def advance(self, step: int = STEP) -> bool:
+        """Look at the next `step` bytes or so; return whether more is waiting behind them.
 
         To be called again later where others are still writing. A file that has become shorter is
         another recording: its rows begin anew.
@@ -108,10 +108,10 @@ class RecordingFile:
         if self._content.size < self._end:
             self._index.close()
             self._begin_anew()
-        self._unpack(self._end + STEP)
+        self._unpack(self._end + step)
         size = self._content.size
         # A line longer than a step is taken whole.
-        limit = min(size, max(self._end + STEP, line_end(self._read, self._end, size)))
+        limit = min(size, max(self._end + step, line_end(self._read, self._end, size)))
         for block in whole_lines(self._read, self._end, limit):
             if block.endswith(b"\n"):
                 self._take(block)
@@ -159,6 +159,19 @@ class RecordingFile:
     def brief(self, row: int) -> Brief:
         """Return what is known of a row without decoding it."""
         return self._index.brief(row)
+
+    @property
+    def index(self) -> Index:
+        """What is known of the rows without reading their lines; not to be changed."""
+        return self._index
+
+    def question_of(self, row: int) -> int | None:
+        """Return the row of the question that a row answers, if it is one and that is known."""
+        return self._index.question_of(row)
+
+    def answer_of(self, row: int) -> int | None:
+        """Return the row of the answer to the question in a row, if it has come."""
+        return self._index.answer_of(row)
 
     @property
     def rest(self) -> tuple[Row, ...]:
@@ -381,8 +394,15 @@ class RecordingFile:
         size = None if self._content.is_compressed else self._end
         with suppress(OSError):
             state = cache.state_of(self.path, size)
+            pairing = self._index.pairing
             kept = cache.Trailer(
-                state, len(self), self._end, self._index.methods.names, self._changed
+                state,
+                len(self),
+                self._end,
+                self._index.methods.names,
+                self._changed,
+                dict(pairing.open),
+                list(pairing.unanswered),
             )
             cache.save_index(self.path, self._index, kept)
         self._kept_rows = len(self)

@@ -16,12 +16,13 @@ from typing import BinaryIO, Final
 
 from acp_inspector.recording.content import read_at
 from acp_inspector.recording.outlines import Kind, Methods, Outlines
+from acp_inspector.recording.pairing import ASKS, Pairing
 
 ROWS: Final = 1 << 14
 """Rows of a segment."""
 KEPT: Final = 32
-"""Segments in memory, of 300 KB each."""
-ROW: Final = 8 + 8 + 1 + 2
+"""Segments in memory, of 400 KB each."""
+ROW: Final = 8 + 8 + 4 + 2 + 1
 """Bytes of a row."""
 
 
@@ -31,12 +32,24 @@ class Columns:
 
     offsets: array[int] = field(default_factory=lambda: array("Q"))
     times: array[float] = field(default_factory=lambda: array("d"))
-    kinds: array[int] = field(default_factory=lambda: array("B"))
+    partners: array[int] = field(default_factory=lambda: array("I"))
+    """What a row is to others, as `Pairing.take` tells."""
     methods: array[int] = field(default_factory=lambda: array("H"))
+    kinds: array[int] = field(default_factory=lambda: array("B"))
+
+    def __getitem__(self, rows: slice) -> Columns:
+        """Return some of the rows."""
+        return Columns(
+            self.offsets[rows],
+            self.times[rows],
+            self.partners[rows],
+            self.methods[rows],
+            self.kinds[rows],
+        )
 
     def encoded(self) -> bytes:
         """Return the columns as a segment, filled up with zeros."""
-        parts = (self.offsets, self.times, self.kinds, self.methods)
+        parts = (self.offsets, self.times, self.partners, self.methods, self.kinds)
         return b"".join(part.tobytes().ljust(part.itemsize * ROWS, b"\0") for part in parts)
 
     @classmethod
@@ -44,7 +57,8 @@ class Columns:
         """Return the first `rows` rows of a segment."""
         columns = cls()
         at = 0
-        for part in (columns.offsets, columns.times, columns.kinds, columns.methods):
+        every = (columns.offsets, columns.times, columns.partners, columns.methods, columns.kinds)
+        for part in every:
             part.frombytes(segment[at : at + part.itemsize * rows])
             at += part.itemsize * ROWS
         return columns
@@ -68,7 +82,11 @@ class Index:
     """The rows of a recording, as far as it has been looked at."""
 
     def __init__(
-        self, segments: BinaryIO | None = None, rows: int = 0, methods: Methods | None = None
+        self,
+        segments: BinaryIO | None = None,
+        rows: int = 0,
+        methods: Methods | None = None,
+        pairing: Pairing | None = None,
     ) -> None:
         """Begin an empty index, or go on with one whose segments lie in a file that stays as is."""
         self._segments = segments or tempfile.TemporaryFile()  # noqa: SIM115 - closed in close
@@ -77,6 +95,7 @@ class Index:
         self._kept: OrderedDict[int, Columns] = OrderedDict()
         self._last = Columns.decoded(self._read(self._full), last) if last else Columns()
         self.methods = methods or Methods()
+        self.pairing = pairing or Pairing()
         self.rows = rows
         """How many there are."""
 
@@ -85,8 +104,9 @@ class Index:
         last = self._last
         last.offsets += found.offsets
         last.times += found.times
-        last.kinds += found.kinds
+        last.partners += self.pairing.take(self.rows, len(found.kinds), found.envelopes)
         last.methods += found.methods
+        last.kinds += found.kinds
         self.rows += len(found.kinds)
         while len(self._last.kinds) >= ROWS:
             self._write_segment()
@@ -129,6 +149,33 @@ class Index:
                 yield segment * ROWS + place
                 place = kinds.find(kind, place + 1)
 
+    def columns(self, row: int) -> tuple[int, Columns]:
+        """Return the segment that holds a row, and its first row; not to be changed."""
+        segment = row // ROWS
+        return segment * ROWS, self._columns(segment)
+
+    def question_of(self, row: int) -> int | None:
+        """Return the row of the question that a row answers."""
+        columns, place = self._place(row)
+        partner = columns.partners[place]
+        return partner - 1 if 0 < partner <= row else None
+
+    def answer_of(self, row: int) -> int | None:
+        """Return the row of the answer to the question in a row, if it has come."""
+        columns, place = self._place(row)
+        if columns.partners[place] != ASKS or self.pairing.is_open(row):
+            return None
+        # What is looked for stands mostly in the same segment, and always behind the question.
+        wanted = array("I", [row + 1]).tobytes()
+        for segment in range(row // ROWS, -(-self.rows // ROWS)):
+            partners = self._columns(segment).partners.tobytes()
+            at = partners.find(wanted)
+            while at % 4 and at >= 0:
+                at = partners.find(wanted, at + 1)
+            if at >= 0:
+                return segment * ROWS + at // 4
+        return None
+
     def write(self, file: BinaryIO) -> None:
         """Write all segments to `file`."""
         self._copy(file)
@@ -148,17 +195,11 @@ class Index:
             self._copy(own)
             self._segments.close()
             self._segments, self._is_ours = own, True
-        last = self._last
-        full = Columns(
-            last.offsets[:ROWS], last.times[:ROWS], last.kinds[:ROWS], last.methods[:ROWS]
-        )
         self._segments.seek(self._full * ROW * ROWS)
-        self._segments.write(full.encoded())
+        self._segments.write(self._last[:ROWS].encoded())
         self._segments.flush()
         self._full += 1
-        self._last = Columns(
-            last.offsets[ROWS:], last.times[ROWS:], last.kinds[ROWS:], last.methods[ROWS:]
-        )
+        self._last = self._last[ROWS:]
 
     def _place(self, row: int) -> tuple[Columns, int]:
         if not 0 <= row < self.rows:

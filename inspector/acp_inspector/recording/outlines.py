@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from itertools import accumulate
@@ -20,6 +20,9 @@ from typing import Final
 
 from acp_inspector.journal import Frame, JournalEvent, StderrText
 from acp_inspector.recording.format import Footer, Header, Unreadable, decode_line
+from acp_inspector.recording.pairing import Envelope, envelope_of
+from acp_protocol.framing import Side
+from acp_protocol.jsonrpc import read_message
 
 UNKNOWN_METHOD: Final = 0
 """Code of a method that is not known without a look at the message, or of which there is none."""
@@ -31,10 +34,13 @@ METHOD_LIMIT: Final = 256
 _CANONICAL: Final = re.compile(
     rb'(?:\{"n":(0|[1-9]\d{0,17}),"t":(\d{1,12}\.\d{6}),"'
     rb'(from":"(?:client|agent)","(?:msg|text|b64|stderr|stderr_b64)|event)":'
-    rb'(?:\{(?:"jsonrpc":"2\.0",)?(?:"id":(?:-?\d+|"[^"\\\n]*+"),)?'
-    rb'(?:"method":"([^"\\\n]*+)"[,}])?)?.*\}\n)|.*\n'
+    rb'(?:\{(?:"jsonrpc":"2\.0",(?:"id":(-?\d+|"[^"\\\n]*+"),)?|"id":(?:-?\d+|"[^"\\\n]*+"),)?'
+    rb'(?:"method":"([^"\\\n]*+)"[,}]|"(result|error)":)?)?.*\}\n)|.*\n'
 )
-"""Number, time, what it is, method; all of them empty for what our writer would put otherwise."""
+"""Number, time, what it is, id, method, and how it answers.
+
+All of them are empty for what our writer would put otherwise.
+"""
 
 
 class Kind(IntEnum):
@@ -62,6 +68,9 @@ _KINDS: Final[dict[bytes, Kind]] = {
 }
 _CODES: Final = {head: int(kind) for head, kind in _KINDS.items()}
 """Plain numbers, which arrays take faster than those of an enumeration."""
+_ID: Final = b'"id'
+"""What stands in every question and every answer, but for those that spell it with escapes."""
+_SIDES: Final[dict[int, Side]] = {int(Kind.CLIENT): "client", int(Kind.AGENT): "agent"}
 
 
 class Methods:
@@ -110,6 +119,8 @@ class Outlines:
     methods: array[int]
     last_number: int
     """The highest of all entries; 0 if there is none."""
+    envelopes: tuple[Envelope, ...] = ()
+    """Of the questions and answers among them."""
 
 
 def outline(lines: bytes, at: int, methods: Methods) -> Outlines:
@@ -121,7 +132,7 @@ def outline(lines: bytes, at: int, methods: Methods) -> Outlines:
     # Of each line before, one byte more than its length: its newline.
     offsets = array("Q", map(add, accumulate(map(len, parts), initial=at), range(len(parts))))
     # Column by column: a loop over the lines would cost as much again as finding them.
-    numbers, times, heads, names = zip(*_CANONICAL.findall(lines), strict=True)
+    numbers, times, heads, ids, names, answers = zip(*_CANONICAL.findall(lines), strict=True)
     odd = [place for place, head in enumerate(heads) if not head] if b"" in heads else []
     found = Outlines(
         offsets,
@@ -134,7 +145,30 @@ def outline(lines: bytes, at: int, methods: Methods) -> Outlines:
     for place in odd:
         found.kinds[place], number, found.times[place] = _slowly(parts[place])
         last = max(last, number)
-    return replace(found, last_number=last)
+    quick = {
+        place: Envelope(place, _SIDES[found.kinds[place]], id_, is_answer=not names[place])
+        for place, id_ in enumerate(ids)
+        if id_ and (names[place] or answers[place])
+    }
+    if lines.count(_ID) > len(quick):
+        slow = _read_envelopes(parts, found.kinds, quick)
+        quick = dict(sorted({**quick, **slow}.items()))
+    return replace(found, last_number=last, envelopes=tuple(quick.values()))
+
+
+def _read_envelopes(
+    parts: list[bytes], kinds: array[int], known: Container[int]
+) -> dict[int, Envelope]:
+    """Return those of lines with an id that stands elsewhere than at the beginning."""
+    found: dict[int, Envelope] = {}
+    for place, line in enumerate(parts):
+        if _ID in line and place not in known and kinds[place] in _SIDES:
+            entry = decode_line(line)
+            if isinstance(entry, Frame):
+                envelope = envelope_of(place, entry.side, read_message(entry.raw))
+                if envelope is not None:
+                    found[place] = envelope
+    return found
 
 
 def _slowly(line: bytes) -> tuple[Kind, int, float]:
