@@ -60,10 +60,8 @@ class Trailer:
     methods: list[str]
     changed: list[int] = field(default_factory=list[int])
     """Rows of footers whose digest does not fit."""
-    open: dict[str, int] = field(default_factory=dict[str, int])
-    """Rows of the questions that an answer would be for, by side and id."""
-    unanswered: list[int] = field(default_factory=list[int])
-    """Rows of the questions without an answer."""
+    open: dict[str, list[int]] = field(default_factory=dict[str, list[int]])
+    """Rows of the questions without an answer, by side and id."""
 
 
 def index_path(path: Path) -> Path:
@@ -116,7 +114,7 @@ def load_index(path: Path, *, may_grow: bool) -> tuple[Index, Trailer] | None:
         try:
             trailer = _trailer(file.fileno())
             if _fits(path, trailer.state, may_grow=may_grow):
-                pairing = Pairing(trailer.open, trailer.unanswered)
+                pairing = Pairing(trailer.open)
                 return Index(file, trailer.rows, Methods(trailer.methods), pairing), trailer
         except BaseException:
             file.close()
@@ -138,7 +136,9 @@ def _trailer(descriptor: int) -> Trailer:
     if words.pop("acp_index") != FORMAT:
         raise ValueError("another format")
     trailer = Trailer(State(**words.pop("state")), **words)
-    waiting = [*trailer.open.values(), *trailer.unanswered]
+    if not all(trailer.open.values()):
+        raise ValueError("no question waits")
+    waiting = [row for rows in trailer.open.values() for row in rows]
     numbers = [trailer.rows, trailer.end, *trailer.changed, *waiting]
     if not all(type(number) is int and number >= 0 for number in numbers):
         raise ValueError("no numbers")

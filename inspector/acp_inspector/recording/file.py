@@ -394,15 +394,13 @@ class RecordingFile:
         size = None if self._content.is_compressed else self._end
         with suppress(OSError):
             state = cache.state_of(self.path, size)
-            pairing = self._index.pairing
             kept = cache.Trailer(
                 state,
                 len(self),
                 self._end,
                 self._index.methods.names,
                 self._changed,
-                dict(pairing.open),
-                list(pairing.unanswered),
+                self._index.pairing.open,
             )
             cache.save_index(self.path, self._index, kept)
         self._kept_rows = len(self)

@@ -7,7 +7,8 @@ finds them: by the side that asked, and by an id that keeps its JSON type.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Mapping
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from acp_protocol.framing import Side
@@ -33,27 +34,20 @@ class Envelope(NamedTuple):
 
 
 class Pairing:
-    """Pairs questions and answers, row after row."""
+    """Pairs questions and answers, row after row; of one id, the oldest question is meant."""
 
-    def __init__(
-        self, open_: Mapping[str, int] | None = None, unanswered: Iterable[int] = ()
-    ) -> None:
-        self._open = dict(open_ or {})
-        self._unanswered = dict.fromkeys(unanswered)
+    def __init__(self, open_: Mapping[str, Sequence[int]] | None = None) -> None:
+        self._open = {key: deque(rows) for key, rows in (open_ or {}).items()}
+        self._waiting = {row for rows in self._open.values() for row in rows}
 
     @property
-    def open(self) -> Mapping[str, int]:
-        """The rows of the questions that an answer would be for now, by side and id."""
-        return self._open
-
-    @property
-    def unanswered(self) -> Iterable[int]:
-        """The rows of all questions without an answer, also of those whose id was used again."""
-        return self._unanswered
+    def open(self) -> dict[str, list[int]]:
+        """The rows of the questions without an answer, by side and id."""
+        return {key: list(rows) for key, rows in self._open.items()}
 
     def is_open(self, row: int) -> bool:
         """Tell whether a row is a question without an answer."""
-        return row in self._unanswered
+        return row in self._waiting
 
     def take(self, first: int, count: int, envelopes: Iterable[Envelope]) -> array[int]:
         """Return, for each of the `count` rows from `first` on, what it is to others.
@@ -63,24 +57,36 @@ class Pairing:
         partners = array("I", bytes(4 * count))
         for place, side, id_, is_answer in envelopes:
             row = first + place
+            asker = side[0] if not is_answer else "a" if side == "client" else "c"
+            key = asker + id_.decode(errors="replace")
             if is_answer:
-                asker = "a" if side == "client" else "c"
-                question = self._open.pop(asker + id_.decode(errors="replace"), None)
-                if question is not None:
-                    self._unanswered.pop(question, None)
-                    partners[place] = question + 1
+                question = self._answered(key)
+                partners[place] = NOTHING if question is None else question + 1
             elif row < ASKS - 1:
-                self._open[side[0] + id_.decode(errors="replace")] = row
-                self._unanswered[row] = None
+                self._open.setdefault(key, deque()).append(row)
+                self._waiting.add(row)
                 partners[place] = ASKS
-        self._forget()
+        if len(self._waiting) > MOST_OPEN:
+            self._forget()
         return partners
 
+    def _answered(self, key: str) -> int | None:
+        rows = self._open.get(key)
+        if rows is None:
+            return None
+        row = rows.popleft()
+        self._waiting.discard(row)
+        if not rows:
+            del self._open[key]
+        return row
+
     def _forget(self) -> None:
-        if len(self._open) > MOST_OPEN:
-            self._open = dict(list(self._open.items())[-MOST_OPEN:])
-        if len(self._unanswered) > MOST_OPEN:
-            self._unanswered = dict.fromkeys(list(self._unanswered)[-MOST_OPEN:])
+        self._waiting = set(sorted(self._waiting)[-MOST_OPEN:])
+        kept = (
+            (key, deque(row for row in rows if row in self._waiting))
+            for key, rows in self._open.items()
+        )
+        self._open = {key: rows for key, rows in kept if rows}
 
 
 def envelope_of(place: int, side: Side, message: Message) -> Envelope | None:

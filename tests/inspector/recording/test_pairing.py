@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any, Final
 
@@ -11,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_inspector.analysis.exchanges import Exchanges
+from acp_inspector.analysis.exchanges import Exchange, Exchanges
 from acp_inspector.journal import Frame
 from acp_inspector.recording import index as index_module
 from acp_inspector.recording import pairing as module
@@ -44,27 +45,26 @@ frames = st.tuples(st.sampled_from(["client", "agent"]), st.sampled_from(RAWS))
 
 @given(st.lists(frames, max_size=40))
 def test_pairs_are_those_of_the_exchanges(said: list[tuple[Any, bytes]]) -> None:
-    with pytest.MonkeyPatch.context() as patch:
+    entries = [Frame(row + 1, row / 10, side, raw) for row, (side, raw) in enumerate(said)]
+    exchanges = Exchanges()
+    for entry in entries:
+        exchanges.apply(entry)
+    with pytest.MonkeyPatch.context() as patch, closing(Index()) as index:
         patch.setattr(index_module, "ROWS", 8)
-        entries = [Frame(row + 1, row / 10, side, raw) for row, (side, raw) in enumerate(said)]
-        index, exchanges = Index(), Exchanges()
         for first in range(0, len(entries), 3):
             block = b"".join(map(encode_entry, entries[first : first + 3]))
             index.add(outline(block, 0, index.methods))
-        for entry in entries:
-            exchanges.apply(entry)
         for row, entry in enumerate(entries):
-            exchange = exchanges.of(entry)
-            question = answer = None
-            if exchange and exchange.answer:
-                if exchange.question.n == entry.n:
-                    answer = exchange.answer.n - 1
-                else:
-                    question = exchange.question.n - 1
-            assert (index.question_of(row), index.answer_of(row)) == (question, answer)
-            is_open = exchange is not None and exchange.answer is None
-            assert index.pairing.is_open(row) == is_open
-        index.close()
+            question, answer = _pair_of(exchanges.of(entry))
+            assert index.question_of(row) == (question if answer == row else None)
+            assert index.answer_of(row) == (answer if question == row else None)
+            assert index.pairing.is_open(row) == (question == row and answer is None)
+
+
+def _pair_of(exchange: Exchange | None) -> tuple[int | None, int | None]:
+    if exchange is None:
+        return None, None
+    return exchange.question.n - 1, exchange.answer.n - 1 if exchange.answer else None
 
 
 def test_a_kept_index_knows_what_still_waits_for_an_answer(tmp_path: Path) -> None:
