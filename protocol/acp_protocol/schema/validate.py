@@ -7,6 +7,8 @@ without it. What the schema lets a reader bear is a `Complaint` too, marked leni
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,7 +21,7 @@ from acp_protocol.schema.methods import VERSIONS, find_method
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
-__all__ = ["Complaint", "check", "check_params", "check_result", "read_params", "shape"]
+__all__ = ["Complaint", "accepts", "check", "check_params", "check_result", "read_params", "shape"]
 
 _adapters: Final[dict[tuple[str, int], TypeAdapter[Any]]] = {}
 _lock: Final = threading.Lock()
@@ -76,6 +78,16 @@ def check(
     if _adapter(definition, version).validator.isinstance_python(value, strict=True):
         return ()
     return tuple(find_complaints(shape(definition, version), value, path))
+
+
+def accepts(definition: str, version: int = 1) -> Callable[[Json], bool]:
+    """Return what tells, at a glance, whether a value holds as the definition of that name.
+
+    Raises:
+        KeyError: there is no such definition.
+        ValueError: the version is not built in.
+    """
+    return partial(_adapter(definition, version).validator.isinstance_python, strict=True)
 
 
 def shape(definition: str, version: int = 1) -> Any:

@@ -1,0 +1,122 @@
+"""Every rule that traffic can break, as a table beside this module lists them.
+
+The table is the catalogue: what a rule says, how grave a breach is, what it stands on. The checks
+are Python functions in `rules`, joined to it by their id. A rule keeps its id for ever; one that
+the protocol took back stays in the table as withdrawn.
+"""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Final, Literal, TypeAlias, cast
+
+Severity: TypeAlias = Literal["error", "warning", "info"]
+Basis: TypeAlias = Literal["M", "S", "I", "X", "J", "H"]
+
+SEVERITIES: Final[tuple[Severity, ...]] = ("info", "warning", "error")
+"""From the least to the worst."""
+
+BASES: Final[dict[Basis, str]] = {
+    "M": "MUST in the protocol's text",
+    "S": "SHOULD in the protocol's text",
+    "I": "implied by the protocol's text",
+    "X": "the published schema",
+    "J": "JSON-RPC 2.0",
+    "H": "heuristic",
+}
+"""What a rule stands on."""
+
+FAMILIES: Final[dict[str, str]] = {
+    "A": "Framing",
+    "B": "JSON-RPC envelope",
+    "C": "Initialization and lifecycle",
+    "D": "Authentication",
+    "E": "Sessions",
+    "F": "Prompt turn, v1",
+    "G": "Prompt lifecycle, v2",
+    "H": "Session updates and message ids",
+    "I": "Tool calls",
+    "J": "Permission requests",
+    "K": "File system, v1",
+    "L": "Terminals, v1",
+    "M": "Display terminals, v2",
+    "N": "Plans",
+    "O": "Modes and config options",
+    "P": "Slash commands",
+    "Q": "Usage",
+    "R": "Elicitation",
+    "S": "Request cancellation",
+    "T": "Batches",
+    "U": "Extensibility and naming",
+    "V": "MCP over ACP",
+    "W": "Providers, next edit suggestions, documents",
+    "X": "Notices and compaction",
+    "Y": "HTTP and WebSocket",
+    "Z": "Version 2: lifecycle, entities, errors",
+    "AA": "Session archive, status, title, system prompt",
+    "AB": "Auth status",
+    "AC": "Subagents and messages between sessions",
+    "AD": "Proxy chains",
+    "AE": "MCP over ACP: payloads",
+    "AF": "HTTP and WebSocket, observed behaviour",
+}
+"""What rules are about, in the order of the catalogue."""
+
+UNSTABLE_FAMILIES: Final = frozenset({"V", "W", "AA", "AB", "AC", "AD", "AE"})
+"""Families about parts of the protocol that are not stable yet."""
+
+EARLY_FAMILIES: Final = frozenset({"A", "B", "C"})
+"""Families that hold before a version is agreed upon."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One sentence that must hold."""
+
+    id: str
+    family: str
+    severity: Severity | None
+    """None: withdrawn."""
+    versions: frozenset[int]
+    """Protocol versions it is about."""
+    side: str
+    """Who is at fault when it is broken."""
+    basis: Basis
+    since: str
+    """Month of the schema that it came or changed with; empty for the older ones."""
+    source: str
+    """Page of the protocol's documentation, or `schema`."""
+    text: str
+
+    @property
+    def is_unstable(self) -> bool:
+        """Whether it is about a part of the protocol that is not stable yet."""
+        return self.family in UNSTABLE_FAMILIES
+
+
+_VERSIONS: Final = {"v1": frozenset({1}), "v2": frozenset({2}), "both": frozenset({1, 2})}
+
+
+@cache
+def rules() -> dict[str, Rule]:
+    """Return every rule by its id, in the order of the catalogue."""
+    table = files("acp_inspector.lint").joinpath("catalogue.csv").read_text(encoding="utf-8")
+    return {row["id"]: _rule(row) for row in csv.DictReader(table.splitlines())}
+
+
+def _rule(row: dict[str, str]) -> Rule:
+    is_active = row["severity"] != "withdrawn"
+    return Rule(
+        id=row["id"],
+        family=row["family"],
+        severity=cast("Severity", row["severity"]) if is_active else None,
+        versions=_VERSIONS[row["version"]],
+        side=row["side"],
+        basis=cast("Basis", row["basis"]),
+        since=row["since"],
+        source=row["source"],
+        text=row["check"],
+    )

@@ -1,0 +1,238 @@
+"""One frame, as a rule looks at it: what it says, and what was known before it came.
+
+Rules go on where a reader would give up: a request without `"jsonrpc"` is still one, so that a
+single slip does not hide everything behind it.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias, cast
+
+from acp_inspector.journal import Frame
+from acp_inspector.lint.catalogue import Severity
+from acp_inspector.lint.state import Ask, IdKey, Point, Session, State, other
+from acp_protocol.framing import Side
+from acp_protocol.host.text import one_line
+from acp_protocol.jsonrpc import Json, RequestId, id_key, is_request_id, parse
+
+Kind: TypeAlias = Literal["request", "notification", "result", "failure", "batch", "broken"]
+
+QUOTED_CHARACTERS: Final = 80
+"""Characters of a value that a problem quotes."""
+PATIENCE: Final = 2.0
+"""Seconds after which a frame counts as received by the other side, without further proof."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A rule was broken."""
+
+    text: str
+    """What was wrong with what, in one sentence."""
+    frames: tuple[int, ...]
+    """The frames that prove it, oldest first."""
+    severity: Severity | None = None
+    """Where it is graver or lighter than the rule says in general."""
+    path: str = ""
+    """Where in the message, if it is about one place: `params.update.content`."""
+
+
+Found: TypeAlias = tuple[Problem, ...] | None
+"""What a check found: nothing to look at (None), nothing wrong (empty), or problems."""
+
+FINE: Final[tuple[Problem, ...]] = ()
+"""The check looked, and all is well."""
+
+
+class Moment:
+    """A frame and the state before it."""
+
+    __slots__ = (
+        "ask",
+        "at",
+        "before",
+        "error",
+        "frame",
+        "id",
+        "kind",
+        "method",
+        "n",
+        "params",
+        "reason",
+        "result",
+        "session",
+        "session_id",
+        "side",
+        "state",
+        "update",
+        "value",
+        "variant",
+        "version",
+    )
+
+    def __init__(self, frame: Frame, state: State) -> None:
+        self.frame = frame
+        self.n = frame.n
+        self.at = frame.at
+        self.side: Side = frame.side
+        self.state = state
+        self.before = state.last.get(frame.side)
+        """The frame of the same side before this one."""
+        self.value: dict[str, Json] = {}
+        """The whole message; empty where it is no object."""
+        self.kind: Kind = "broken"
+        self.reason = ""
+        """Why it is no message, in a few words."""
+        self.id: Json = None
+        """As it stands there; it may be no valid id."""
+        self.method: str | None = None
+        """Its own, or that of the question it answers."""
+        self.params: dict[str, Json] = {}
+        """Those of a call; empty where they are absent or no object."""
+        self.result: Json = None
+        self.error: dict[str, Json] = {}
+        self.ask: Ask | None = None
+        """The question, for an answer to one."""
+        self.update: dict[str, Json] = {}
+        """What a `session/update` tells; empty for anything else."""
+        self.variant: str | None = None
+        """Its `sessionUpdate`."""
+        self._read()
+        self.session_id = self._find_session()
+        self.session: Session | None = (
+            None if self.session_id is None else state.sessions.get(self.session_id)
+        )
+        self.version = self._find_version()
+        """The protocol version it is to be read by; None while none is agreed upon."""
+
+    @property
+    def point(self) -> Point:
+        """Where and when it stands."""
+        return Point(self.n, self.at)
+
+    @property
+    def key(self) -> IdKey | None:
+        """The key of its id among the questions of whoever asked; None without a valid id."""
+        if not is_request_id(self.id):
+            return None
+        asker = self.side if self.kind == "request" else other(self.side)
+        return (asker, *id_key(cast("RequestId", self.id)))
+
+    @property
+    def result_object(self) -> dict[str, Json]:
+        """The result, where it is an object; empty otherwise."""
+        return members(self.result)
+
+    @property
+    def code(self) -> int | None:
+        """The code of an error answer."""
+        code = self.error.get("code")
+        return code if type(code) is int else None
+
+    def knew(self, point: Point | Ask) -> bool:
+        """Tell whether its sender must have received the other side's frame at `point` before.
+
+        Each side acts on what it has received: until it answered something sent later, or long
+        enough went by, the two may have crossed.
+        """
+        return self.state.seen[self.side] >= point.n or self.at - point.at > PATIENCE
+
+    def problem(
+        self,
+        text: str,
+        *since: Point | Ask | None,
+        path: str = "",
+        severity: Severity | None = None,
+    ) -> tuple[Problem, ...]:
+        """Return that this frame broke the rule, together with the frames it goes back to."""
+        frames = {point.n for point in since if point is not None} | {self.n}
+        return (Problem(text, tuple(sorted(frames)), severity, path),)
+
+    def _read(self) -> None:
+        try:
+            value = parse(self.frame.raw)
+        except ValueError as problem:
+            self.reason = str(problem)
+            return
+        if isinstance(value, list):
+            self.kind = "batch"
+        elif isinstance(value, dict):
+            self.value = cast("dict[str, Json]", value)
+            self._classify(self.value)
+        else:
+            self.reason = "no JSON-RPC: not an object"
+
+    def _classify(self, value: dict[str, Json]) -> None:
+        self.id = value.get("id")
+        method = value.get("method")
+        if isinstance(method, str):
+            self.kind = "request" if "id" in value else "notification"
+            self.method = method
+            self.params = members(value.get("params"))
+            if method == "session/update":
+                self.update = members(self.params.get("update"))
+                variant = self.update.get("sessionUpdate")
+                self.variant = variant if isinstance(variant, str) else None
+            return
+        if "error" in value:
+            self.kind, self.error = "failure", members(value["error"])
+        elif "result" in value:
+            self.kind, self.result = "result", value["result"]
+        else:
+            self.reason = "no JSON-RPC: neither method, result nor error"
+            return
+        key = self.key
+        self.ask = None if key is None else self.state.asks.get(key)
+        if self.ask is not None:
+            self.method = self.ask.method
+
+    def _find_session(self) -> str | None:
+        if self.ask is not None:
+            return self.ask.session
+        session = self.params.get("sessionId")
+        return session if isinstance(session, str) else None
+
+    def _find_version(self) -> int | None:
+        if self.method != "initialize":
+            return self.state.version
+        source = self.params if self.kind == "request" else self.result_object
+        wanted = source.get("protocolVersion")
+        if type(wanted) is not int or wanted < 1:
+            return None
+        return min(wanted, 2)
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """The end of the recording, as a rule looks at it."""
+
+    state: State
+    point: Point
+    """The last entry."""
+    is_orderly: bool
+    """The connection was closed and the agent ended by itself."""
+    is_over: bool
+    """The connection ended; otherwise the recording just stops."""
+
+    def problem(
+        self, text: str, *frames: Point | Ask, severity: Severity | None = None
+    ) -> tuple[Problem, ...]:
+        """Return that a rule was broken by the time of the end, and the frames that prove it."""
+        return (Problem(text, tuple(sorted({frame.n for frame in frames})), severity),)
+
+
+def members(value: Json) -> dict[str, Json]:
+    """Return `value` where it is an object, an empty one otherwise."""
+    return cast("dict[str, Json]", value) if isinstance(value, dict) else {}
+
+
+def entries(value: Json) -> list[Json]:
+    """Return `value` where it is an array, an empty one otherwise."""
+    return cast("list[Json]", value) if isinstance(value, list) else []
+
+
+def quoted(value: Json) -> str:
+    """Return a value as JSON on one line, cut where it is long; safe to show."""
+    return one_line(json.dumps(value, ensure_ascii=False, default=str), QUOTED_CHARACTERS)

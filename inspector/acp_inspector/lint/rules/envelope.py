@@ -1,0 +1,236 @@
+"""How a message is made up: JSON-RPC's members, ids, questions and answers.
+
+Source: JSON-RPC 2.0; ACP, "Overview".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from acp_inspector.lint.checks import (
+    EVERY_MESSAGE,
+    answers,
+    asks,
+    calls,
+    check,
+    check_at_end,
+    learns,
+    tells,
+)
+from acp_inspector.lint.moment import FINE, Ending, Found, Moment, Problem, quoted
+from acp_inspector.lint.state import IdKey, other
+from acp_protocol.framing import Side
+from acp_protocol.jsonrpc import Json, is_request_id
+
+ENVELOPE: Final = frozenset({"jsonrpc", "id", "method", "params", "result", "error"})
+ERROR: Final = frozenset({"code", "message", "data"})
+INTEGERS: Final = range(-(2**63), 2**63)
+"""Ids that every reader holds exactly."""
+UNREADABLE: Final = frozenset({-32700, -32600})
+"""Codes that say the question could not be read, and hence not whose answer this is."""
+IDS: Final = 100_000
+"""Ids of each side that are remembered."""
+
+
+@dataclass(slots=True)
+class _Ids:
+    """Ids that each side has used."""
+
+    used: set[IdKey] = field(default_factory=set[IdKey])
+
+
+@dataclass(slots=True)
+class Told:
+    """The last frame of each side that was a notification, if nothing of it came since."""
+
+    last: dict[Side, Moment] = field(default_factory=dict[Side, Moment])
+
+
+@check("ACP-L016", EVERY_MESSAGE, fix='Write "jsonrpc": "2.0" into every message.')
+def jsonrpc_is_named(moment: Moment) -> Found:
+    """Tell of messages that do not say which JSON-RPC they are in."""
+    said: Json = moment.value.get("jsonrpc")
+    if said == "2.0":
+        return FINE
+    if "jsonrpc" not in moment.value:
+        return moment.problem('"jsonrpc" is missing', path="jsonrpc")
+    return moment.problem(f'"jsonrpc" is {quoted(said)} instead of "2.0"', path="jsonrpc")
+
+
+@check(
+    "ACP-L017",
+    EVERY_MESSAGE,
+    fix="Send a request, a notification, a result or an error, and each whole.",
+)
+def it_is_one_kind_of_message(moment: Moment) -> Found:
+    """Tell of objects that are no message, or two at once."""
+    value = moment.value
+    if "method" in value:
+        if "result" in value or "error" in value:
+            both = "result" if "result" in value else "error"
+            return moment.problem(f'the message has "method" and "{both}"')
+    elif "result" not in value and "error" not in value:
+        return moment.problem("the object has neither method, result nor error")
+    return FINE
+
+
+@check("ACP-L018", answers(), fix="Answer with either a result or an error.")
+def answers_are_one_thing(moment: Moment) -> Found:
+    """Tell of answers that went well and wrong."""
+    if "result" in moment.value and "error" in moment.value:
+        return moment.problem("the answer has a result and an error")
+    return FINE
+
+
+@check("ACP-L019", EVERY_MESSAGE, fix="Name the method by a string.")
+def methods_are_named_by_strings(moment: Moment) -> Found:
+    """Tell of methods that are no name."""
+    if "method" not in moment.value:
+        return None
+    method: Json = moment.value["method"]
+    if not isinstance(method, str) or not method:
+        return moment.problem(f"the method is {quoted(method)}", path="method")
+    return FINE
+
+
+@check("ACP-L020", EVERY_MESSAGE, fix="Use a string or a whole number of 64 bits as id.")
+def ids_are_strings_or_integers(moment: Moment) -> Found:
+    """Tell of ids that not everyone can give back as they are."""
+    if "id" not in moment.value:
+        return None
+    id_: Json = moment.id
+    if not is_request_id(id_) or (isinstance(id_, int) and id_ not in INTEGERS):
+        return moment.problem(f"the id is {quoted(id_)}", path="id")
+    return FINE
+
+
+@check("ACP-L021", asks(), fix="Give each request an id of its own.")
+def requests_have_an_id(moment: Moment) -> Found:
+    """Tell of requests whose answer nobody could tell from others."""
+    if moment.id is None:
+        return moment.problem("the request has the id null", path="id")
+    return FINE
+
+
+@check("ACP-L022", calls(), fix="Pass params by name, in an object.")
+def params_are_an_object(moment: Moment) -> Found:
+    """Tell of params by position, and of scalars."""
+    params: Json = moment.value.get("params")
+    if params is None or isinstance(params, dict):
+        return FINE
+    return moment.problem(f"params are no object: {quoted(params)}", path="params")
+
+
+@check("ACP-L023", asks(), fix="Count ids up; use none again before its answer came.")
+def ids_are_not_reused_while_pending(moment: Moment) -> Found:
+    """Tell of two open questions that cannot be told apart."""
+    if moment.key is None or moment.id is None:
+        return None
+    earlier = moment.state.asks.get(moment.key)
+    if earlier is not None:
+        return moment.problem(
+            f"the id {quoted(moment.id)} is that of a request that still waits for its answer",
+            earlier,
+        )
+    return FINE
+
+
+@check("ACP-L024", asks(), fix="Count ids up for the whole life of a connection.")
+def ids_are_not_reused_later(moment: Moment) -> Found:
+    """Tell of ids that stand for two questions of one connection."""
+    if moment.key is None or moment.id is None:
+        return None
+    if moment.key in moment.state.of(_Ids).used and moment.key not in moment.state.asks:
+        return moment.problem(
+            f"the id {quoted(moment.id)} was used before", moment.state.answered.get(moment.key)
+        )
+    return FINE
+
+
+@learns(asks())
+def _keep_id(moment: Moment) -> None:
+    used = moment.state.of(_Ids).used
+    if moment.key is not None and len(used) < IDS:
+        used.add(moment.key)
+
+
+@check("ACP-L025", answers(), fix="Give back the id of the request as it came, type and all.")
+def answers_match_a_question(moment: Moment) -> Found:
+    """Tell of answers to what nobody asked."""
+    if moment.id is None or not is_request_id(moment.id):
+        return None
+    if moment.ask is not None or moment.key in moment.state.answered:
+        return FINE
+    alike = [
+        ask for ask in moment.state.waiting(other(moment.side)) if str(ask.id) == str(moment.id)
+    ]
+    if alike:
+        return moment.problem(
+            f"the id {quoted(moment.id)} is that of the request {quoted(alike[0].id)} "
+            "in another type",
+            alike[0],
+        )
+    return moment.problem(f"no request waits for an answer with the id {quoted(moment.id)}")
+
+
+@check("ACP-L026", answers(), fix="Answer each request once.")
+def requests_are_answered_once(moment: Moment) -> Found:
+    """Tell of second answers."""
+    if moment.key is None or moment.id is None:
+        return None
+    earlier = moment.state.answered.get(moment.key)
+    if moment.ask is None and earlier is not None:
+        return moment.problem(f"{earlier.method} was answered before", earlier, earlier.answered)
+    return FINE
+
+
+@check_at_end("ACP-L027", fix="Answer every request, with an error if need be.")
+def requests_are_answered(ending: Ending) -> Found:
+    """Tell of requests that nobody answered by the end of the connection."""
+    if not ending.is_over or not (ending.state.asks or ending.state.answered):
+        return None
+    severity = "error" if ending.is_orderly else "warning"
+    return tuple(
+        Problem(f"{ask.method} with the id {quoted(ask.id)} was never answered", (ask.n,), severity)
+        for ask in ending.state.asks.values()
+    )
+
+
+@check(
+    "ACP-L028", answers(), by=tells(), fix="Do not answer notifications, not even with an error."
+)
+def notifications_are_not_answered(moment: Moment) -> Found:
+    """Tell of answers without an id right after a notification."""
+    told = moment.state.of(Told).last.get(other(moment.side))
+    if moment.id is not None or moment.ask is not None or told is None:
+        return FINE
+    if moment.kind == "failure" and moment.code in UNREADABLE and _is_sound(told):
+        return FINE
+    return moment.problem(f"the notification {told.method} was answered", told.point)
+
+
+def _is_sound(told: Moment) -> bool:
+    # An array or a broken line may have come in between, which is answered without an id.
+    last = told.state.last.get(told.side)
+    return last is not None and last is not told.frame
+
+
+@learns(calls())
+def _keep_notification(moment: Moment) -> None:
+    last = moment.state.of(Told).last
+    if moment.kind == "notification":
+        last[moment.side] = moment
+    else:
+        last.pop(moment.side, None)
+
+
+@check("ACP-L045", EVERY_MESSAGE, fix="Put what is your own into _meta.")
+def no_unknown_members_of_the_envelope(moment: Moment) -> Found:
+    """Tell of members beside those of JSON-RPC."""
+    strangers = sorted(moment.value.keys() - ENVELOPE)
+    if moment.kind == "failure":
+        strangers += [f"error.{name}" for name in sorted(moment.error.keys() - ERROR)]
+    if strangers:
+        return moment.problem(f"the envelope has {quoted(strangers[0])}", path=strangers[0])
+    return FINE

@@ -1,0 +1,205 @@
+"""What has happened on a connection so far, as far as more than one rule asks for it.
+
+It holds what each side said, not what it is: a session exists here from the message on that named
+it. Rules look at it as it was before the message they judge; `bookkeeping` carries it on. What only
+one subject needs it keeps for itself, by `State.of`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias, TypeVar, cast
+
+from acp_inspector.journal import Frame
+from acp_protocol.framing import Side
+from acp_protocol.jsonrpc import Json, RequestId
+
+Own = TypeVar("Own")
+IdKey: TypeAlias = tuple[Side, str, RequestId]
+"""Who asked, and the id with the name of its type."""
+Origin: TypeAlias = Literal["new", "load", "resume", "fork", "listed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A frame, and when it went."""
+
+    n: int
+    at: float
+
+
+@dataclass(slots=True)
+class Ask:
+    """A request, from its question to its answer and beyond."""
+
+    n: int
+    at: float
+    side: Side
+    """Who asked."""
+    id: RequestId
+    method: str
+    params: dict[str, Json]
+    """Empty where they are no object."""
+    session: str | None
+    cancelled: Point | None = None
+    """The `$/cancel_request` that named it."""
+    answered: Point | None = None
+    result: Json = None
+    """What the answer said, where it went well."""
+    error: dict[str, Json] | None = None
+    """What the answer said, where it went wrong."""
+
+
+@dataclass(slots=True)
+class ToolCall:
+    """A tool call, as its updates and permission requests tell of it."""
+
+    id: str
+    first: Point
+    is_announced: bool = False
+    """By a `tool_call`, a first update (v2), or a permission request."""
+    title: Json = None
+    kind: Json = None
+    name: Json = None
+    status: str | None = None
+    status_at: Point | None = None
+    """Where `status` was set last."""
+    ended: Point | None = None
+    """Where it became final."""
+    permission: Ask | None = None
+    """The last request for permission about it."""
+    outcome: str | None = None
+    """How that was answered: the chosen option's kind, `cancelled`, or another outcome's name."""
+    terminals: set[str] = field(default_factory=set[str])
+    """Ids of terminals that its content names."""
+    capabilities: Json = None
+    """The last that were told (v2)."""
+
+
+@dataclass(slots=True)
+class Terminal:
+    """A terminal: the client's (v1), or one that the agent shows (v2)."""
+
+    id: str
+    session: str
+    first: Point
+    create: Ask | None = None
+    """The `terminal/create` that made it (v1)."""
+    released: Point | None = None
+    killed: Point | None = None
+    exited: Point | None = None
+    exit_status: Json = None
+    capabilities: Json = None
+    """The last that were told (v2)."""
+
+
+@dataclass(slots=True)
+class Session:
+    """A session, as the messages about it tell."""
+
+    id: str
+    origin: Origin
+    first: Point
+    cwd: Json = None
+    roots: list[Json] = field(default_factory=list[Json])
+    """Additional directories, as asked for."""
+    is_open: bool = False
+    """It was created, loaded, resumed or forked here, and not closed since."""
+    closed: Point | None = None
+    deleted: Point | None = None
+    replay: Ask | None = None
+    """A load, or a resume with replay, that is not answered yet."""
+    prompts: list[Ask] = field(default_factory=list[Ask])
+    """Prompts that are not answered yet, oldest first."""
+    last_prompt: Ask | None = None
+    """The newest one, answered or not."""
+    cancel: Point | None = None
+    """The `session/cancel` that the running work has not ended from yet."""
+    state: str | None = None
+    """The last that a `state_update` told (v2)."""
+    state_at: Point | None = None
+    tools: dict[str, ToolCall] = field(default_factory=dict[str, ToolCall])
+    terminals: dict[str, Terminal] = field(default_factory=dict[str, Terminal])
+    """Those of v1 and v2 alike."""
+
+    @property
+    def is_replaying(self) -> bool:
+        """Whether its history is told again: what repeats there is no fault."""
+        return self.replay is not None
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a prompt is being worked on."""
+        if self.state is None:
+            return bool(self.prompts)
+        return self.state != "idle" or bool(self.prompts)
+
+
+class State:
+    """One connection so far."""
+
+    def __init__(self, *, unstable: bool = False) -> None:
+        self.unstable = unstable
+        """Whether the parts of the protocol that are not stable yet are allowed here."""
+        self.version: int | None = None
+        """The negotiated one; taken for 1 when a connection goes on without `initialize`."""
+        self.initialize: Ask | None = None
+        """The newest `initialize`."""
+        self.is_ready = False
+        """`initialize` was answered with a result."""
+        self.capabilities: dict[Side, dict[str, Json]] = {"client": {}, "agent": {}}
+        """As each side claimed them; empty when it did not."""
+        self.auth_methods: list[dict[str, Json]] = []
+        self.login: Point | None = None
+        """The last login that went well and was not followed by a logout."""
+        self.asks: dict[IdKey, Ask] = {}
+        """Requests that wait for their answer, oldest first."""
+        self.answered: dict[IdKey, Ask] = {}
+        """The newest answered request of each id, as far as they are remembered."""
+        self.sessions: dict[str, Session] = {}
+        self.seen: dict[Side, int] = {"client": 0, "agent": 0}
+        """Number of the newest frame of the other side that each has provably received."""
+        self.last: dict[Side, Frame] = {}
+        """The last frame of each side."""
+        self.calls: dict[Side, int] = {"client": 0, "agent": 0}
+        """Requests and notifications so far."""
+        self._own: dict[type, Any] = {}
+
+    def of(self, kind: type[Own]) -> Own:
+        """Return what one subject keeps for itself, begun when it is first asked for."""
+        own = self._own.get(kind)
+        if own is None:
+            own = self._own[kind] = kind()
+        return cast("Own", own)
+
+    def waiting(
+        self, side: Side, method: str | None = None, session: str | None = None
+    ) -> Iterator[Ask]:
+        """Yield the requests of `side` that wait for their answer, oldest first."""
+        for ask in self.asks.values():
+            if (
+                ask.side == side
+                and (method is None or ask.method == method)
+                and (session is None or ask.session == session)
+            ):
+                yield ask
+
+    def claim(self, side: Side, path: str) -> Json:
+        """Return what `side` said of the capability at `path`, with dots; None if nothing."""
+        value: Json = self.capabilities[side]
+        for name in path.split("."):
+            if not isinstance(value, dict):
+                return None
+            value = cast("dict[str, Json]", value).get(name)
+        return value
+
+    def claims(self, side: Side, path: str) -> bool:
+        """Tell whether `side` claimed the capability at `path`: true (v1), or an object."""
+        value = self.claim(side, path)
+        return value is True or isinstance(value, dict)
+
+
+def other(side: Side) -> Side:
+    """Return the side that faces `side`."""
+    return "agent" if side == "client" else "client"

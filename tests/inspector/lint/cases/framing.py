@@ -1,0 +1,193 @@
+"""Talks about how messages stand on the stream."""
+
+from __future__ import annotations
+
+from tests.inspector.lint.talk import Talk, breaks, keeps
+
+
+@breaks("ACP-L001")
+def a_line_is_no_json(talk: Talk) -> None:
+    talk.send("client", b'{"jsonrpc": "2.0", oops}')
+
+
+@breaks("ACP-L001")
+def a_line_is_cut(talk: Talk) -> None:
+    talk.send("client", b'{"jsonrpc":"2.0","id":5,"method":')
+    talk.initialize()
+
+
+@keeps("ACP-L001")
+def white_space_around_json_is_json(talk: Talk) -> None:
+    talk.send(
+        "client",
+        b'  {"jsonrpc":"2.0","id":"a","method":"initialize","params":{"protocolVersion":1}}\t',
+    )
+
+
+@breaks("ACP-L002")
+def a_message_is_pretty_printed(talk: Talk) -> None:
+    for line in (b"{", b'  "jsonrpc": "2.0",', b'  "method": "_x"', b"}"):
+        talk.send("agent", line)
+
+
+@keeps("ACP-L002", despite=("ACP-L001",))
+def a_cut_line_is_followed_by_whole_ones(talk: Talk) -> None:
+    talk.send("client", b'{"jsonrpc":')
+    talk.initialize()
+    talk.send("client", b"}")
+
+
+@breaks("ACP-L003")
+def bytes_are_no_utf8(talk: Talk) -> None:
+    talk.send("client", b'{"jsonrpc":"2.0","method":"_caf\xe9"}')
+
+
+@keeps("ACP-L003")
+def umlauts_are_utf8(talk: Talk) -> None:
+    talk.initialize()
+    talk.tell("_grüße", text="für Ærøskøbing 🛠")
+
+
+@breaks("ACP-L004")
+def a_line_begins_with_a_mark(talk: Talk) -> None:
+    talk.send("client", b'\xef\xbb\xbf{"jsonrpc":"2.0","method":"_x"}')
+
+
+@keeps("ACP-L004")
+def a_mark_stands_in_a_string(talk: Talk) -> None:
+    talk.initialize()
+    talk.tell("_x", text="\ufeff")
+
+
+@breaks("ACP-L005")
+def a_line_ends_with_cr_lf(talk: Talk) -> None:
+    talk.send("client", {"method": "_x"}, end=b"\r\n")
+
+
+@keeps("ACP-L005")
+def a_cr_stands_in_a_string(talk: Talk) -> None:
+    talk.initialize()
+    talk.tell("_x", text="a\r\n")
+
+
+@breaks("ACP-L006")
+def a_line_is_empty(talk: Talk) -> None:
+    talk.send("client", b"")
+
+
+@breaks("ACP-L006")
+def a_line_is_blank(talk: Talk) -> None:
+    talk.send("client", b"  \t")
+
+
+@keeps("ACP-L006")
+def lines_follow_at_once(talk: Talk) -> None:
+    talk.initialize()
+
+
+@breaks("ACP-L007")
+def a_line_is_a_header(talk: Talk) -> None:
+    talk.send("client", b"Content-Length: 120", end=b"\r\n")
+
+
+@keeps("ACP-L007")
+def a_message_speaks_of_a_header(talk: Talk) -> None:
+    talk.initialize()
+    talk.tell("_x", text="Content-Length: 120")
+
+
+@breaks("ACP-L008")
+def an_agent_prints_a_banner(talk: Talk) -> None:
+    talk.initialize()
+    talk.send("agent", b"Welcome to the agent v1.2!")
+
+
+@breaks("ACP-L008")
+def an_agent_logs_with_a_prefix(talk: Talk) -> None:
+    talk.send("agent", b"[info] ready")
+
+
+@breaks("ACP-L008")
+def an_agent_prints_an_ansi_escape(talk: Talk) -> None:
+    talk.send("agent", b"\x1b[32mok\x1b[0m")
+
+
+@keeps("ACP-L008")
+def an_agent_logs_to_stderr(talk: Talk) -> None:
+    talk.initialize()
+    talk.stderr(b"Welcome to the agent v1.2!\n")
+
+
+@breaks("ACP-L009")
+def a_line_is_an_array(talk: Talk) -> None:
+    talk.send("client", b'[{"jsonrpc":"2.0","method":"_x"}]')
+
+
+@breaks("ACP-L009")
+def a_line_is_a_number(talk: Talk) -> None:
+    talk.send("client", b"42")
+
+
+@keeps("ACP-L009")
+def an_array_stands_in_an_object(talk: Talk) -> None:
+    talk.initialize()
+    talk.tell("_x", list=[{"jsonrpc": "2.0"}])
+
+
+@breaks("ACP-L011")
+def the_stream_ends_within_a_line(talk: Talk) -> None:
+    talk.send("agent", b'{"jsonrpc":"2.0","me', end=b"")
+
+
+@keeps("ACP-L011")
+def the_stream_ends_after_a_line(talk: Talk) -> None:
+    talk.initialize()
+
+
+@breaks("ACP-L012")
+def two_messages_are_glued(talk: Talk) -> None:
+    talk.send("client", b'{"jsonrpc":"2.0","method":"_x"}{"jsonrpc":"2.0","method":"_y"}')
+
+
+@keeps("ACP-L012")
+def braces_meet_in_a_string(talk: Talk) -> None:
+    talk.initialize()
+    talk.tell("_x", text="}{")
+
+
+@breaks("ACP-L013")
+def an_id_stands_twice(talk: Talk) -> None:
+    talk.send("client", b'{"jsonrpc":"2.0","id":1,"id":2,"method":"_x"}')
+
+
+@breaks("ACP-L013")
+def a_param_stands_twice(talk: Talk) -> None:
+    talk.send("client", b'{"jsonrpc":"2.0","method":"_x","params":{"a":1,"a":2}}')
+
+
+@keeps("ACP-L013")
+def a_name_stands_at_two_levels(talk: Talk) -> None:
+    talk.initialize()
+    talk.tell("_x", method="a", id="id", inner={"id": 1, "method": 2})
+
+
+@breaks("ACP-L014")
+def a_surrogate_stands_alone(talk: Talk) -> None:
+    talk.send("client", b'{"jsonrpc":"2.0","method":"_x","params":{"a":"\\ud83d"}}')
+
+
+@keeps("ACP-L014")
+def a_pair_is_whole(talk: Talk) -> None:
+    talk.initialize()
+    talk.send("client", b'{"jsonrpc":"2.0","method":"_x","params":{"a":"\\ud83d\\ude00"}}')
+
+
+@breaks("ACP-L015")
+def stderr_is_latin(talk: Talk) -> None:
+    talk.stderr(b"caf\xe9 \xff\n")
+
+
+@keeps("ACP-L015")
+def a_character_is_cut_between_pieces(talk: Talk) -> None:
+    talk.stderr("café".encode()[:4])
+    talk.stderr("café".encode()[4:])

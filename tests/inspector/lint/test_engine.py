@@ -1,0 +1,125 @@
+"""Every rule finds what breaks it, and nothing where all is well."""
+
+from __future__ import annotations
+
+import csv
+import re
+from pathlib import Path
+
+import pytest
+
+from acp_inspector.journal import Entry, Frame, JournalEvent, StderrText
+from acp_inspector.lint.catalogue import rules
+from acp_inspector.lint.engine import Linter, Report, lint, workings
+from acp_inspector.recording.format import decode_line, encode_entry
+from tests.inspector.lint.talk import Case, Talk, cases
+
+CASES = cases()
+BROKEN = [case for case in CASES if case.is_broken]
+NEAR = [case for case in CASES if not case.is_broken]
+
+
+def recorded(talk: Talk) -> list[Entry]:
+    """Return a talk's entries as they come back from a recording."""
+    lines = [decode_line(encode_entry(entry)[:-1]) for entry in talk.entries]
+    return [line for line in lines if isinstance(line, Frame | StderrText | JournalEvent)]
+
+
+def report_of(case: Case) -> Report:
+    """Return what the linter says of a case."""
+    report = lint(recorded(case.talk()), unstable=case.is_unstable)
+    assert not report.failed
+    return report
+
+
+@pytest.mark.parametrize("case", BROKEN, ids=str)
+def test_a_rule_finds_what_breaks_it_and_proves_it(case: Case) -> None:
+    report = report_of(case)
+    found = [each for each in report.findings if each.rule.id == case.rule]
+    assert found, sorted({each.rule.id for each in report.findings})
+    numbers = {entry.n for entry in case.talk().entries}
+    for each in found:
+        assert each.message
+        assert each.fix
+        assert each.frames
+        assert numbers.issuperset(each.frames)
+    assert case.rule in report.exercised
+
+
+@pytest.mark.parametrize("case", NEAR, ids=str)
+def test_a_rule_looks_at_a_near_miss_and_lets_it_pass(case: Case) -> None:
+    report = report_of(case)
+    assert case.rule in report.exercised
+    assert not [each.message for each in report.findings if each.rule.id == case.rule]
+
+
+@pytest.mark.parametrize("case", NEAR, ids=str)
+def test_a_near_miss_breaks_no_other_rule_either(case: Case) -> None:
+    errors = {
+        f"{each.rule.id}: {each.message}"
+        for each in report_of(case).findings
+        if each.severity == "error" and each.rule.id not in case.despite
+    }
+    assert not errors
+
+
+@pytest.mark.parametrize("rule", sorted(workings().implemented))
+def test_every_rule_has_a_talk_that_breaks_it_and_a_near_miss(rule: str) -> None:
+    assert rule in {case.rule for case in BROKEN}, f"nothing breaks {rule}"
+    assert rule in {case.rule for case in NEAR}, f"nothing comes close to {rule}"
+
+
+def test_no_two_cases_have_the_same_name() -> None:
+    names = [str(case) for case in CASES]
+    assert len(names) == len(set(names))
+
+
+def test_the_catalogue_is_the_published_one(shared: Path) -> None:
+    lines = (shared / "protocol" / "rules.md").read_text().splitlines()
+    rows = [
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in lines
+        if line.startswith("| ACP-L")
+    ]
+    wanted = {row[0]: (row[1], row[2], row[3], row[4]) for row in rows}
+    with Path("inspector/acp_inspector/lint/catalogue.csv").open(newline="") as table:
+        ours = {
+            row["id"]: (row["severity"], row["version"], row["side"], row["basis"])
+            for row in csv.DictReader(table)
+        }
+    assert ours == wanted
+
+
+def test_a_withdrawn_rule_has_no_check() -> None:
+    withdrawn = {rule.id for rule in rules().values() if rule.severity is None}
+    assert not withdrawn & workings().implemented.keys()
+
+
+def test_a_rule_that_had_nothing_to_look_at_is_told() -> None:
+    talk = Talk()
+    talk.open()
+    report = lint(talk.entries)
+    assert "ACP-L134" in report.idle or "ACP-L134" not in report.applied
+    assert "ACP-L016" not in report.idle
+    assert report.idle | report.exercised >= report.applied
+
+
+def test_a_new_process_begins_a_new_connection() -> None:
+    talk = Talk()
+    talk.event("spawn", pid=1)
+    talk.open()
+    talk.end()
+    talk.event("spawn", pid=2)
+    talk.open()
+    talk.end()
+    assert not [each.message for each in lint(talk.entries).findings if each.severity != "info"]
+
+
+def test_what_is_fed_tells_what_is_new_at_once() -> None:
+    linter = Linter()
+    talk = Talk()
+    talk.send("client", b"nothing of JSON")
+    talk.initialize()
+    (first, *_) = [linter.feed(entry) for entry in talk.entries]
+    assert [each.rule.id for each in first] == ["ACP-L001"]
+    assert all(re.fullmatch(r"ACP-L\d{3}", each.rule.id) for each in linter.report.findings)
