@@ -103,11 +103,20 @@ class Throttle:
 
 @dataclass(frozen=True, slots=True)
 class Drop:
-    """Lets the frame not leave."""
+    """Lets the frame be lost, and tells nobody."""
 
     def act(self, passage: Passage, by: str, dice: Random) -> None:
         """Drop it."""
         passage.drop(by)
+
+
+@dataclass(frozen=True, slots=True)
+class Discard:
+    """Lets the frame not leave; who asked with it is told."""
+
+    def act(self, passage: Passage, by: str, dice: Random) -> None:
+        """Discard it."""
+        passage.discard(by)
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,10 +46,15 @@ class Flow:
         self._passage = passage
         self._draft = passage.draft() if passage else None
         self._injected: list[tuple[Side, bytes]] | None = [] if passage else None
+        self._is_over = False
 
     def drop(self) -> None:
-        """Let the frame not leave."""
+        """Let the frame be lost, and tell nobody."""
         self._frame("drop").drop(self._name)
+
+    def discard(self) -> None:
+        """Let the frame not leave; who asked with it is told."""
+        self._frame("discard").discard(self._name)
 
     def replace(self, content: object) -> None:
         """Let the frame leave as these bytes, or as this value in JSON.
@@ -83,6 +88,8 @@ class Flow:
         if side not in {"client", "agent"}:
             raise DeedError(f"a frame comes from `client` or `agent`, not from {side!r}")
         refuse_line_endings(raw)
+        if self._is_over:
+            raise DeedError("it is too late to inject anything")
         if self._injected is None:
             self._inject(side, raw, self._name)
         else:
@@ -100,6 +107,11 @@ class Flow:
         for side, raw in injected:
             self._inject(side, raw, self._name)
         return done
+
+    def give_up(self) -> None:
+        """Let nothing come of it any more, whatever a hook that hangs may still do."""
+        self._is_over = True
+        self._draft = None
 
     def _frame(self, deed: str) -> Passage:
         if self._draft is None:

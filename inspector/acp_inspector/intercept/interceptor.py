@@ -1,8 +1,6 @@
 """Interfering with the traffic of one proxy: breakpoints and holds, frames of our own, the pause.
 
-One lock for both directions; rules, add-ons and filters run outside it, in the writer thread of the
-direction, so that a slow one delays no more than its own frames. Whatever fails in them is told
-once, and the frame passes as if they were not there.
+One lock for both directions; rules, add-ons and filters run outside it, see `judging`.
 """
 
 from __future__ import annotations
@@ -17,15 +15,10 @@ from acp_inspector.intercept.desk import Held, Insertion, LaneClosedError
 from acp_inspector.intercept.holds import Breakpoint, Hold
 from acp_inspector.intercept.ids import IdSpace
 from acp_inspector.intercept.injection import Injection, Injections
+from acp_inspector.intercept.judging import Judge
 from acp_inspector.intercept.lane import Lane
 from acp_inspector.intercept.matching import Matcher, Matching
-from acp_inspector.intercept.passage import (
-    DeedError,
-    Interferer,
-    Passage,
-    Scribe,
-    refuse_line_endings,
-)
+from acp_inspector.intercept.passage import WAIT_LIMIT, DeedError, Interferer, Passage, Scribe
 from acp_inspector.journal import Frame
 from acp_protocol import jsonrpc
 from acp_protocol.framing import Side
@@ -62,13 +55,16 @@ class Interceptor:
         self._complaints = Complaints(warn)
         self._clock = clock
         self._hold_limit = hold_limit
-        self._injections = Injections(ids or IdSpace())
+        self._injections = Injections(ids or IdSpace(), clock)
+        self._judge = Judge(interferers, self.matching, self._injections, self._complaints)
         self._changed = threading.Condition(threading.RLock())
         self._breakpoints: dict[int, Breakpoint] = {}
         self._last_id = 0
         self._is_paused = False
         self._is_over = False
         self._is_active = bool(interferers)
+        self._attended_at = clock()
+        self._is_unattended = False
         self.lanes: Mapping[Side, Lane] = {
             "client": Lane("client", self, scribe, self._changed, clock),
             "agent": Lane("agent", self, scribe, self._changed, clock),
@@ -89,6 +85,40 @@ class Interceptor:
     def is_paused(self) -> bool:
         """Whether everything is held."""
         return self._is_paused
+
+    @property
+    def hold_limit(self) -> float:
+        """Seconds after which a held frame leaves if nobody decides."""
+        return self._hold_limit
+
+    @property
+    def struck(self) -> Mapping[str, int]:
+        """How many frames each rule and add-on has done something to, in their order."""
+        return {each.name: self._judge.struck[each.name] for each in self._interferers}
+
+    # Who is there.
+
+    def attend(self) -> None:
+        """Hear that somebody is there: breakpoints hold again, if they had stopped to."""
+        with self._changed:
+            self._attended_at = self._clock()
+            self._is_unattended = False
+
+    def keep(self, seconds: float | None = None) -> None:
+        """Let all countdowns begin anew; with `seconds`, each from now on is so long.
+
+        Raises:
+            DeedError: nobody would wait so long, or not at all.
+        """
+        if seconds is not None and not 0 < seconds <= WAIT_LIMIT:
+            raise DeedError(f"a hold lasts up to {WAIT_LIMIT:.0f} seconds, not {seconds}")
+        with self._changed:
+            self._hold_limit = seconds or self._hold_limit
+            until = self._clock() + self._hold_limit
+            for lane in self.lanes.values():
+                if lane.held is not None:
+                    lane.held.until = until
+            self._changed.notify_all()
 
     # Breakpoints and the pause.
 
@@ -162,6 +192,21 @@ class Interceptor:
             ]
         return sorted(holds, key=lambda hold: hold.id)
 
+    def wait_for_hold(self, seconds: float, after: int = 0) -> bool:
+        """Wait at most `seconds` until something newer than hold `after` is held; tell if it is."""
+
+        def is_there() -> bool:
+            lanes = self.lanes.values()
+            return any(lane.held is not None and lane.held.id > after for lane in lanes)
+
+        with self._changed:
+            return self._changed.wait_for(is_there, seconds)
+
+    def read(self, number: int) -> bytes:
+        """Return all of a held frame."""
+        with self._changed:
+            return self._passage(self._lane_of(number)).raw
+
     def release(self, number: int, by: str = PERSON) -> None:
         """Let a held frame leave as it is. All that decide raise `DeedError` if it is not held."""
         with self._changed:
@@ -183,12 +228,15 @@ class Interceptor:
             self._passage(lane).edit(raw, by)
             self._let_go(lane, by)
 
-    def discard(self, number: int, by: str = PERSON) -> None:
-        """Let a held frame never leave."""
+    def discard(self, number: int, by: str = PERSON, *, is_silent: bool = False) -> None:
+        """Let a held frame never leave; who asked with it is told so, unless it `is_silent`."""
         with self._changed:
             lane = self._lane_of(number)
             passage = self._passage(lane)
-            passage.drop(by)
+            if is_silent:
+                passage.drop(by)
+            else:
+                passage.discard(by)
             passage.write_tale(self._scribe)
             lane.decide()
 
@@ -274,49 +322,33 @@ class Interceptor:
 
         A request gets an id from our own space, and its answer goes to the injection and not to the
         other peer. One that `keeps_id` is like any other of `side`. What has line endings inside is
-        several frames, and has to be forced.
+        several frames, and has to be forced; what is returned is the first that asks something.
 
         Raises:
             DeedError: there is a line ending inside, and it is not forced.
             LaneClosedError: nothing goes out there any more.
         """
-        line = raw.removesuffix(b"\n").removesuffix(b"\r")
-        if not is_forced:
-            refuse_line_endings(line)
+        made = self._injections.make(side, raw, by, keeps_id=keeps_id, is_forced=is_forced)
         with self._changed:
-            injection = self._injections.make(side, line, by, keeps_id=keeps_id)
-            self.lanes[side].insert(Insertion(injection.raw, by, left=injection.take_number))
-            self._injections.expect(injection)
+            for injection in made:
+                self.lanes[side].insert(Insertion(injection.raw, by, left=injection.take_number))
+                self._injections.expect(injection)
             self._refresh()
-            return injection
+        return next((injection for injection in made if injection.is_question), made[0])
 
     # What the lanes ask for.
 
     def judge(self, frame: Frame) -> Passage:
         """Return what the rules and add-ons want, and which breakpoint matches."""
-        passage = Passage.of(frame)
-        try:
-            if self._injections.take(passage):
-                with self._changed:
-                    self._refresh()
-                return passage
-            self.matching.see(frame)
-        except Exception as problem:  # noqa: BLE001 - knowing more must not cost the traffic
-            self._complaints.failure("looking at a frame", problem)
-        for interferer in self._interferers:
-            if passage.is_dropped:
-                return passage
-            try:
-                passage = interferer.interfere(passage, self.inject)
-            except BaseException as problem:  # noqa: BLE001 - even its exit must not end the traffic
-                self._complaints.failure(interferer.name, problem)
-        if not passage.is_dropped:
-            passage.breakpoint = self._matching(passage)
+        passage = self._judge.judge(frame, lambda: self.breakpoints, self.inject)
+        with self._changed:
+            # The answer that was waited for may have come, or be too late.
+            self._refresh()
         return passage
 
     def admit(self, passage: Passage, *, is_exempt: bool) -> Held | None:
         """Hold a frame if everything is paused or a breakpoint wants it."""
-        if is_exempt:
+        if is_exempt or self._is_unattended:
             return None
         point = passage.breakpoint if passage.breakpoint in self._breakpoints else None
         if point is None and not self._is_paused:
@@ -328,13 +360,21 @@ class Interceptor:
         return Held(self._last_id, passage, point, now, now + self._hold_limit)
 
     def time_out(self, held: Held) -> None:
-        """Release a frame that nobody decided about, and what has come to wait meanwhile."""
-        if held.breakpoint is None:
-            self._is_paused = False
-            self._refresh()
-        lane = self.lanes[held.passage.frame.side]
-        lane.exempt_waiting()
-        self._let_go(lane, "end" if self._is_over else "time limit")
+        """Release everything, because nobody decided about `held`.
+
+        Where nobody has asked for anything since it is held, nobody is there: then nothing is held
+        any more until somebody is, so that breakpoints make the traffic wait once and not always.
+        """
+        if self._is_over:
+            self._let_go(self.lanes[held.passage.frame.side], "end")
+            return
+        if self._attended_at < held.since:
+            self._is_unattended = True
+            self._complaints.tell(
+                "nobody has decided about what is held: all of it was released, and nothing is "
+                "held until somebody attaches"
+            )
+        self.release_all("time limit")
 
     def settle(self, passage: Passage) -> None:
         """Send the answer that stands in for a peer's, or kill the agent, if that was wanted."""
@@ -368,15 +408,6 @@ class Interceptor:
     def _passage(self, lane: Lane) -> Passage:
         assert lane.held is not None
         return lane.held.passage
-
-    def _matching(self, passage: Passage) -> int | None:
-        for point in self.breakpoints:
-            try:
-                if point.matches(passage.current):
-                    return point.id
-            except Exception as problem:  # noqa: BLE001 - a filter must not end the traffic
-                self._complaints.failure(f"breakpoint {point.id}", problem)
-        return None
 
     def _refresh(self) -> None:
         self._is_active = bool(

@@ -262,6 +262,8 @@ class Lane:
         self._ready_at = self._clock() + passage.wait
         if not passage.is_dropped and not self._desk.is_over:
             self.held = self._desk.admit(passage, is_exempt=is_exempt)
+            if self.held is not None:
+                self._changed.notify_all()
 
     def _wait_of_head(self, now: float) -> Wait | None:
         """Return what the head waits for; None when it may leave."""

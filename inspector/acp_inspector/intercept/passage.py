@@ -15,7 +15,7 @@ from acp_inspector.journal import Frame
 from acp_protocol import jsonrpc
 from acp_protocol.errors import AcpError
 from acp_protocol.framing import Side
-from acp_protocol.jsonrpc import Json, Request
+from acp_protocol.jsonrpc import Batch, Json, Request
 
 WAIT_LIMIT: Final = 3600.0
 """Seconds that any single wait may take."""
@@ -23,6 +23,8 @@ COPIES_LIMIT: Final = 1000
 """Times that one frame may leave."""
 THROTTLE_STEP: Final = 0.05
 """Seconds for which a throttled frame sends at once."""
+REFUSAL: Final = "acp-console: this request was discarded on its way (by {by})"
+"""What who asked is told in place of an answer."""
 
 
 class DeedError(AcpError, ValueError):
@@ -134,9 +136,23 @@ class Passage:
     # The deeds.
 
     def drop(self, by: str) -> None:
-        """Let it not leave."""
+        """Let it be lost: it does not leave, and nobody is told."""
         self.is_dropped = True
         self.tell("discarded", by)
+
+    def discard(self, by: str) -> None:
+        """Let it not leave; who asked with it hears that there will be no answer."""
+        self.drop(by)
+        message = jsonrpc.read_message(self.raw)
+        entries = message.entries if isinstance(message, Batch) else (message,)
+        refusals = [
+            jsonrpc.failure_line(entry.id, jsonrpc.INTERNAL_ERROR, REFUSAL.format(by=by))
+            for entry in entries
+            if isinstance(entry, Request)
+        ]
+        if refusals:
+            is_batch = isinstance(message, Batch)
+            self.reply = (b"[%b]" % b",".join(refusals) if is_batch else refusals[0]), by
 
     def edit(self, raw: bytes, by: str, name: str = "edited") -> None:
         """Let it leave as `raw`; nothing happens when that is what it says already.

@@ -273,6 +273,7 @@ _READERS: Final[Mapping[str, _Reader]] = {
     "delay": (("seconds", "jitter"), _delay),
     "throttle": (("rate",), _throttle),
     "drop": ((), lambda table: actions.Drop()),
+    "discard": ((), lambda table: actions.Discard()),
     "duplicate": (
         ("times",),
         lambda table: actions.Duplicate(table.whole("times", 2, least=2, most=COPIES_LIMIT)),

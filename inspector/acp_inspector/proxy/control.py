@@ -7,9 +7,12 @@ that reads and sends at the observer's pace, so that one that stands still stand
 
 | `do`    | with                                   | answer                                     |
 |---------|----------------------------------------|--------------------------------------------|
-| `hello` |                                        | who this proxy is                          |
+| `hello` | `passing`: whether it will not stay    | who this proxy is                          |
 | `watch` | `from`: a place in the recording       | who this proxy is, then the recording      |
 | others  | what the deed needs                    | what the deed returns                      |
+
+Who watches or does deeds is missed when it leaves; who said that it is `passing` is not, and what
+it sets stays.
 """
 
 from __future__ import annotations
@@ -20,11 +23,14 @@ import select
 import socket
 import struct
 import threading
+import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from io import BufferedReader
 from pathlib import Path
 from typing import Any, Final, cast
 
+from acp_inspector.proxy.deeds import Waiting
 from acp_inspector.proxy.log import Growth, Log
 from acp_inspector.proxy.runtime import runtime_directory, socket_name
 from acp_protocol import jsonrpc
@@ -36,18 +42,21 @@ QUESTION: Final = 64 * 2**20
 """Bytes of one question: an injected frame may be as long as any."""
 LOOK: Final = 2.0
 """Seconds after which an observer to whom there is nothing to send is looked after."""
+STEP: Final = 0.25
+"""The same, for one that waits for what a deed waits for."""
 FAREWELL: Final = 0.25
 """Seconds that observers have to get the end of the recording when the proxy ends."""
 
 Deed = Callable[[Mapping[str, Any]], Any]
-"""Does what a question asks for; an `AcpError` or `ValueError` is a sentence for the asker."""
+"""Does what a question asks for, or returns what has to be waited for; an error of the asker's is
+an `AcpError`, a `ValueError` or a `TypeError` with a sentence."""
 
 
 class Control:
     """Listens on a socket while a proxy runs.
 
     `deeds` are what may be asked beside `hello` and `watch`. `left` is called when the last
-    connection that did a deed has gone: what it left unfinished has nobody any more.
+    observer has gone: what it left unfinished has nobody any more.
     """
 
     def __init__(
@@ -72,7 +81,8 @@ class Control:
         self._deeds = dict(deeds or {})
         self._left = left
         self._threads: set[threading.Thread] = set()
-        self._doers: set[threading.Thread] = set()
+        self._observers: set[threading.Thread] = set()
+        """Those who would be missed."""
         self._lock = threading.Lock()
         self.path: Path = runtime_directory() / socket_name(name, os.getpid())
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -121,34 +131,59 @@ class Control:
     def _serve(self, peer: socket.socket) -> None:
         try:
             with peer, peer.makefile("rb") as questions, suppress(OSError):
-                while line := questions.readline(QUESTION):
-                    question = _read(line)
-                    if question.get("do") == "watch":
-                        self._watch(peer, question)
-                        return
-                    peer.sendall(jsonrpc.encode(self._answer(question)) + b"\n")
+                self._converse(peer, questions)
         finally:
             me = threading.current_thread()
             with self._lock:
                 self._threads.discard(me)
-                is_last = self._doers == {me}
-                self._doers.discard(me)
+                is_last = self._observers == {me}
+                self._observers.discard(me)
             if is_last:
                 self._left()
 
-    def _answer(self, question: Mapping[str, Any]) -> Mapping[str, Any]:
+    def _converse(self, peer: socket.socket, questions: BufferedReader) -> None:
+        is_passing = False
+        while line := questions.readline(QUESTION):
+            if not line.endswith(b"\n"):
+                # Too long, or who asked is gone in the middle of it: what follows is no question.
+                peer.sendall(jsonrpc.encode({"error": "the question has no end"}) + b"\n")
+                return
+            question = _read(line)
+            is_passing = is_passing or question.get("passing") is True
+            question = {**question, "passing": is_passing}
+            if question.get("do") != "hello" and not is_passing:
+                with self._lock:
+                    self._observers.add(threading.current_thread())
+            if question.get("do") == "watch":
+                self._watch(peer, question)
+                return
+            peer.sendall(self._answer(peer, question))
+
+    def _answer(self, peer: socket.socket, question: Mapping[str, Any]) -> bytes:
+        """Return the line that answers a question."""
+        try:
+            return jsonrpc.encode({"ok": self._done(peer, question)}) + b"\n"
+        except (AcpError, ValueError, TypeError) as problem:
+            told = str(problem)
+        except Exception as problem:  # noqa: BLE001 - an observer's mistake must not end its thread
+            told = f"this cannot be done: {type(problem).__name__}: {problem}"
+        return jsonrpc.encode({"error": told}) + b"\n"
+
+    def _done(self, peer: socket.socket, question: Mapping[str, Any]) -> Any:
         name = question.get("do")
         if name == "hello":
-            return {"ok": self._about}
+            return self._about
         deed = self._deeds.get(name) if isinstance(name, str) else None
         if deed is None:
-            return {"error": f"there is nothing to do by the name of {name!r}"}
-        with self._lock:
-            self._doers.add(threading.current_thread())
-        try:
-            return {"ok": deed(question)}
-        except (AcpError, ValueError, KeyError, TypeError) as problem:
-            return {"error": str(problem)}
+            raise ValueError(f"there is nothing to do by the name of {name!r}")
+        done = deed(question)
+        if not isinstance(done, Waiting):
+            return done
+        end = time.monotonic() + done.seconds
+        while (left := end - time.monotonic()) > 0:
+            if done.look(min(left, STEP)) or self._growth.is_over or _has_left(peer):
+                break
+        return done.told()
 
     def _watch(self, peer: socket.socket, question: Mapping[str, Any]) -> None:
         at: Any = question.get("from", 0)

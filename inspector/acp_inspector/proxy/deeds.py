@@ -1,56 +1,86 @@
 """What observers may do to the traffic of a running proxy, as the control socket asks for it.
 
-Bytes travel as `text`, or as `b64` where they are no text.
+Bytes travel as `text`, as `json` where they are JSON on one line, or as `b64` where they are no
+text.
 
-| `do`                             | with                                              |
-|----------------------------------|---------------------------------------------------|
-| `state`                          |                                                   |
-| `break`                          | `filter`; returns the breakpoint's `id`           |
-| `clear`                          | `id` of a breakpoint                              |
-| `pause`, `resume`, `release_all` |                                                   |
-| `release`, `discard`             | `id` of a hold                                    |
-| `edit`                           | `id`, `text` or `b64`, `force`                    |
-| `duplicate`                      | `id`, `times`                                     |
-| `delay`                          | `id`, `seconds`                                   |
-| `answer`                         | `id`, `result` or `error`                         |
-| `inject`                         | `from`, `text` or `b64`, `force`, `keep_id`,      |
-|                                  | `wait`; returns the `id` it got, and the `answer` |
+| `do`                             | with                                                      |
+|----------------------------------|-----------------------------------------------------------|
+| `state`                          |                                                           |
+| `held`                           | `seconds`: waits so long for a hold; `after` another one  |
+| `read`                           | `id` of a hold; returns all of it                         |
+| `break`                          | `filter`, `lasting`; returns the breakpoint's `id`        |
+| `clear`                          | `id` of a breakpoint                                      |
+| `pause`, `resume`, `release_all` |                                                           |
+| `keep`                           | `seconds`: all countdowns begin anew, and last so long    |
+| `release`                        | `id` of a hold                                            |
+| `discard`                        | `id`, `silent`                                            |
+| `edit`                           | `id`, bytes, `force`                                      |
+| `duplicate`                      | `id`, `times`                                             |
+| `delay`                          | `id`, `seconds`                                           |
+| `answer`                         | `id`, `result` or `error`                                 |
+| `inject`                         | `from`, bytes, `force`, `keep_id`, `wait`; returns the    |
+|                                  | `id` it got, its number `n`, and the `answer`             |
+
+Source: docs/intercept.md, "From a shell".
 """
 
 from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 from acp_inspector.proxy.interference import Interference
+from acp_protocol import jsonrpc
 
 if TYPE_CHECKING:
+    from acp_inspector.intercept.injection import Injection
     from acp_inspector.intercept.interceptor import Interceptor
     from acp_protocol.framing import Side
 
 Question: TypeAlias = Mapping[str, Any]
 
-ANSWER_LIMIT: Final = 60.0
-"""Seconds that somebody may wait for the answer to what was injected."""
+WAIT_LIMIT: Final = 3600.0
+"""Seconds that somebody may wait for a hold, or for the answer to what was injected."""
+PREVIEW: Final = 16_384
+"""Bytes of a held frame that stand in the state; `read` returns the rest, too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """What an answer has to wait for, as long as who asked is there."""
+
+    seconds: float
+    look: Callable[[float], bool]
+    """Waits at most so many seconds; tells whether it has come."""
+    told: Callable[[], Any]
+    """What to answer then, or when it has not come in time."""
 
 
 def deeds_on(interference: Interference) -> Mapping[str, Callable[[Question], Any]]:
     """Return the deeds by name."""
 
     def of(deed: Callable[[Interceptor, Question], Any]) -> Callable[[Question], Any]:
-        return lambda question: deed(interference.get(), question)
+        def do(question: Question) -> Any:
+            interceptor = interference.get()
+            interceptor.attend()
+            return deed(interceptor, question)
+
+        return do
 
     return {
-        # Looking at the state is no reason to begin.
         "state": lambda question: _state(interference.interceptor),
-        "break": of(lambda it, q: {"id": it.set_breakpoint(_text(q, "filter")).id}),
+        "held": of(_held),
+        "read": of(lambda it, q: spelled(it.read(_number(q)))),
+        "break": of(_break),
         "clear": of(lambda it, q: it.clear_breakpoint(_number(q))),
         "pause": of(lambda it, q: it.pause()),
         "resume": of(lambda it, q: it.resume()),
         "release_all": of(lambda it, q: it.release_all()),
+        "keep": of(lambda it, q: it.keep(_seconds(q, "seconds") if "seconds" in q else None)),
         "release": of(lambda it, q: it.release(_number(q))),
-        "discard": of(lambda it, q: it.discard(_number(q))),
+        "discard": of(lambda it, q: it.discard(_number(q), is_silent=q.get("silent") is True)),
         "edit": of(lambda it, q: it.edit(_number(q), _raw(q), is_forced=q.get("force") is True)),
         "duplicate": of(lambda it, q: it.duplicate(_number(q), _number(q, "times", 2))),
         "delay": of(lambda it, q: it.delay(_number(q), _seconds(q, "seconds"))),
@@ -59,13 +89,25 @@ def deeds_on(interference: Interference) -> Mapping[str, Callable[[Question], An
     }
 
 
+def spelled(raw: bytes) -> dict[str, str]:
+    """Return bytes as they travel in an answer."""
+    try:
+        return {"text": raw.decode()}
+    except UnicodeDecodeError:
+        return {"b64": base64.b64encode(raw).decode()}
+
+
 def _state(interceptor: Interceptor | None) -> Any:
+    # Looking is no reason to begin to interfere; but who looks is there.
     if interceptor is None:
-        return {"paused": False, "breakpoints": [], "holds": []}
+        return {"paused": False, "breakpoints": [], "holds": [], "struck": {}}
+    interceptor.attend()
     return {
         "paused": interceptor.is_paused,
+        "limit": interceptor.hold_limit,
         "breakpoints": [
-            {"id": point.id, "filter": point.expression} for point in interceptor.breakpoints
+            {"id": point.id, "filter": point.expression, "lasting": point.is_lasting}
+            for point in interceptor.breakpoints
         ],
         "holds": [
             {
@@ -76,34 +118,71 @@ def _state(interceptor: Interceptor | None) -> Any:
                 "age": round(hold.age, 3),
                 "left": round(hold.left, 3),
                 "waiting": hold.waiting,
-                **_spelled(hold.raw),
+                "size": len(hold.raw),
+                **_preview(hold.raw),
             }
             for hold in interceptor.holds()
         ],
+        "struck": interceptor.struck,
     }
 
 
+def _preview(raw: bytes) -> dict[str, Any]:
+    if len(raw) <= PREVIEW:
+        return spelled(raw)
+    # A character that the cut went through is left out.
+    return {"text": raw[:PREVIEW].decode(errors="ignore"), "is_cut": True}
+
+
+def _held(interceptor: Interceptor, question: Question) -> Waiting:
+    after = _number(question, "after", 0)
+    return Waiting(
+        _patience(question, "seconds"),
+        lambda seconds: interceptor.wait_for_hold(seconds, after),
+        lambda: _state(interceptor),
+    )
+
+
+def _break(interceptor: Interceptor, question: Question) -> Any:
+    # What somebody sets who is only passing would otherwise go with somebody else.
+    is_lasting = question.get("lasting", question.get("passing")) is True
+    return {"id": interceptor.set_breakpoint(_text(question, "filter"), is_lasting=is_lasting).id}
+
+
 def _answer(interceptor: Interceptor, question: Question) -> None:
+    if ("error" in question) == ("result" in question):
+        raise ValueError("an answer needs either result or error")
     if "error" in question:
+        if question["error"] is None:
+            raise ValueError("an error needs an integer `code` and a `message`")
         interceptor.answer(_number(question), error=question["error"])
     else:
-        interceptor.answer(_number(question), result=question.get("result"))
+        interceptor.answer(_number(question), result=question["result"])
 
 
 def _inject(interceptor: Interceptor, question: Question) -> Any:
     side: Any = question.get("from")
     if side not in {"client", "agent"}:
-        raise ValueError("from has to be client or agent")
+        raise ValueError("from has to be client or agent: who shall seem to have sent it")
     injection = interceptor.inject(
         cast("Side", side),
         _raw(question),
         is_forced=question.get("force") is True,
         keeps_id=question.get("keep_id") is True,
     )
-    wait = min(_seconds(question, "wait", 0.0), ANSWER_LIMIT)
-    answer = injection.wait(wait) if wait and injection.id is not None else None
-    told = {} if answer is None else {"answer": _spelled(answer)}
-    return {"id": injection.id, **told}
+    wait = _patience(question, "wait")
+    if not (wait and injection.is_question):
+        return _injected(injection)
+    return Waiting(
+        wait,
+        lambda seconds: injection.wait(seconds) is not None,
+        lambda: _injected(injection),
+    )
+
+
+def _injected(injection: Injection) -> Any:
+    told = {} if injection.answer is None else {"answer": spelled(injection.answer)}
+    return {"id": injection.id, "n": injection.n, **told}
 
 
 def _text(question: Question, name: str) -> str:
@@ -127,14 +206,19 @@ def _seconds(question: Question, name: str, default: float | None = None) -> flo
     return float(value)
 
 
+def _patience(question: Question, name: str) -> float:
+    seconds = _seconds(question, name, 0.0)
+    if not 0 <= seconds <= WAIT_LIMIT:
+        raise ValueError(f"{name} has to be 0 to {WAIT_LIMIT:.0f} seconds")
+    return seconds
+
+
 def _raw(question: Question) -> bytes:
+    given = [name for name in ("text", "json", "b64") if name in question]
+    if len(given) != 1:
+        raise ValueError("the frame stands in one of text, json and b64")
+    if "json" in question:
+        return jsonrpc.encode(question["json"])
     if "b64" in question:
         return base64.b64decode(_text(question, "b64"), validate=True)
     return _text(question, "text").encode(errors="surrogatepass")
-
-
-def _spelled(raw: bytes) -> dict[str, str]:
-    try:
-        return {"text": raw.decode()}
-    except UnicodeDecodeError:
-        return {"b64": base64.b64encode(raw).decode()}

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import json
 
-from acp_inspector.intercept.injection import ANSWERS_LIMIT, Injection, Injections
+import pytest
+
+from acp_inspector.intercept.injection import (
+    ANSWERS_LIMIT,
+    BROKEN_LIMIT,
+    Injection,
+    Injections,
+)
 from acp_inspector.intercept.passage import Passage
 from acp_inspector.journal import Frame
 from acp_protocol.framing import Side
@@ -12,7 +19,7 @@ from tests.inspector.intercept.scene import ASK, TELL, counted_ids
 
 
 def injected(injections: Injections, line: bytes = ASK) -> Injection:
-    injection = injections.make("client", line, "person", keeps_id=False)
+    (injection,) = injections.make("client", line, "person")
     injections.expect(injection)
     return injection
 
@@ -24,9 +31,9 @@ def answer(id_: str | None, side: Side = "agent", **members: object) -> Passage:
 
 def test_only_requests_get_an_id_and_only_their_answers_are_awaited() -> None:
     injections = Injections(counted_ids())
-    for line in (TELL, b"no JSON", b'{"jsonrpc":"2.0","id":1,"result":1}'):
+    for line in (TELL, b'{"jsonrpc":"2.0","id":1,"result":1}'):
         assert injected(injections, line).raw == line
-    kept = injections.make("client", ASK, "person", keeps_id=True)
+    (kept,) = injections.make("client", ASK, "person", keeps_id=True)
     assert (kept.raw, kept.id, injections.are_awaited) == (ASK, None, False)
 
 
@@ -49,3 +56,73 @@ def test_too_many_questions_give_the_oldest_up() -> None:
     assert not injections.take(answer(first.id))
     assert injections.take(answer(last.id))
     assert first.wait(0) is None
+
+
+def test_whatever_asks_gets_an_id_of_ours_also_where_it_is_broken_or_in_an_array() -> None:
+    injections = Injections(counted_ids())
+    for line in (
+        b'{"jsonrpc":"2.0","id":5,"method":"m"}',
+        b'{"jsonrpc":"2.0","id":"5","method":"m"}',
+        b'{"jsonrpc":"2.0","id":null,"method":"m"}',
+        b'{"jsonrpc":"1.0","id":5,"method":7}',
+        b'[{"jsonrpc":"2.0","id":5,"method":"m"},{"jsonrpc":"2.0","method":"n"}]',
+    ):
+        injection = injected(injections, line)
+        assert injection.id is not None
+        value = json.loads(injection.raw)
+        assert (value[0] if isinstance(value, list) else value)["id"] == injection.id
+        assert injections.take(answer(injection.id))
+
+
+def test_an_array_of_answers_is_ours_as_far_as_it_answers_us() -> None:
+    injections = Injections(counted_ids())
+    array = injected(injections, b"[%b,%b]" % (ASK, ASK))
+    answers = [{"jsonrpc": "2.0", "id": id_, "result": 1} for id_ in array.ids]
+    other = {"jsonrpc": "2.0", "id": 1, "result": 2}
+    mixed = Passage.of(Frame(9, 0.0, "agent", json.dumps([answers[0], other]).encode()))
+    assert not injections.take(mixed)
+    assert json.loads(mixed.raw) == [other]
+    rest = Passage.of(Frame(9, 0.0, "agent", json.dumps([answers[1]]).encode()))
+    assert injections.take(rest)
+    assert rest.is_dropped
+    assert not injections.are_awaited
+
+
+@pytest.mark.parametrize("line", [b"no JSON", b"{}", b"[]", b'{"jsonrpc":"2.0","method":7}'])
+def test_an_error_without_an_id_answers_a_broken_frame_of_ours_once(line: bytes) -> None:
+    injections = Injections(counted_ids())
+    injection = injected(injections, line)
+    assert not injections.take(answer(None)), "a result answers something"
+    refusal = {"code": -32700, "message": "no JSON"}
+    assert not injections.take(answer(None, "client", error=refusal))
+    assert injections.take(answer(None, error=refusal))
+    assert injection.wait(0) is not None
+    assert not injections.take(answer(None, error=refusal))
+    assert not injections.are_awaited
+
+
+def test_a_broken_frame_of_ours_that_is_answered_by_its_id_is_answered() -> None:
+    injections = Injections(counted_ids())
+    injection = injected(injections, b'{"jsonrpc":"1.0","id":5,"method":"m"}')
+    refusal = {"code": -32600, "message": "no request"}
+    assert injections.take(answer(injection.id, error=refusal))
+    assert not injections.take(answer(None, error=refusal))
+
+
+def test_an_error_without_an_id_is_the_peers_after_a_while() -> None:
+    now = [0.0]
+    injections = Injections(counted_ids(), lambda: now[0])
+    injected(injections, b"no JSON")
+    now[0] = BROKEN_LIMIT + 1
+    assert not injections.take(answer(None, error={"code": 1, "message": "no"}))
+    assert not injections.are_awaited
+
+
+def test_an_id_that_was_broken_on_purpose_stays_and_is_ours() -> None:
+    injections = Injections(counted_ids())
+    line = b'{"jsonrpc":"2.0","id":1.5,"method":"m"}'
+    injection = injected(injections, line)
+    assert injection.raw == line
+    odd = b'{"jsonrpc":"2.0","id":1.5,"error":{"code":1,"message":"no"}}'
+    assert injections.take(Passage.of(Frame(9, 0.0, "agent", odd)))
+    assert not injections.take(Passage.of(Frame(9, 0.0, "agent", odd)))

@@ -43,7 +43,7 @@ DECISIONS: list[tuple[Decision, list[bytes], list[str]]] = [
     (lambda it, n: it.edit(n, b"{}"), [b"{}\n"], ["edited", "released"]),
     (lambda it, n: it.edit(n, b"{", is_forced=True), [b"{\n"], ["edited", "released"]),
     (lambda it, n: it.edit(n, ASK), [ASK + b"\n"], ["released"]),
-    (lambda it, n: it.discard(n), [], ["discarded"]),
+    (lambda it, n: it.discard(n, is_silent=True), [], ["discarded"]),
     (lambda it, n: it.duplicate(n), [ASK + b"\n"] * 2, ["duplicated", "released"]),
     (lambda it, n: it.answer(n, result={}), [], ["answered"]),
     (lambda it, n: it.release_all(), [ASK + b"\n"], ["released"]),
@@ -58,6 +58,9 @@ SENSELESS: list[Decision] = [
     lambda it, n: it.delay(n, float("nan")),
     lambda it, n: it.answer(n, result={}),
     lambda it, n: it.release(n + 1),
+    lambda it, n: it.read(n + 1),
+    lambda it, n: it.keep(0),
+    lambda it, n: it.keep(1e9),
     lambda it, n: it.clear_breakpoint(99),
 ]
 
@@ -111,6 +114,28 @@ def test_an_answer_by_hand_goes_back_to_who_asked_and_reaches_nobody_else() -> N
     assert [(data["by"], data["answers"]) for data in injected] == [("person", 1)]
 
 
+def test_who_asked_is_told_that_its_request_was_discarded() -> None:
+    scene = Scene()
+    scene.interceptor.set_breakpoint("", everything)
+    scene.passed("client", b"[%b,%b]" % (ASK, TELL), ASK)
+    for _ in range(2):
+        scene.interceptor.discard(scene.interceptor.holds()[0].id)
+        assert scene.out("client") == []
+    array, single = map(json.loads, scene.out("agent"))
+    assert array == [single]
+    assert (single["id"], single["error"]["code"]) == (1, -32603)
+    assert "discarded" in single["error"]["message"]
+    assert [name for name, _ in scene.told("held")] == ["discarded", "discarded"] + ["injected"] * 2
+
+
+def test_nobody_is_told_that_an_answer_or_a_notification_was_discarded() -> None:
+    scene = Scene()
+    scene.interceptor.set_breakpoint("", everything)
+    scene.passed("agent", TELL)
+    scene.interceptor.discard(scene.interceptor.holds()[0].id)
+    assert scene.out("agent") + scene.out("client") == []
+
+
 def test_a_delayed_frame_leaves_when_its_time_has_come() -> None:
     scene = Scene()
     scene.interceptor.set_breakpoint("", holding(b"stop"))
@@ -134,6 +159,74 @@ def test_nobody_decides_so_it_leaves_and_what_waited_behind_it_is_not_held_again
     assert scene.out("agent") == [b"one\n", b"two\n"]
     assert ("released", {"of": 1, "by": "time limit"}) in scene.told()
     assert scene.passed("agent", b"three") == []
+
+
+def test_a_hold_that_is_too_old_releases_everything_both_ways() -> None:
+    scene = Scene()
+    scene.interceptor.set_breakpoint("", everything)
+    scene.passed("agent", b"one", b"two")
+    scene.now = HOLD_LIMIT - 1
+    scene.passed("client", b"other", b"more")
+    scene.now = HOLD_LIMIT
+    assert scene.out("agent") == [b"one\n", b"two\n"]
+    assert scene.out("client") == [b"other\n", b"more\n"]
+
+
+def test_where_nobody_is_there_traffic_waits_once_and_then_no_more() -> None:
+    scene = Scene()
+    scene.interceptor.set_breakpoint("", everything, is_lasting=True)
+    scene.now = 1
+    assert scene.passed("agent", b"one") == []
+    scene.now = 1 + HOLD_LIMIT
+    assert scene.out("agent") == [b"one\n"]
+    assert scene.passed("agent", b"two", b"three") == [b"two\n", b"three\n"]
+    (warning,) = scene.warnings
+    assert "nothing is held until somebody attaches" in warning
+    scene.interceptor.attend()
+    assert scene.passed("agent", b"four") == []
+
+
+def test_who_is_there_and_does_not_decide_goes_on_holding() -> None:
+    scene = Scene()
+    scene.interceptor.set_breakpoint("", everything)
+    scene.now = 1
+    scene.passed("agent", b"one")
+    scene.now = 2
+    scene.interceptor.attend()
+    scene.now = 1 + HOLD_LIMIT
+    assert scene.out("agent") == [b"one\n"]
+    assert scene.passed("agent", b"two") == []
+    assert scene.warnings == []
+
+
+def test_who_keeps_a_hold_has_time_again_for_as_long_as_it_said() -> None:
+    scene = Scene()
+    scene.interceptor.set_breakpoint("", everything)
+    scene.passed("agent", b"one")
+    scene.now = HOLD_LIMIT - 1
+    scene.interceptor.keep()
+    assert scene.interceptor.holds()[0].left == HOLD_LIMIT
+    scene.interceptor.keep(5)
+    assert scene.interceptor.holds()[0].left == 5
+    scene.now += 5
+    assert scene.out("agent") == [b"one\n"]
+    scene.passed("agent", b"two")
+    assert scene.interceptor.holds()[0].left == 5
+
+
+def test_who_waits_for_a_hold_hears_of_it() -> None:
+    scene = Scene()
+    scene.interceptor.set_breakpoint("", everything)
+    assert not scene.interceptor.wait_for_hold(0)
+    heard: list[bool] = []
+    waiter = threading.Thread(target=lambda: heard.append(scene.interceptor.wait_for_hold(SOON)))
+    waiter.start()
+    scene.passed("agent", b"one")
+    waiter.join(SOON)
+    assert heard == [True]
+    (hold,) = scene.interceptor.holds()
+    assert not scene.interceptor.wait_for_hold(0, after=hold.id)
+    assert scene.interceptor.read(hold.id) == b"one"
 
 
 def test_when_the_last_observer_leaves_everything_flows_and_only_lasting_breakpoints_stay() -> None:
@@ -235,8 +328,10 @@ def test_an_injection_of_several_lines_has_to_be_meant() -> None:
     scene = Scene()
     with pytest.raises(DeedError):
         scene.interceptor.inject("agent", b"one\ntwo")
-    scene.interceptor.inject("agent", b"one\ntwo", is_forced=True)
-    assert scene.out("agent") == [b"one\ntwo\n"]
+    injection = scene.interceptor.inject("agent", TELL + b"\n" + ASK + b"\n", is_forced=True)
+    told, asked = scene.out("agent")
+    assert told == TELL + b"\n"
+    assert json.loads(asked)["id"] == injection.id, "each line is a frame"
 
 
 def test_nothing_can_be_injected_where_nothing_leaves_any_more() -> None:

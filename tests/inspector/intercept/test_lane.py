@@ -16,7 +16,7 @@ from acp_inspector.intercept.lane import QUEUE_LIMIT, Lane
 from acp_inspector.intercept.rules import Rule
 from acp_inspector.journal import Frame, JournalEvent
 from acp_protocol.framing import LineFramer, Side
-from tests.inspector.intercept.scene import ASK, Scene, everything, holding
+from tests.inspector.intercept.scene import ASK, TELL, Scene, everything, holding
 
 SOON = 20
 """Seconds after which a thread counts as hung."""
@@ -110,7 +110,7 @@ def test_ours_waits_until_the_line_of_a_chunk_is_complete() -> None:
     scene = Scene()
     lane = scene.interceptor.lanes["agent"]
     assert lane.begin_raw()
-    scene.interceptor.inject("agent", b"ours")
+    scene.interceptor.inject("agent", TELL)
     assert lane.look() == Wait(None), "the pump is writing"
     lane.end_raw(is_at_boundary=False)
     assert lane.look() == Wait(None), "a line is half-way"
@@ -119,7 +119,7 @@ def test_ours_waits_until_the_line_of_a_chunk_is_complete() -> None:
     assert scene.out("agent") == [b"more"]
     lane.put_rest(b"rest\n")
     scene.come("agent", b"next")
-    assert scene.out("agent") == [b"rest\n", b"ours\n", b"next\n"]
+    assert scene.out("agent") == [b"rest\n", TELL + b"\n", b"next\n"]
     assert lane.begin_raw()
 
 

@@ -16,6 +16,7 @@ import pytest
 
 from acp_inspector.journal import Frame
 from acp_inspector.proxy.control import OBSERVERS, Control
+from acp_inspector.proxy.deeds import Waiting
 from acp_inspector.proxy.log import FollowedSink, Growth, MemoryLog
 from acp_inspector.recording.format import Header
 
@@ -30,12 +31,18 @@ class Proxy:
         self.log = MemoryLog(HEADER, memory)
         self.sink = FollowedSink(self.log, self.growth)
         self.has_left = threading.Event()
+        self.is_waiting = threading.Event()
         self.control = Control(
             "test",
             {"command": ["my-agent"]},
             lambda: self.log,
             self.growth,
-            deeds={"double": self._double, "fail": self._fail},
+            deeds={
+                "double": self._double,
+                "fail": self._fail,
+                "burst": self._burst,
+                "wait": self._wait,
+            },
             left=self.has_left.set,
         )
 
@@ -49,6 +56,17 @@ class Proxy:
     @staticmethod
     def _fail(question: Mapping[str, Any]) -> Any:
         raise ValueError(f"{question['why']} is no reason")
+
+    @staticmethod
+    def _burst(question: Mapping[str, Any]) -> Any:
+        raise OverflowError("too much")
+
+    def _wait(self, question: Mapping[str, Any]) -> Any:
+        def look(seconds: float) -> bool:
+            self.is_waiting.set()
+            return threading.Event().wait(seconds)
+
+        return Waiting(3600, look, lambda: None)
 
 
 @contextmanager
@@ -91,6 +109,7 @@ def test_deeds_are_done_and_refusals_are_told() -> None:
         assert ask(lines, do="double", number=21) == {"ok": 42}
         assert ask(lines, do="fail", why="this") == {"error": "this is no reason"}
         assert "error" in ask(lines, do="double")
+        assert ask(lines, do="burst") == {"error": "this cannot be done: OverflowError: too much"}
         assert ask(lines, do="explode") == {
             "error": "there is nothing to do by the name of 'explode'"
         }
@@ -137,16 +156,40 @@ def test_a_watcher_who_reads_nothing_holds_nobody_up() -> None:
             assert json.loads(awake.readline())["n"] == n
 
 
-def test_who_did_deeds_and_leaves_is_missed_and_who_watched_is_not() -> None:
+@pytest.mark.parametrize("question", [{"do": "watch"}, {"do": "double", "number": 1}])
+def test_the_last_observer_is_missed_and_who_only_asked_is_not(question: dict[str, Any]) -> None:
     with proxy() as it:
         with observer(it.control.path) as lines:
-            ask(lines, do="watch")
-        with observer(it.control.path) as lines:
             ask(lines, do="hello")
-        assert not it.has_left.wait(0.05)
         with observer(it.control.path) as lines:
+            ask(lines, do="hello", passing=True)
             ask(lines, do="double", number=1)
+        with observer(it.control.path) as first:
+            ask(first, **question)
+            with observer(it.control.path) as second:
+                ask(second, do="double", number=1)
+            assert not it.has_left.wait(0.05)
         assert it.has_left.wait(10)
+
+
+def test_who_waits_for_something_and_leaves_is_missed_at_once() -> None:
+    with proxy() as it:
+        with observer(it.control.path) as lines:
+            lines.write(b'{"do":"wait"}\n')
+            lines.flush()
+            assert it.is_waiting.wait(10)
+        assert it.has_left.wait(10)
+
+
+def test_a_question_without_an_end_is_told_so() -> None:
+    with proxy() as it, socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as peer:
+        peer.settimeout(10)
+        peer.connect(str(it.control.path))
+        peer.sendall(b'{"do":"hello"')
+        peer.shutdown(socket.SHUT_WR)
+        with peer.makefile("rb") as lines:
+            assert json.loads(lines.readline()) == {"error": "the question has no end"}
+            assert lines.readline() == b""
 
 
 def test_more_than_a_few_are_turned_away_and_leaving_makes_room() -> None:
