@@ -141,6 +141,22 @@ def _exists(subject: Subject) -> Matcher:
 # What is asked of one value.
 
 
+def value_test(condition: Exists | Compare | Match | Within) -> Callable[[Anything], bool]:
+    """Return what tells whether one value, which is there, meets a condition."""
+    match condition:
+        case Exists():
+            return lambda found: True
+        case Compare(_, "!=", value):
+            equals = _equals(value)
+            return lambda found: not equals(found)
+        case Compare(subject, sign, value):
+            return _test(subject, sign, value)
+        case Match(_, pattern):
+            return _searched(compiled(pattern))
+        case Within(_, choices):
+            return _one_of(choices)
+
+
 def _test(subject: Subject, sign: str, value: Value) -> _Test:
     if sign == "==":
         return _equals(value)

@@ -156,6 +156,12 @@ class RecordingFile:
         """Yield the rows from the last to the first."""
         return map(self._row, reversed(range(len(self))))
 
+    def lines(self, first: int, behind: int) -> Iterator[bytes]:
+        """Yield the lines of some rows as they stand in the file, without newlines."""
+        at, end = self._offset(first), self._offset(behind)
+        for block in whole_lines(self._read, at, end):
+            yield from block[:-1].split(b"\n")
+
     def brief(self, row: int) -> Brief:
         """Return what is known of a row without decoding it."""
         return self._index.brief(row)
@@ -299,11 +305,12 @@ class RecordingFile:
         return self._decoded(at, self._read(at, end - at))
 
     def _rows(self, first: int, behind: int) -> Iterator[Row]:
-        at = self._offset(first) if first < behind else 0
-        for block in whole_lines(self._read, at, self._offset(behind)) if first < behind else ():
-            for line in block[:-1].split(b"\n"):
-                yield self._decoded(at, line)
-                at += len(line) + 1
+        if first >= behind:
+            return
+        at = self._offset(first)
+        for line in self.lines(first, behind):
+            yield self._decoded(at, line)
+            at += len(line) + 1
 
     def _offset(self, row: int) -> int:
         """Return where a row begins; that behind the last begins where the last ends."""

@@ -6,16 +6,20 @@ finds them: by the side that asked, and by an id that keeps its JSON type.
 
 from __future__ import annotations
 
+import re
 from array import array
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from acp_protocol.framing import Side
-from acp_protocol.jsonrpc import Failure, Message, Request, Result, encode
+from acp_protocol.jsonrpc import Failure, Message, Request, Result, encode, read_message
 
 MOST_OPEN: Final = 1 << 16
 """Questions that wait at once, at most; older ones are given up: a hostile file may hold any."""
+_HEAD: Final = re.compile(
+    rb'\{"jsonrpc":"2\.0","id":(-?\d+|"[^"\\\n]*+"),(?:"method":"|"(result|error)":)'
+)
 NOTHING: Final = 0
 """Stands for a row that neither asks nor answers anything known."""
 ASKS: Final = 2**32 - 1
@@ -87,6 +91,13 @@ class Pairing:
             for key, rows in self._open.items()
         )
         self._open = {key: rows for key, rows in kept if rows}
+
+
+def envelope(place: int, side: Side, raw: bytes) -> Envelope | None:
+    """Return the envelope of a frame, without reading all of it where that can be helped."""
+    if found := _HEAD.match(raw):
+        return Envelope(place, side, found[1], is_answer=bool(found[2]))
+    return envelope_of(place, side, read_message(raw)) if b'"id' in raw else None
 
 
 def envelope_of(place: int, side: Side, message: Message) -> Envelope | None:

@@ -1,0 +1,112 @@
+"""Many entries and one expression: with an index and without, the same rows are meant."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from acp_inspector.analysis.exchanges import Exchanges
+from acp_inspector.filter.entries import ENTRY, EntryList
+from acp_inspector.filter.facts import Notes
+from acp_inspector.filter.frames import FrameFacts
+from acp_inspector.filter.language import compile_filter
+from acp_inspector.filter.scanning import Scan
+from acp_inspector.journal import Entry, Frame
+from acp_inspector.recording import index as index_module
+from acp_inspector.recording.file import RecordingFile
+from tests.inspector.filter.expressions import EXPRESSIONS
+
+RECORDINGS = sorted((Path(__file__).parents[3] / "recordings").glob("*.acp.ndjson"))
+
+ESCAPED = (
+    b'{"n":9007,"t":2.5,"from":"agent","msg":{"jsonrpc":"2.0","method":"session\\/update",'
+    b'"params":{"sessionId":"s\\u0031","update":{"sessionUpdate":"tool\\u005fcall"}}}}\n'
+)
+
+
+@pytest.fixture(params=RECORDINGS, ids=lambda path: path.name.partition(".")[0])
+def path(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """A recording with some lines that are odd among those that are not."""
+    lines = request.param.read_bytes().splitlines(keepends=True)
+    odd = [
+        b'{"n":9001,"t":1,"from":"agent","msg":{"id":77,"jsonrpc":"2.0","method":"fs/read"}}\n',
+        b'{"n":9002,"t":2.0,"from":"client","msg":{"jsonrpc": "2.0", "id": 77, "result": 1}}\n',
+        b'{"n":9003,"t":2.000000,"from":"client","text":"no JSON, but a session/prompt"}\n',
+        b'{"n":9004,"t":2.000000,"from":"agent","b64":"/w=="}\n',
+        b'{"n":9005,"t":2.000000,"from":"agent","stderr":"Warn \\u001b[31m\\n"}\n',
+        b'{"n":9006,"t":2.000000,"event":"mark","text":"here"}\n',
+        b"no line of ours\n",
+        ESCAPED,
+        b'{"n":9008,"t":2.500000,"from":"agent","msg":{"jsonrpc":"2.0","method":3}}\n',
+    ]
+    found = tmp_path / "it.acp.ndjson"
+    found.write_bytes(b"".join([*lines[:-1], *odd, *lines[-1:]]))
+    return found
+
+
+def meant(entries: list[Entry], expression: str) -> list[int]:
+    """Return the numbers of what is meant, found by looking at everything."""
+    wanted, exchanges = compile_filter(expression), Exchanges()
+    for entry in entries:
+        if isinstance(entry, Frame):
+            exchanges.apply(entry)
+    return [entry.n for entry in entries if wanted.matches(FrameFacts(entry, exchanges))]
+
+
+@pytest.mark.parametrize("expression", EXPRESSIONS)
+def test_an_index_and_a_sieve_find_what_reading_everything_finds(
+    path: Path, expression: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(index_module, "ROWS", 16)
+    with RecordingFile(path).complete() as recording:
+        entries = [row for row in recording if isinstance(row, ENTRY)]
+        expected = meant(entries, expression)
+        rows = Scan(recording, compile_filter(expression)).complete()
+        found = [recording[row] for row in rows]
+        assert [entry.n for entry in found if isinstance(entry, ENTRY)] == expected
+        heard = EntryList(entries)
+        rows = Scan(heard, compile_filter(expression)).complete()
+        assert [heard[row].n for row in rows] == expected
+
+
+@given(st.lists(st.integers(1, 5)), st.sampled_from(["latency >= 0s", "method == a", "id == 1"]))
+def test_what_comes_later_is_looked_at_later(steps: list[int], expression: str) -> None:
+    raws = (b'{"jsonrpc":"2.0","id":1,"method":"a"}', b'{"jsonrpc":"2.0","id":1,"result":{}}')
+    entries: list[Entry] = [
+        Frame(n + 1, n / 10, ("client", "agent")[n % 2], raws[n % 2]) for n in range(sum(steps))
+    ]
+    heard = EntryList()
+    scan = Scan(heard, compile_filter(expression))
+    place = 0
+    for step in steps:
+        heard.extend(entries[place : place + step])
+        place += step
+        scan.complete()
+    assert [heard[row].n for row in scan.rows] == meant(entries, expression)
+
+
+def test_a_field_that_the_index_knows_costs_no_look_at_a_line(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted = compile_filter("from == client and t >= 0s and not stderr and not pending")
+    with RecordingFile(path).complete() as recording:
+        monkeypatch.setattr(RecordingFile, "lines", None)
+        monkeypatch.setattr(RecordingFile, "__getitem__", None)
+        assert len(Scan(recording, wanted).complete()) > 3
+
+
+def test_marks_are_asked_of_who_knows_them() -> None:
+    heard = EntryList([Frame(n, 0.0, "client", b"{}") for n in range(1, 5)])
+    scan = Scan(heard, compile_filter("marked"), lambda entry: Notes(is_marked=entry.n == 3))
+    assert list(scan.complete()) == [2]
+
+
+def test_it_can_be_left_after_each_step() -> None:
+    heard = EntryList([Frame(n, 0.0, "client", b"{}") for n in range(1, 1000)])
+    scan = Scan(heard, compile_filter("{"))
+    next(scan.run())
+    assert 0 < scan.place < 100
+    assert len(scan.complete()) == 999
