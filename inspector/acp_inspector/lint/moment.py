@@ -197,7 +197,9 @@ class Moment:
     def _find_version(self) -> int | None:
         if self.method != "initialize":
             return self.state.version
-        source = self.params if self.kind == "request" else self.result_object
+        source = self.result_object if self.kind == "result" else self.params
+        if self.kind == "failure" and self.ask is not None:
+            source = self.ask.params
         wanted = source.get("protocolVersion")
         if type(wanted) is not int or wanted < 1:
             return None

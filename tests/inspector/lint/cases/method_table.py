@@ -1,0 +1,160 @@
+"""Talks about which methods there are, and who sends them."""
+
+from __future__ import annotations
+
+from tests.inspector.lint.talk import CWD, Talk, breaks, keeps
+
+
+@breaks("ACP-L035")
+def a_method_is_made_up(talk: Talk) -> None:
+    talk.open()
+    talk.refuse(talk.ask("session/summarize", sessionId="s1"), -32601)
+
+
+@breaks("ACP-L035")
+def a_method_is_unstable(talk: Talk) -> None:
+    talk.open()
+    talk.refuse(talk.ask("session/fork", sessionId="s1", cwd=CWD, mcpServers=[]), -32601)
+
+
+@breaks("ACP-L035")
+def a_method_is_of_an_old_schema(talk: Talk) -> None:
+    talk.open()
+    talk.refuse(talk.ask("nes/start"), -32601)
+
+
+@keeps("ACP-L035")
+def a_method_is_in_the_table(talk: Talk) -> None:
+    talk.open()
+    talk.turn()
+
+
+@breaks("ACP-L036", 2)
+def version_2_loads_like_version_1(talk: Talk) -> None:
+    talk.open()
+    talk.refuse(talk.ask("session/load", sessionId="s1", cwd=CWD, mcpServers=[]), -32601)
+
+
+@keeps("ACP-L036", 2)
+def version_2_resumes(talk: Talk) -> None:
+    talk.open()
+    talk.turn()
+
+
+@breaks("ACP-L037")
+def version_1_logs_in_like_version_2(talk: Talk) -> None:
+    talk.open()
+    talk.refuse(talk.ask("auth/login", methodId="a"), -32601)
+
+
+@keeps("ACP-L037")
+def version_1_goes_its_own_way(talk: Talk) -> None:
+    talk.open()
+    talk.turn()
+
+
+@breaks("ACP-L038")
+def an_agent_prompts(talk: Talk) -> None:
+    talk.open()
+    talk.ask("session/prompt", side="agent", sessionId="s1", prompt=[])
+
+
+@breaks("ACP-L038", 2)
+def a_client_updates(talk: Talk) -> None:
+    talk.open()
+    talk.tell("session/update", sessionId="s1", update={"sessionUpdate": "state_update"})
+
+
+@keeps("ACP-L038")
+def either_side_cancels_its_requests(talk: Talk) -> None:
+    talk.open()
+    call = talk.ask("_x")
+    talk.tell("$/cancel_request", requestId=call.id)
+    talk.refuse(call, -32800, "Cancelled")
+
+
+@breaks("ACP-L039")
+def a_cancel_asks_for_an_answer(talk: Talk) -> None:
+    talk.open()
+    talk.ask("session/cancel", sessionId="s1")
+
+
+@keeps("ACP-L039")
+def a_prompt_asks_for_an_answer(talk: Talk) -> None:
+    talk.open()
+    talk.turn()
+
+
+@breaks("ACP-L040")
+def a_prompt_asks_for_no_answer(talk: Talk) -> None:
+    talk.open()
+    talk.tell("session/prompt", sessionId="s1", prompt=[{"type": "text", "text": "Hi"}])
+
+
+@keeps("ACP-L040")
+def an_update_asks_for_no_answer(talk: Talk) -> None:
+    talk.open()
+    talk.turn()
+
+
+@breaks("ACP-L041")
+def an_unknown_method_is_an_internal_error(talk: Talk) -> None:
+    talk.open()
+    talk.refuse(talk.ask("session/summarize"), -32603)
+
+
+@keeps("ACP-L041", despite=("ACP-L035",))
+def an_unknown_method_is_not_found(talk: Talk) -> None:
+    talk.open()
+    talk.refuse(talk.ask("session/summarize"), -32601, "There is no such method.")
+
+
+@breaks("ACP-L042")
+def an_unknown_notification_is_refused(talk: Talk) -> None:
+    talk.open()
+    talk.tell("_made/up")
+    talk.send("agent", {"id": None, "error": {"code": -32601, "message": "Not found."}})
+
+
+@keeps("ACP-L042")
+def an_unknown_notification_is_passed_over(talk: Talk) -> None:
+    talk.open()
+    talk.tell("_made/up")
+    talk.turn()
+
+
+@breaks("ACP-L043")
+def prompts_are_not_found(talk: Talk) -> None:
+    talk.open()
+    talk.refuse(talk.prompt(), -32601)
+
+
+@breaks("ACP-L043")
+def a_claimed_method_is_not_found(talk: Talk) -> None:
+    talk.open()
+    talk.refuse(talk.ask("session/list"), -32601)
+
+
+@breaks("ACP-L043", 2)
+def a_claimed_method_of_version_2_is_not_found(talk: Talk) -> None:
+    talk.open()
+    talk.refuse(talk.ask("session/delete", sessionId="s1"), -32601)
+
+
+@keeps("ACP-L043")
+def a_claimed_method_fails_otherwise(talk: Talk) -> None:
+    talk.open()
+    talk.refuse(talk.ask("session/list"), -32603)
+
+
+@breaks("ACP-L044")
+def an_empty_result_is_null(talk: Talk) -> None:
+    talk.open()
+    call = talk.ask("session/close", sessionId="s1")
+    talk.send("agent", {"id": call.id, "result": None})
+
+
+@keeps("ACP-L044")
+def an_empty_result_is_an_object(talk: Talk) -> None:
+    talk.open()
+    talk.answer(talk.ask("session/close", sessionId="s1"))
