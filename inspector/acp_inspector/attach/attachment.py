@@ -21,10 +21,16 @@ from acp_protocol.errors import AcpError
 
 PATIENCE: Final = 5.0
 """Seconds that a proxy has to answer a question."""
+LONGEST: Final = 1e5
+"""Seconds that a question may ask it to wait, and more than it does."""
 
 
 class AttachError(AcpError):
     """No proxy can be attached to, or it does not do what it was asked; the message says why."""
+
+
+class RefusedError(AttachError):
+    """A proxy does not do what it was asked; the message is its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,19 +133,30 @@ class Attachment:
         """Ask for a deed and return what it returns.
 
         Raises:
-            AttachError: it was refused, or the proxy is gone.
+            RefusedError: it was refused.
+            AttachError: the proxy is gone.
+        """
+        answer = self.exchange({"do": do} | members)
+        if "error" in answer:
+            raise RefusedError(str(answer["error"]))
+        return answer["ok"]
+
+    def exchange(self, question: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Ask a question and return the whole answer: `{"ok": …}` or `{"error": …}`.
+
+        Raises:
+            AttachError: the proxy is gone.
         """
         try:
-            self._socket.sendall(jsonrpc.encode({"do": do} | members) + b"\n")
+            self._socket.settimeout(PATIENCE + _patience(question))
+            self._socket.sendall(jsonrpc.encode(question) + b"\n")
             line = self._lines.readline()
         except OSError as problem:
             raise AttachError(f"the proxy does not answer: {problem}") from None
         answer = _object(line)
-        if "error" in answer:
-            raise AttachError(str(answer["error"]))
-        if "ok" not in answer:
+        if not {"ok", "error"} & set(answer):
             raise AttachError("the proxy is gone")
-        return answer["ok"]
+        return answer
 
     def hello(self) -> RunningProxy:
         """Return who the proxy is.
@@ -156,11 +173,16 @@ class Attachment:
             AttachError: the proxy does not answer.
         """
         self._described(self.ask("watch"))
+        for line in self.rest():
+            yield decode_line(line)
+
+    def rest(self) -> Iterator[bytes]:
+        """Yield what follows the answer to `watch`, line by line, until the proxy ends."""
         # From here on silence is nothing unusual.
         self._socket.settimeout(None)
         with suppress(OSError, ValueError):
             while line := self._lines.readline():
-                yield decode_line(line.removesuffix(b"\n"))
+                yield line.removesuffix(b"\n")
 
     def _described(self, about: Any) -> RunningProxy:
         match about:
@@ -172,6 +194,13 @@ class Attachment:
                 return RunningProxy(self._path, name, pid, words, cwd, created, recording)
             case _:
                 raise AttachError("what listens there is no proxy of this version")
+
+
+def _patience(question: Mapping[str, Any]) -> float:
+    """Return the seconds that a question asks the proxy to wait."""
+    wait: Any = question.get("seconds" if question.get("do") == "held" else "wait", 0)
+    is_number = isinstance(wait, int | float) and 0 <= wait < LONGEST
+    return float(wait) if is_number else 0.0
 
 
 def _object(line: bytes) -> Mapping[str, Any]:

@@ -1,7 +1,7 @@
 """What observers may do to the traffic of a running proxy, as the control socket asks for it.
 
 Bytes travel as `text`, as `json` where they are JSON on one line, or as `b64` where they are no
-text.
+text. Where the `id` of a hold is left out, the oldest is meant.
 
 | `do`                             | with                                                      |
 |----------------------------------|-----------------------------------------------------------|
@@ -72,18 +72,18 @@ def deeds_on(interference: Interference) -> Mapping[str, Callable[[Question], An
     return {
         "state": lambda question: _state(interference.interceptor),
         "held": of(_held),
-        "read": of(lambda it, q: spelled(it.read(_number(q)))),
+        "read": of(lambda it, q: spelled(it.read(_hold(it, q)))),
         "break": of(_break),
         "clear": of(lambda it, q: it.clear_breakpoint(_number(q))),
         "pause": of(lambda it, q: it.pause()),
         "resume": of(lambda it, q: it.resume()),
         "release_all": of(lambda it, q: it.release_all()),
         "keep": of(lambda it, q: it.keep(_seconds(q, "seconds") if "seconds" in q else None)),
-        "release": of(lambda it, q: it.release(_number(q))),
-        "discard": of(lambda it, q: it.discard(_number(q), is_silent=q.get("silent") is True)),
-        "edit": of(lambda it, q: it.edit(_number(q), _raw(q), is_forced=q.get("force") is True)),
-        "duplicate": of(lambda it, q: it.duplicate(_number(q), _number(q, "times", 2))),
-        "delay": of(lambda it, q: it.delay(_number(q), _seconds(q, "seconds"))),
+        "release": of(lambda it, q: it.release(_hold(it, q))),
+        "discard": of(lambda it, q: it.discard(_hold(it, q), is_silent=q.get("silent") is True)),
+        "edit": of(lambda it, q: it.edit(_hold(it, q), _raw(q), is_forced=q.get("force") is True)),
+        "duplicate": of(lambda it, q: it.duplicate(_hold(it, q), _number(q, "times", 2))),
+        "delay": of(lambda it, q: it.delay(_hold(it, q), _seconds(q, "seconds"))),
         "answer": of(_answer),
         "inject": of(_inject),
     }
@@ -155,9 +155,9 @@ def _answer(interceptor: Interceptor, question: Question) -> None:
     if "error" in question:
         if question["error"] is None:
             raise ValueError("an error needs an integer `code` and a `message`")
-        interceptor.answer(_number(question), error=question["error"])
+        interceptor.answer(_hold(interceptor, question), error=question["error"])
     else:
-        interceptor.answer(_number(question), result=question["result"])
+        interceptor.answer(_hold(interceptor, question), result=question["result"])
 
 
 def _inject(interceptor: Interceptor, question: Question) -> Any:
@@ -190,6 +190,16 @@ def _text(question: Question, name: str) -> str:
     if not isinstance(value, str):
         raise TypeError(f"{name} has to be a text")
     return value
+
+
+def _hold(interceptor: Interceptor, question: Question) -> int:
+    """Return the number of the hold that is meant; without one, it is the oldest."""
+    if "id" in question:
+        return _number(question)
+    holds = interceptor.holds()
+    if not holds:
+        raise ValueError("nothing is held")
+    return holds[0].id
 
 
 def _number(question: Question, name: str = "id", default: int | None = None) -> int:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Generator
+from typing import Any
 
 import pytest
 
@@ -57,6 +58,122 @@ def test_without_one_the_list_is_empty_and_says_what_to_do(call: Call, alone: No
     assert (outcome.code, outcome.out) == (exits.DONE, "")
     assert "acp-console proxy -- my-agent" in outcome.err
     assert call("attach", "--list", "--json").out == ""
+
+
+ECHO = (
+    sys.executable,
+    "-c",
+    "import sys\nfor line in sys.stdin.buffer: sys.stdout.buffer.write(line); sys.stdout.flush()",
+)
+LIMIT = 30
+
+
+@pytest.fixture
+def echo(alone: None) -> Generator[subprocess.Popen[bytes]]:
+    """A proxy before an agent that says what it hears."""
+    del alone
+    command = [sys.executable, "-m", "acp_console", "proxy", "--name", "work", "--", *ECHO]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        say(process, b'{"hello":1}')
+        assert hear(process) == b'{"hello":1}'
+        yield process
+        assert process.stdin is not None
+        process.stdin.close()
+
+
+def say(process: subprocess.Popen[bytes], line: bytes) -> None:
+    assert process.stdin is not None
+    process.stdin.write(line + b"\n")
+    process.stdin.flush()
+
+
+def hear(process: subprocess.Popen[bytes]) -> bytes:
+    assert process.stdout is not None
+    return process.stdout.readline().removesuffix(b"\n")
+
+
+def asked(*questions: str, code: int = exits.DONE) -> list[dict[str, Any]]:
+    """Ask from a shell; return the answers."""
+    words = [word for question in questions for word in ("--ask", question)]
+    command = [sys.executable, "-m", "acp_console", "attach", "work", *words]
+    done = subprocess.run(command, capture_output=True, timeout=LIMIT, check=False)
+    assert done.returncode == code, done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def test_a_frame_is_held_and_changed_by_shell_commands_that_come_and_go(
+    echo: subprocess.Popen[bytes],
+) -> None:
+    (point,) = asked('{"do":"break","filter":"from == client"}')
+    say(echo, b'{"n":1}')
+    (held,) = asked('{"do":"held","seconds":30}')
+    (hold,) = held["ok"]["holds"]
+    assert (hold["text"], hold["breakpoint"]) == ('{"n":1}', point["ok"]["id"])
+    assert asked('{"do":"edit","json":{"n":2}}') == [{"ok": None}]
+    assert hear(echo) == b'{"n":2}'
+    assert asked('{"do":"release"}', code=exits.FOUND) == [{"error": "nothing is held"}]
+
+
+def test_several_questions_are_answered_in_their_order(echo: subprocess.Popen[bytes]) -> None:
+    first, second, third = asked(
+        '{"do":"inject","from":"agent","json":{"jsonrpc":"2.0","method":"ours"}}',
+        '{"do":"nothing"}',
+        '{"do":"hello"}',
+        code=exits.FOUND,
+    )
+    assert first["ok"]["id"] is None
+    assert "nothing to do by the name" in second["error"]
+    assert third["ok"]["name"] == "work"
+    assert hear(echo) == b'{"jsonrpc":"2.0","method":"ours"}'
+
+
+def test_who_asks_line_by_line_is_attached_until_it_leaves(echo: subprocess.Popen[bytes]) -> None:
+    command = [sys.executable, "-m", "acp_console", "attach", "--ask", "-"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as shell:
+        for question, answer in (
+            (b"no JSON", "a question has to be a JSON object"),
+            (b'{"do":"break","filter":""}', '{"ok":'),
+        ):
+            say(shell, question)
+            assert answer in hear(shell).decode()
+        say(echo, b'{"n":1}')
+        say(shell, b'{"do":"held","seconds":30}')
+        assert '{\\"n\\":1}' in hear(shell).decode()
+        assert shell.stdin is not None
+        shell.stdin.close()
+        assert shell.wait(LIMIT) == exits.FOUND
+    assert hear(echo) == b'{"n":1}'
+
+
+def test_the_recording_can_be_watched_from_a_shell(echo: subprocess.Popen[bytes]) -> None:
+    command = [sys.executable, "-m", "acp_console", "attach", "--ask", '{"do":"watch"}']
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as shell:
+        lines = [json.loads(hear(shell)) for _ in range(3)]
+        assert [next(iter(line)) for line in lines] == ["ok", "acp_recording", "n"]
+        assert echo.stdin is not None
+        echo.stdin.close()
+        assert shell.stdout is not None
+        assert b'"event":"exit"' in shell.stdout.read()
+        assert shell.wait(LIMIT) == exits.DONE
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("--ask", "{"), "a question has to be a JSON object: no JSON"),
+        (("--ask", "[]"), "a question has to be a JSON object like"),
+        (("--ask", "-", "--ask", "{}"), "--ask - stands alone"),
+        (("--ask", "{}", "--list"), "--list and --ask do not stand together"),
+        (("nobody", "--ask", "{}"), "acp-console: no proxy is running"),
+    ],
+)
+def test_a_question_that_cannot_be_asked_is_told_so(
+    call: Call, alone: None, words: tuple[str, ...], sentence: str
+) -> None:
+    del alone
+    outcome = call("attach", *words)
+    assert outcome.code == exits.USAGE
+    assert sentence in outcome.err
 
 
 @pytest.mark.parametrize("words", [("attach",), ("attach", "--json"), ("inspect", "README.md")])

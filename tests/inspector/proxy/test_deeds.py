@@ -1,0 +1,244 @@
+"""What observers may ask for, as the socket hands it on, and what is said to mistakes."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from acp_inspector.intercept.interceptor import Interceptor
+from acp_inspector.proxy.deeds import PREVIEW, Waiting, deeds_on
+from acp_inspector.proxy.interference import Interference
+from acp_protocol.errors import AcpError
+from tests.inspector.intercept.scene import ASK, TELL, Scene, everything
+
+SOON = 20
+"""Seconds after which a thread counts as hung."""
+
+
+class Stage:
+    """A scene, and the deeds on it."""
+
+    def __init__(self) -> None:
+        self.scene = Scene()
+        self.interference = Interference(lambda: self.scene.interceptor)
+        self._deeds = deeds_on(self.interference)
+
+    def do(self, name: str, **members: Any) -> Any:
+        return self._deeds[name](members)
+
+    def hold(self, raw: bytes = ASK) -> None:
+        """Hold a frame of the client's."""
+        if not self.scene.interceptor.breakpoints:
+            self.scene.interceptor.set_breakpoint("", everything)
+        assert self.scene.passed("client", raw) == []
+        self.interference.get()
+
+
+def test_looking_at_the_state_is_no_reason_to_begin() -> None:
+    stage = Stage()
+    assert stage.do("state") == {"paused": False, "breakpoints": [], "holds": [], "struck": {}}
+    assert stage.interference.interceptor is None
+
+
+def test_the_state_tells_what_is_held_why_and_for_how_long() -> None:
+    stage = Stage()
+    number = stage.do("break", filter="method == session/prompt", lasting=True)["id"]
+    stage.hold()
+    (hold,) = stage.do("state")["holds"]
+    assert hold == {
+        "id": 2,
+        "n": 1,
+        "from": "client",
+        "breakpoint": number,
+        "age": 0.0,
+        "left": 60.0,
+        "waiting": 0,
+        "size": len(ASK),
+        "text": ASK.decode(),
+    }
+    point = {"id": number, "filter": "method == session/prompt", "lasting": True}
+    assert stage.do("state")["breakpoints"] == [point]
+    assert stage.do("state")["limit"] == 60
+
+
+def test_of_a_very_long_frame_the_state_has_the_beginning_and_read_has_all() -> None:
+    stage = Stage()
+    raw = b"x" + "é".encode() * PREVIEW
+    stage.hold(raw)
+    (hold,) = stage.do("state")["holds"]
+    assert (hold["size"], hold["is_cut"]) == (len(raw), True)
+    assert hold["text"] == "x" + "é" * (PREVIEW // 2 - 1)
+    assert stage.do("read") == {"text": raw.decode()}
+
+
+def test_bytes_that_are_no_text_travel_in_base64() -> None:
+    stage = Stage()
+    stage.hold(b"\xff")
+    assert stage.do("read") == {"b64": "/w=="}
+    stage.do("edit", b64="/v8=", force=True)
+    assert stage.scene.out("client") == [b"\xfe\xff\n"]
+
+
+DEEDS: list[tuple[str, dict[str, Any], list[bytes]]] = [
+    ("release", {}, [ASK]),
+    ("release_all", {}, [ASK]),
+    ("edit", {"text": "{}"}, [b"{}"]),
+    ("edit", {"json": {"a": [1, "é"]}}, ['{"a":[1,"é"]}'.encode()]),
+    ("edit", {"text": "no JSON", "force": True}, [b"no JSON"]),
+    ("discard", {"silent": True}, []),
+    ("duplicate", {}, [ASK, ASK]),
+    ("duplicate", {"times": 3}, [ASK, ASK, ASK]),
+    ("delay", {"seconds": 0}, [ASK]),
+    ("answer", {"result": None}, []),
+    ("answer", {"error": {"code": 1, "message": "no"}}, []),
+]
+
+
+@pytest.mark.parametrize(("name", "members", "left"), DEEDS)
+@pytest.mark.parametrize("by_id", [True, False])
+def test_a_deed_is_done_to_the_hold_that_is_named_or_to_the_oldest(
+    name: str, members: dict[str, Any], left: list[bytes], by_id: bool
+) -> None:
+    stage = Stage()
+    stage.hold()
+    number = stage.do("state")["holds"][0]["id"]
+    stage.do(name, **members, **({"id": number} if by_id else {}))
+    assert stage.scene.out("client") == [line + b"\n" for line in left]
+    assert stage.do("state")["holds"] == []
+
+
+def test_a_discarded_request_is_answered_unless_it_is_silent() -> None:
+    stage = Stage()
+    stage.hold()
+    stage.do("discard")
+    assert stage.scene.out("client") == []
+    (line,) = stage.scene.out("agent")
+    assert json.loads(line)["error"]["code"] == -32603
+
+
+def test_pause_keep_and_breakpoints_can_be_asked_for() -> None:
+    stage = Stage()
+    stage.do("pause")
+    assert stage.scene.passed("agent", TELL) == []
+    stage.do("keep", seconds=5)
+    assert [hold["left"] for hold in stage.do("state")["holds"]] == [5]
+    stage.do("resume")
+    assert stage.scene.out("agent") == [TELL + b"\n"]
+    stage.do("clear", id=stage.do("break", filter="from == agent")["id"])
+    assert stage.do("state")["breakpoints"] == []
+
+
+@pytest.mark.parametrize(
+    ("passing", "lasting", "expected"),
+    [(False, None, False), (True, None, True), (True, False, False), (False, True, True)],
+)
+def test_what_somebody_sets_who_is_passing_stays(
+    passing: bool, lasting: bool | None, expected: bool
+) -> None:
+    stage = Stage()
+    more = {} if lasting is None else {"lasting": lasting}
+    stage.do("break", filter="from == agent", passing=passing, **more)
+    assert stage.do("state")["breakpoints"][0]["lasting"] is expected
+
+
+def test_who_waits_for_a_hold_gets_the_state_with_it() -> None:
+    stage = Stage()
+    stage.do("break", filter="from == client")
+    waiting = stage.do("held", seconds=SOON)
+    assert isinstance(waiting, Waiting)
+    assert not waiting.look(0)
+    thread = threading.Thread(target=stage.hold)
+    thread.start()
+    assert waiting.look(SOON)
+    thread.join(SOON)
+    assert waiting.told()["holds"][0]["text"] == ASK.decode()
+
+
+def test_what_is_injected_tells_its_id_its_number_and_the_answer() -> None:
+    stage = Stage()
+    question = {"jsonrpc": "2.0", "id": 7, "method": "m"}
+    assert stage.do("inject", **{"from": "agent", "json": {"jsonrpc": "2.0", "method": "n"}}) == {
+        "id": None,
+        "n": None,
+    }
+    waiting = stage.do("inject", **{"from": "client", "json": question, "wait": SOON})
+    assert isinstance(waiting, Waiting)
+    (line,) = stage.scene.out("client")
+    asked = json.loads(line)
+    assert asked["id"] != 7
+    assert not waiting.look(0)
+    answer = json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": {}})
+    injected = b'{"jsonrpc":"2.0","method":"n"}\n'
+    assert stage.scene.passed("agent", answer.encode()) == [injected], "the answer is ours"
+    assert waiting.look(0)
+    told: Mapping[str, Any] = waiting.told()
+    assert told["id"] == asked["id"]
+    assert told["answer"] == {"text": answer}
+    assert told["n"] is not None
+
+
+@pytest.mark.parametrize(
+    ("name", "members"),
+    [
+        ("break", {}),
+        ("break", {"filter": 5}),
+        ("break", {"filter": "methd == x"}),
+        ("clear", {}),
+        ("clear", {"id": 99}),
+        ("release", {"id": "1"}),
+        ("release", {"id": True}),
+        ("release", {"id": 99}),
+        ("edit", {}),
+        ("edit", {"text": "{}", "json": {}}),
+        ("edit", {"text": "{"}),
+        ("edit", {"text": "{\n}"}),
+        ("edit", {"b64": "?"}),
+        ("delay", {}),
+        ("delay", {"seconds": "1"}),
+        ("delay", {"seconds": -1}),
+        ("duplicate", {"times": 0}),
+        ("keep", {"seconds": 0}),
+        ("held", {"seconds": 1e9}),
+        ("answer", {}),
+        ("answer", {"result": 1, "error": {}}),
+        ("answer", {"error": None}),
+        ("answer", {"error": {"code": "x"}}),
+        ("inject", {"text": "{}"}),
+        ("inject", {"from": "nobody", "text": "{}"}),
+        ("inject", {"from": "agent"}),
+        ("inject", {"from": "agent", "text": "{}", "wait": -1}),
+    ],
+)
+def test_what_makes_no_sense_is_refused_in_a_sentence_and_changes_nothing(
+    name: str, members: dict[str, Any]
+) -> None:
+    stage = Stage()
+    stage.hold()
+    with pytest.raises((AcpError, ValueError, TypeError)) as caught:
+        stage.do(name, **members)
+    assert str(caught.value)
+    assert [hold["text"] for hold in stage.do("state")["holds"]] == [ASK.decode()]
+
+
+def test_where_nothing_is_held_there_is_nothing_to_release() -> None:
+    stage = Stage()
+    stage.do("break", filter="from == client")
+    with pytest.raises(ValueError, match="nothing is held"):
+        stage.do("release")
+
+
+def test_who_asks_is_there() -> None:
+    stage = Stage()
+    interceptor: Interceptor = stage.interference.get()
+    stage.scene.now = 1
+    stage.hold()
+    stage.scene.now = 99
+    assert stage.scene.out("client") == [ASK + b"\n"]
+    assert stage.scene.passed("client", ASK) == [ASK + b"\n"], "nobody is there"
+    stage.do("state")
+    assert stage.scene.passed("client", ASK) == []
+    assert interceptor.holds()
