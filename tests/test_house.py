@@ -31,8 +31,8 @@ MIRRORS = {
     "tools": ROOT / "tools",
 }
 """Folder in tests/ and what it mirrors. What spans several parts lies at the top of tests/."""
-SPANNING = {"fuzz", "interop"}
-"""Folders in tests/ that mirror nothing: other people's programs, and hostile bytes."""
+SPANNING = {"faults", "fuzz", "interop"}
+"""Folders in tests/ that mirror nothing: other people's programs, hostile bytes, and accidents."""
 SUITES = {"protocol/transport/test_transports.py"}
 """One suite for many modules, hence named after none."""
 LINES = 450

@@ -61,6 +61,12 @@ class AgentChild:
         """Return the exit code; negative for the number of the signal that ended it."""
         return self._process.wait()
 
+    def ends_within(self, limit: float) -> bool:
+        """Wait for the agent's end, `limit` seconds at most; tell whether it came."""
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(limit)
+        return self._process.returncode is not None
+
     def has_ended(self) -> bool:
         """Tell whether the agent itself has ended; what it started may still run."""
         return self._process.poll() is not None

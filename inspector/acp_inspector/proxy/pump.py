@@ -12,13 +12,15 @@ No event loop, no pydantic, no Textual: this starts in the time that Python itse
 from __future__ import annotations
 
 import os
+import select
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from types import FrameType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Self
 
 from acp_inspector.proxy.child import GRACE, AgentChild
 from acp_inspector.proxy.recorder import Recorder, Stream
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
 CHUNK: Final = 1 << 16
 """Bytes asked for in one read, which is what a pipe holds."""
 DRAIN: Final = 2.0
-"""Seconds that the pipes of an agent that has ended may take to run empty."""
+"""Seconds after which what an agent that has ended left behind is ended too."""
 FORWARDED: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 """Signals that are passed on to the agent's process group."""
 
@@ -61,22 +63,51 @@ def run_proxy(
         _pump("agent", stdout, wire[1], recorder, interference),
         Pump("stderr", stderr, 2, recorder),
     ]
-    with _Signals(child):
+    with _Signals(child) as signals:
         for pump in (upwards, *downwards):
             pump.start()
+        _watch_client(upwards, downwards[0], child)
         code = child.wait()
         if interference is not None:
             # What the agent still said arrives; there is nobody left to wait for.
             interference.finish()
+        limit = time.monotonic() + DRAIN
         for pump in downwards:
-            pump.join(DRAIN)
+            pump.join(max(limit - time.monotonic(), 0))
         # What the agent started and left behind goes too, and with it the last writer of the pipes.
         child.end()
         for pump in downwards:
-            pump.join(DRAIN)
+            _drain(pump, signals)
     if recorder is not None:
         recorder.event("exit", **({"code": code} if code >= 0 else {"signal": -code}))
     return code if code >= 0 else 128 - code
+
+
+def _drain(pump: Pump, signals: _Signals) -> None:
+    """Wait until all that was said has been taken, however slowly, unless a signal wants the end.
+
+    A source that keeps silent for `DRAIN` seconds is held by somebody who left the agent's group.
+    """
+    is_silent = False
+    while pump.is_alive() and not is_silent and not signals.has_come:
+        moved = pump.moved
+        pump.join(DRAIN)
+        is_silent = pump.moved == moved and not pump.is_writing
+    pump.join(DRAIN if signals.has_come else 0)
+
+
+def _watch_client(upwards: Pump, downwards: Pump, child: AgentChild) -> None:
+    """See to it that the agent ends when its client has, though it may hear nothing of that.
+
+    A client that has only closed our stdin still waits for answers.
+    """
+
+    def watch() -> None:
+        upwards.join()
+        if downwards.wait_for_lost_sink() and not child.ends_within(GRACE):
+            child.end()
+
+    threading.Thread(target=watch, name="client", daemon=True).start()
 
 
 def _pump(
@@ -99,6 +130,11 @@ class Pump(threading.Thread):
         self._sink = sink
         self._is_sink_open = True
         self._recorder = recorder
+        self.is_writing = False
+        """Whether somebody has to take something for this to go on."""
+        self.moved = 0
+        """Times that something has left."""
+        self._has_lost_sink = False
 
     def run(self) -> None:
         """Move chunks; the interpreter's lock is free while a read or a write waits."""
@@ -128,8 +164,27 @@ class Pump(threading.Thread):
     def write(self, data: bytes) -> None:
         """Write all of `data`."""
         rest = memoryview(data)
-        while rest:
-            rest = rest[os.write(self._sink, rest) :]
+        self.is_writing = True
+        try:
+            while rest:
+                rest = rest[os.write(self._sink, rest) :]
+                self.moved += 1
+        except OSError:
+            self._has_lost_sink = True
+            raise
+        finally:
+            self.is_writing = False
+
+    def wait_for_lost_sink(self) -> bool:
+        """Wait until nobody reads any more; False if this has closed its sink before."""
+        poll = select.poll()
+        with suppress(OSError):
+            # The number may be another file's by now, hence the question whether it is still ours.
+            poll.register(self._sink, 0)
+            gone = select.POLLERR | select.POLLHUP
+            is_gone = any(mask & gone for _, mask in poll.poll())
+            return self._has_lost_sink or (is_gone and self._is_sink_open)
+        return self._has_lost_sink
 
     def close_sink(self) -> None:
         """Let the other end know that nothing more comes; closing twice is no error."""
@@ -146,10 +201,13 @@ class _Signals:
     def __init__(self, child: AgentChild) -> None:
         self._child = child
         self._timer: threading.Timer | None = None
+        self.has_come = False
+        """Whether there was one."""
 
-    def __enter__(self) -> None:
+    def __enter__(self) -> Self:
         for number in FORWARDED:
             signal.signal(number, self._pass_on)
+        return self
 
     def __exit__(self, *_: object) -> None:
         if self._timer is not None:
@@ -157,6 +215,7 @@ class _Signals:
 
     def _pass_on(self, number: int, frame: FrameType | None) -> None:
         del frame
+        self.has_come = True
         self._child.signal(number)
         # SIGINT may only mean that the running turn shall stop; the others mean the end.
         if number != signal.SIGINT and self._timer is None:

@@ -1,0 +1,321 @@
+"""Faults around the proxy: what the client gets, what the recording holds, who is left behind."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import signal
+import socket
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from acp_inspector.attach.attachment import Attachment, find_proxy, running_proxies
+from acp_inspector.proxy.runtime import runtime_directory
+from acp_inspector.recording.reader import read_recording
+from tests.faults.disks import Disk
+from tests.faults.parties import PROXY, Party, Stage, entries, events, python, said
+
+ECHO = python("import os\nwhile chunk := os.read(0, 65536): os.write(1, chunk)")
+DEAF = "import signal, time\nfor n in (1, 2, 15): signal.signal(n, signal.SIG_IGN)\n"
+WRAPPER = [
+    "sh",
+    "-c",
+    'trap "" TERM HUP; exec 3<&0; "$@" <&3 & exec 3<&- 0<&-; wait; exit 0',
+    "npx",
+]
+"""Starts a program as a child of its own, and passes nothing on."""
+
+
+def proxy(path: Path, *command: str, options: Sequence[str] = ()) -> list[str]:
+    return [*PROXY, "--record", str(path), *options, "--", *command]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "it.acp.ndjson"
+
+
+# The agent
+
+
+@pytest.mark.parametrize(
+    ("end", "code", "told"),
+    [("os._exit(42)", 42, {"code": 42}), ("os.kill(os.getpid(), 11)", 139, {"signal": 11})],
+)
+def test_a_crash_in_the_middle_of_a_line(
+    stage: Stage, path: Path, end: str, code: int, told: dict[str, int]
+) -> None:
+    crash = "os.write(1, line[:9]); os.write(2, b'segfault in module x\\n')"
+    agent = python(f"import os\nline = os.read(0, 99); os.write(1, line); {crash}; {end}")
+    with stage.party(proxy(path, *agent)) as party:
+        party.write(b'{"id":1,"method":"x"}\n')
+        assert party.stdout.read() == b'{"id":1,"method":"x"}\n{"id":1,"'
+        assert party.code() == code
+        assert party.stderr() == b"segfault in module x\n"
+    assert said(path, "agent") == b'{"id":1,"method":"x"}\n{"id":1,"'
+    assert events(path)["exit"] == told
+    assert read_recording(path).footer is not None
+
+
+def test_a_hang_ends_with_a_kill_once_the_client_asks(stage: Stage, path: Path) -> None:
+    agent = python(f"{DEAF}print('ready', flush=True)\nwhile True: time.sleep(1000)")
+    with stage.party(proxy(path, *agent)) as party:
+        assert party.line() == b"ready\n"
+        party.write(b"is anybody there?\n")
+        party.process.send_signal(signal.SIGTERM)
+        assert party.end() == (128 + signal.SIGKILL, b"")
+    assert said(path, "client") == b"is anybody there?\n"
+    assert events(path)["exit"] == {"signal": signal.SIGKILL}
+
+
+def test_output_that_is_pending_at_the_exit_waits_for_a_client_that_reads_late(
+    stage: Stage, path: Path
+) -> None:
+    """What fits into the pipes and buffers between them is the client's, whenever it reads."""
+    agent = python("import os\nfor letter in (b'x', b'y', b'z'): os.write(1, letter * 50_000)")
+    with stage.party(proxy(path, *agent)) as party:
+        with pytest.raises(subprocess.TimeoutExpired):
+            # Longer than what an agent left behind is waited for.
+            party.process.wait(5)
+        assert party.end() == (0, b"x" * 50_000 + b"y" * 50_000 + b"z" * 50_000)
+    assert len(said(path, "agent")) == 150_000
+
+
+def test_a_client_that_never_reads_keeps_nobody_who_was_told_to_end(
+    stage: Stage, path: Path
+) -> None:
+    agent = python("import os\nos.write(2, b'x')\nos.write(1, b'y' * 150_000)")
+    with stage.party(proxy(path, *agent)) as party:
+        with pytest.raises(subprocess.TimeoutExpired):
+            party.process.wait(2)
+        party.process.send_signal(signal.SIGTERM)
+        assert party.code() == 0
+    assert len(said(path, "agent")) >= 100_000
+
+
+def test_garbage_on_stdout_passes_and_spoils_no_neighbour(stage: Stage, path: Path) -> None:
+    garbage = b'npm WARN deprecated\r\n\x1b[2J\xff\xfe{"id":\n\x00\n{"id":1,"result":{}}\n[[[[\n'
+    with stage.party(proxy(path, *python(f"import os; os.write(1, {garbage!r})"))) as party:
+        assert party.end() == (0, garbage)
+    assert said(path, "agent") == garbage
+    assert [frame.raw for frame in read_recording(path).frames][-2:] == [
+        b'{"id":1,"result":{}}',
+        b"[[[[",
+    ]
+
+
+def test_a_slow_agent_is_heard_byte_by_byte(stage: Stage, path: Path) -> None:
+    """The agent goes on when its last byte was confirmed, so one that is kept back would hang."""
+    line = '{"jsonrpc":"2.0","id":1,"result":"ünï"}\n'.encode()
+    agent = python(
+        f"import os\nfor byte in {line!r}: os.write(1, bytes([byte])); assert os.read(0, 1)"
+    )
+    with stage.party(proxy(path, *agent)) as party:
+        for byte in line:
+            assert party.stdout.read(1) == bytes([byte])
+            party.write(b".")
+        assert party.end() == (0, b"")
+    assert [frame.raw for frame in read_recording(path).frames if frame.side == "agent"] == [
+        line[:-1]
+    ]
+
+
+def test_a_silent_agent_costs_the_client_nothing(stage: Stage, path: Path) -> None:
+    agent = python("import sys\nfor line in sys.stdin: pass\nsys.exit(3)")
+    with stage.party(proxy(path, *agent)) as party:
+        for number in range(1000):
+            party.write(b'{"id":%d}\n' % number)
+        assert party.end() == (3, b"")
+    assert len(read_recording(path).frames) == 1000
+    assert said(path, "agent") == b""
+
+
+# The client
+
+
+@pytest.mark.parametrize("agent", ["polite", "silent", "flooding"])
+def test_a_client_that_is_gone_takes_the_agent_with_it(
+    stage: Stage, path: Path, agent: str
+) -> None:
+    script = {
+        "polite": "import sys\nprint('ready', flush=True)\nsys.stdin.read()",
+        "silent": "import time\nprint('ready', flush=True)\nwhile True: time.sleep(1000)",
+        "flooding": f"{DEAF}import os\nprint('ready', flush=True)\n"
+        "while True:\n  try: os.write(1, b'x' * 999 + b'\\n')\n  except OSError: time.sleep(1000)",
+    }[agent]
+    with stage.party(proxy(path, *python(script))) as party:
+        assert party.line() == b"ready\n"
+        party.write(b"last words\n")
+        party.leave()
+        code = party.code()
+    # Who hears nothing of it is told by SIGTERM, and who hears nothing at all by SIGKILL.
+    assert (code == 0) == (agent == "polite")
+    assert said(path, "client") == b"last words\n"
+    assert read_recording(path).footer is not None
+
+
+def test_a_client_that_has_only_said_all_it_had_to_say_is_still_answered(
+    stage: Stage, path: Path
+) -> None:
+    agent = python("import sys\nwords = sys.stdin.read()\nprint(words.upper())")
+    with stage.party(proxy(path, *agent)) as party:
+        party.write(b"words")
+        assert party.end() == (0, b"WORDS\n")
+
+
+# The disk
+
+
+def test_a_full_disk_costs_frames_that_are_counted_once_it_has_room_again(
+    stage: Stage, disk: Disk
+) -> None:
+    """The agent empties the disk itself when it is told to: it lives where the disk is seen."""
+    script = (
+        "import os, sys\nfor line in sys.stdin:\n"
+        f"  if line == 'room\\n': os.truncate({str(disk.ballast)!r}, 0)\n"
+        f"  if line == 'keep\\n': open({str(disk.kept)!r}, 'wb').write("
+        f"open({str(disk.recording)!r}, 'rb').read())\n"
+        "  sys.stdout.write(line); sys.stdout.flush()"
+    )
+    with stage.party(disk.seen_by(proxy(disk.recording, *python(script)))) as party:
+        for number in range(200):
+            line = b'{"n":%d,"pad":"%b"}\n' % (number, b"x" * 1000)
+            party.write(line)
+            assert party.line() == line
+        for line in (b"room\n", b"more\n"):
+            party.write(line)
+            assert party.line() == line
+        while not disk.kept.exists() or b'"dropped"' not in disk.kept.read_bytes():
+            party.write(b"keep\n")
+            assert party.line() == b"keep\n"
+        assert party.end() == (0, b"")
+        assert party.stderr().count(b"the traffic goes on without it") == 1
+    kept = read_recording(disk.kept)
+    assert kept.faults == ()
+    numbers = [entry.n for entry in kept.entries]
+    assert numbers == sorted(set(numbers))
+    assert b'"n":0' in kept.frames[0].raw
+    dropped = events(disk.kept)["dropped"]
+    assert dropped["count"] > 0
+    assert "no space left" in str(dropped["why"])
+
+
+# The socket
+
+
+def flood_through(party: Party, rounds: int = 2000) -> str:
+    """Send and receive some megabytes; return what came as a hash."""
+    came = hashlib.sha256()
+    line = b'{"pad":"%b"}\n' % (b"x" * 1000)
+    for _ in range(rounds):
+        party.write(line)
+        came.update(party.line())
+    assert came.digest() == hashlib.sha256(line * rounds).digest()
+    return came.hexdigest()
+
+
+@pytest.mark.parametrize("fault", ["killed", "stopped", "socket removed", "nonsense"])
+def test_an_observer_that_goes_wrong_is_felt_by_nobody(
+    stage: Stage, path: Path, fault: str
+) -> None:
+    watcher = python(
+        "import os, socket, sys\npeer = socket.socket(socket.AF_UNIX)\npeer.connect(sys.argv[1])\n"
+        'peer.sendall(b\'{"do":"watch"}\\n\')\nprint(len(peer.recv(10)), flush=True)\n'
+        "sys.stdin.read()"
+    )
+    with stage.party(proxy(path, *ECHO, options=("--name", "it"))) as party:
+        flood_through(party, 10)
+        place = find_proxy("it").path
+        with stage.party([*watcher, str(place)]) as observer:
+            assert observer.line() == b"10\n"
+            match fault:
+                case "killed":
+                    observer.process.kill()
+                case "stopped":
+                    observer.process.send_signal(signal.SIGSTOP)
+                case "socket removed":
+                    place.unlink()
+                case _:
+                    with socket.socket(socket.AF_UNIX) as peer:
+                        peer.connect(str(place))
+                        peer.sendall(b"\xff\x00" * 70_000 + b"\n[[[[\n{}\n")
+            flood_through(party)
+            assert party.end() == (0, b"")
+    assert len(read_recording(path).frames) == 2 * 2010
+
+
+def test_observers_of_a_proxy_that_is_killed_find_the_end_and_no_proxy(
+    stage: Stage, path: Path
+) -> None:
+    with stage.party(proxy(path, *ECHO, options=("--name", "it"))) as party:
+        flood_through(party, 1)
+        found = find_proxy("it")
+        with Attachment(found.path) as attachment:
+            lines = attachment.watch()
+            next(lines)
+            party.process.kill()
+            # No exception: what came before is worth keeping.
+            rest = list(lines)
+        assert all(line is not None for line in rest)
+        party.code()
+        assert running_proxies() == []
+        assert not found.path.exists()
+        assert runtime_directory().is_dir()
+
+
+# kill -9
+
+
+def test_an_agent_that_is_killed_is_told_by_its_code(stage: Stage, path: Path) -> None:
+    agent = python("import os\nos.write(1, b'%d\\n' % os.getpid())\nos.read(0, 1)")
+    with stage.party(proxy(path, *agent)) as party:
+        pid = int(party.line())
+        os.kill(pid, signal.SIGKILL)
+        assert party.end() == (128 + signal.SIGKILL, b"")
+    assert [type(entry).__name__ for entry in entries(path)][-1] == "JournalEvent"
+    assert events(path)["exit"] == {"signal": signal.SIGKILL}
+
+
+@pytest.mark.parametrize("wrapper", [[], WRAPPER], ids=["bare", "wrapped"])
+def test_a_proxy_that_is_killed_leaves_no_agent_that_listens(
+    stage: Stage, path: Path, wrapper: list[str]
+) -> None:
+    with stage.party(proxy(path, *wrapper, *ECHO)) as party:
+        flood_through(party, 1)
+        while len(read_recording(path).frames) < 20:
+            flood_through(party, 20)
+        party.process.kill()
+        party.leave()
+        assert party.code() == -signal.SIGKILL
+    assert said(path, "agent").startswith(b'{"pad":"')
+    assert read_recording(path).footer is None
+
+
+# Wrappers
+
+
+@pytest.mark.parametrize("end", ["stdin", "SIGTERM", "wrapper killed"])
+def test_what_a_wrapper_started_ends_with_the_proxy(stage: Stage, path: Path, end: str) -> None:
+    """Even what ignores the friendly signs, as long as it stays in its group."""
+    inner = python(
+        f"{DEAF}import os\nos.write(1, b'%d\\n' % os.getpid())\nwhile True: time.sleep(1000)"
+    )
+    outer = python(
+        "import os, subprocess, sys\nos.write(1, b'%d\\n' % os.getpid())\n"
+        "child = subprocess.Popen(sys.argv[1:])\nsys.stdin.read()\n"
+    )
+    with stage.party(proxy(path, *outer, *inner)) as party:
+        wrapper, inside = int(party.line()), int(party.line())
+        assert wrapper != inside
+        match end:
+            case "stdin":
+                pass
+            case "wrapper killed":
+                os.kill(wrapper, signal.SIGKILL)
+            case _:
+                party.process.send_signal(signal.Signals[end])
+        party.end()
+    assert read_recording(path).footer is not None
