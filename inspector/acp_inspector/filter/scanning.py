@@ -18,12 +18,10 @@ from acp_inspector.recording.format import decode_line
 from acp_inspector.recording.pairing import ASKS
 from acp_inspector.recording.reader import Row
 
-STEP: Final = 256
-"""Lines that are looked at in one step, none of which has to be read."""
-READ: Final = 16
-"""So many lines a line that has to be read stands for."""
-FEW: Final = 16
-"""One row of so many is read by itself, more of them with all that stand between."""
+STEP: Final = 16
+"""Entries that are read in one step."""
+ROWS: Final = 512
+"""Rows whose lines are looked at in one step."""
 
 
 def no_notes(entry: Entry) -> Notes:
@@ -46,7 +44,8 @@ class Scan:
         self._notes = notes
         # Text is looked for in the method of an answer's question, too.
         self._is_alone = not (wanted.needs_exchanges or "text" in wanted.needs)
-        self._sieve = sieve_of(wanted.expression)
+        self._sieve = sieve_of(wanted.expression, "line")
+        self._sieves = sieve_of(wanted.expression, "lines")
         self._column = column_test(wanted.expression)
         self.rows = array("I")
         """The rows that are meant, in order."""
@@ -66,7 +65,7 @@ class Scan:
         while self.place < len(self._entries):
             self._judge(self.place, self._entries[self.place])
             self.place += 1
-            if (cost := cost + READ) >= STEP:
+            if (cost := cost + 1) >= STEP:
                 cost = 0
                 yield
 
@@ -91,22 +90,60 @@ class Scan:
             self.rows.extend(first + place for place, state in enumerate(yes) if state)
             self.place = first + count
             return
-        lines = _lines(recording, first, unknown)
+        for begin in range(0, count, ROWS):
+            places = [
+                place
+                for place in range(begin, min(begin + ROWS, count))
+                if yes[place] or unknown[place]
+            ]
+            yield from self._take_places(recording, stretch, places, yes)
+            self.place = first + min(begin + ROWS, count)
+        yield
+
+    def _take_places(
+        self, recording: RecordingFile, stretch: Stretch, places: list[int], yes: bytes
+    ) -> Iterator[None]:
+        """Take those of some rows that are meant; all others of them are not."""
+        read = dict(self._unsieved(recording, stretch, [p for p in places if not yes[p]]))
+        # What is read is put among what is known, so that rows stay in order.
         cost = 0
-        for place in range(count):
+        for place in places:
             if yes[place]:
-                self.rows.append(first + place)
-            elif unknown[place]:
+                self.rows.append(stretch.first + place)
+            elif place in read:
+                self._judge(stretch.first + place, decode_line(read[place]))
                 cost += 1
-                line = next(lines)
-                is_answer = 0 < columns.partners[place] < ASKS
-                if is_answer or self._sieve is None or self._sieve(line):
-                    cost += READ
-                    self._judge(first + place, decode_line(line))
-            self.place = first + place + 1
+            self.place = stretch.first + place + 1
             if cost >= STEP:
                 cost = 0
                 yield
+        yield
+
+    def _unsieved(
+        self, recording: RecordingFile, stretch: Stretch, places: list[int]
+    ) -> Iterator[tuple[int, bytes]]:
+        """Yield places and lines of the rows that have to be read."""
+        if not places:
+            return
+        first, begin = stretch.first, places[0]
+        block = recording.block(first + begin, first + places[-1] + 1)
+        are_meant = self._sieves is None or self._sieves(block)
+        answers: dict[int, int] = {}
+        if not self._is_alone:
+            partners = stretch.columns.partners
+            answers = {p: partners[p] - 1 for p in places if 0 < partners[p] < ASKS}
+        if not (are_meant or answers):
+            return
+        lines = block[:-1].split(b"\n")
+        for place in places if are_meant else answers:
+            said = line = lines[place - begin]
+            if place in answers:
+                question = answers[place]
+                is_near = begin <= question - first
+                asked = lines[question - first - begin] if is_near else recording.block(question)
+                said = line + b"\n" + asked
+            if self._sieve is None or self._sieve(said):
+                yield place, line
 
     def _judge(self, row: int, said: Row | object) -> None:
         if isinstance(said, ENTRY):
@@ -114,14 +151,3 @@ class Scan:
             facts = facts_of(self._entries, row, said, is_alone=self._is_alone, notes=notes)
             if self._wanted.matches(facts):
                 self.rows.append(row)
-
-
-def _lines(recording: RecordingFile, first: int, wanted: bytes) -> Iterator[bytes]:
-    """Yield the lines of the rows that are wanted."""
-    if wanted.count(1) * FEW < len(wanted):
-        for place, state in enumerate(wanted):
-            if state:
-                yield from recording.lines(first + place, first + place + 1)
-        return
-    every = recording.lines(first, first + len(wanted))
-    yield from (line for line, state in zip(every, wanted, strict=True) if state)

@@ -1,13 +1,15 @@
-"""What a line of a recording must hold if its entry is meant, found without reading its JSON.
+"""What lines of a recording must hold if an entry is meant, found without reading their JSON.
 
-A sieve lets through whatever is meant, and some of the rest: what it lets through is read.
+A sieve lets through whatever is meant, and some of the rest: what it lets through is read. It is
+asked of a line, or of many at once where it only looks for what stands anywhere in them. An answer
+has its method and session from its question: it is asked about together with that line.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from typing import Final, TypeAlias
+from collections.abc import Callable, Iterable
+from typing import Final, Literal, TypeAlias
 
 from acp_inspector.filter.expressions import (
     All,
@@ -15,101 +17,109 @@ from acp_inspector.filter.expressions import (
     Compare,
     Exists,
     Expression,
+    Pattern,
     Text,
     Value,
     Within,
 )
-from acp_inspector.filter.matching import value_test
+from acp_inspector.filter.literals import compiled
+from acp_inspector.filter.matching import SEARCH_LIMIT, value_test
 
 Sieve: TypeAlias = Callable[[bytes], bool]
+Of: TypeAlias = Literal["line", "lines"]
 
-_WORDS: Final = frozenset({"update", "status", "tool", "tool.kind", "terminal"})
-"""Fields whose value stands in the message as it is."""
-_ANSWERED: Final = frozenset({"session", "method"})
-"""Fields that an answer has from its question."""
-_PLAIN: Final = re.compile(r"[A-Za-z0-9_. :/-]+")
-"""Text that JSON spells in one way, unless it is escaped needlessly."""
-_FRAME: Final = re.compile(
-    rb'\{"n":(\d{1,18}),"t":[\d.]+,"(?:event"|from":"(?:client|agent)","(msg|text|stderr)?)'
+_WORDS: Final = frozenset(
+    {"update", "status", "tool", "tool.kind", "terminal", "session", "method"}
 )
+"""Fields whose value stands in the message as it is."""
+_PLAIN: Final = re.compile(r"[A-Za-z0-9_. /-]+")
+"""Text that JSON spells in one way, unless it is escaped needlessly."""
+_LOCAL: Final = re.compile(r"[^\\^$?]*")
+"""A pattern that is found in what holds what it is found in."""
+_FRAME: Final = re.compile(rb'\{"n":(\d{1,18}),"t":[\d.]+,"(?:from":"(?:client|agent)","(msg)":)?')
 _GOOD: Final = re.compile(
     rb'\{"n":\d+,"t":[\d.]+,"from":"\w+","msg":\{"jsonrpc":"2\.0","method":"[^"\\]*","params":\{'
 )
 """How a line begins whose message can only be broken if it has an id."""
+_ESCAPES: Final = (b"\\u", b'b64"')
+"""What stands in lines that may spell a text in another way."""
 
 
-def sieve_of(expression: Expression) -> Sieve | None:
-    """Return the sieve of an expression; None: everything has to be read.
-
-    It must not be asked of answers whose question is known: they have part of it from there.
-    """
+def sieve_of(expression: Expression, of: Of) -> Sieve | None:
+    """Return the sieve of an expression; None: everything has to be read."""
     match expression:
         case All(terms):
-            sieves = [sieve for sieve in map(sieve_of, terms) if sieve is not None]
+            found = [sieve_of(term, of) for term in terms]
+            sieves = [sieve for sieve in found if sieve is not None]
             return _all_of(sieves) if sieves else None
         case Any(terms):
-            found = [sieve_of(term) for term in terms]
-            sieves = [sieve for sieve in found if sieve is not None]
-            return _any_of(sieves) if len(sieves) == len(found) else None
+            return _any_of(sieve_of(term, of) for term in terms)
         case Text(text):
-            return _text(text)
+            return _word(text, in_any_case=True)
+        case Pattern():
+            return _pattern(expression) if of == "line" else None
         case Exists() | Compare() | Within():
-            return _of_condition(expression)
+            return _anywhere(expression) or (_in_line(expression) if of == "line" else None)
         case _:
             return None
 
 
-def _of_condition(condition: Exists | Compare | Within) -> Sieve | None:
+def _anywhere(condition: Exists | Compare | Within) -> Sieve | None:
     match condition:
         case Exists("error") | Compare("error" | "code") | Within("code"):
-            return lambda line: b"error" in line or b"\\u" in line
-        case Exists("malformed") | Compare("kind", "==", "malformed"):
-            return _may_be_broken
-        case Compare("kind", "==", "request" | "result" | "error") | Exists("id"):
-            return lambda line: b'"id' in line or b"\\u" in line
-        case Compare("n") | Within("n"):
-            return _number(value_test(condition))
+            return _any_word([b'"error"'])
+        case Exists("id") | Compare("id") | Within("id"):
+            return _any_word([b'"id'])
+        case Compare("kind", "==", "request" | "result" | "error"):
+            return _any_word([b'"id'])
         case Compare("size", ">" | ">=" | "==", int() | float() as size):
-            return lambda line: len(line) >= size
-        case Compare(str(name), "==", str(word)) if name in _WORDS | _ANSWERED:
+            return lambda lines: len(lines) >= size
+        case Compare(str(name), "==", str(word)) if name in _WORDS:
             return _word(word)
         case Within(str(name), choices) if name in _WORDS:
-            sieves = [sieve for sieve in map(_value, choices) if sieve is not None]
-            return _any_of(sieves) if len(sieves) == len(choices) else None
-        case Compare(subject, "==" | "contains", value) if not isinstance(subject, str):
-            return _value(value)
+            return _any_of(_word(word) if isinstance(word, str) else None for word in choices)
+        case Compare(subject, "==" | "contains" as sign, str(word)) if not isinstance(subject, str):
+            return _word(word, in_any_case=sign == "contains")
         case _:
             return None
 
 
-def _value(value: object) -> Sieve | None:
-    return _word(value) if isinstance(value, str) else None
+def _in_line(condition: Exists | Compare | Within) -> Sieve | None:
+    match condition:
+        case Exists("malformed") | Compare("kind", "==", "malformed"):
+            return _may_be_broken
+        case Compare("n") | Within("n"):
+            return _number(value_test(condition))
+        case _:
+            return None
 
 
-def _word(word: str) -> Sieve | None:
-    """Let through what may hold a text, in any case."""
+def _word(word: str, *, in_any_case: bool = False) -> Sieve | None:
+    """Let through what may hold a text."""
     if not _PLAIN.fullmatch(word):
         return None
-    wanted = word.lower().encode()
-    escapes = (b"\\u", b"\\/") if "/" in word else (b"\\u",)
-
-    def passes(line: bytes) -> bool:
-        return (
-            wanted in line.lower() or any(escape in line for escape in escapes) or b'"b64"' in line
-        )
-
-    return passes
+    wanted = word.encode()
+    if not in_any_case:
+        return _any_word([wanted])
+    lower, escaped = wanted.lower(), _any_word([])
+    return lambda lines: lower in lines.lower() or escaped(lines)
 
 
-def _text(text: str) -> Sieve | None:
-    """Let through what may hold a text anywhere; stderr and events are spelled otherwise here."""
-    word = _word(text)
-    if word is None:
+def _any_word(words: list[bytes]) -> Sieve:
+    wanted = (*words, *_ESCAPES, *([b"\\/"] if any(b"/" in word for word in words) else []))
+    return lambda lines: any(word in lines for word in wanted)
+
+
+def _pattern(pattern: Pattern) -> Sieve | None:
+    if not _LOCAL.fullmatch(pattern.pattern):
         return None
+    search = compiled(Pattern(pattern.pattern, ignores_case=True)).search
 
     def passes(line: bytes) -> bool:
         found = _FRAME.match(line)
-        return word(line) or found is None or found[2] != b"msg"
+        if found is None or not found[2] or len(line) > SEARCH_LIMIT:
+            return True
+        return bool(search(line.decode(errors="replace")))
 
     return passes
 
@@ -129,8 +139,13 @@ def _number(test: Callable[[Value], bool]) -> Sieve:
 def _all_of(sieves: list[Sieve]) -> Sieve:
     if len(sieves) == 1:
         return sieves[0]
-    return lambda line: all(sieve(line) for sieve in sieves)
+    return lambda lines: all(sieve(lines) for sieve in sieves)
 
 
-def _any_of(sieves: list[Sieve]) -> Sieve:
-    return lambda line: any(sieve(line) for sieve in sieves)
+def _any_of(found: Iterable[Sieve | None]) -> Sieve | None:
+    sieves: list[Sieve] = []
+    for sieve in found:
+        if sieve is None:
+            return None
+        sieves.append(sieve)
+    return lambda lines: any(sieve(lines) for sieve in sieves)

@@ -156,11 +156,10 @@ class RecordingFile:
         """Yield the rows from the last to the first."""
         return map(self._row, reversed(range(len(self))))
 
-    def lines(self, first: int, behind: int) -> Iterator[bytes]:
-        """Yield the lines of some rows as they stand in the file, without newlines."""
-        at, end = self._offset(first), self._offset(behind)
-        for block in whole_lines(self._read, at, end):
-            yield from block[:-1].split(b"\n")
+    def block(self, first: int, behind: int | None = None) -> bytes:
+        """Return the lines of some rows, or of one, as they stand in the file."""
+        at = self._offset(first)
+        return self._read(at, self._offset(first + 1 if behind is None else behind) - at)
 
     def brief(self, row: int) -> Brief:
         """Return what is known of a row without decoding it."""
@@ -308,9 +307,10 @@ class RecordingFile:
         if first >= behind:
             return
         at = self._offset(first)
-        for line in self.lines(first, behind):
-            yield self._decoded(at, line)
-            at += len(line) + 1
+        for block in whole_lines(self._read, at, self._offset(behind)):
+            for line in block[:-1].split(b"\n"):
+                yield self._decoded(at, line)
+                at += len(line) + 1
 
     def _offset(self, row: int) -> int:
         """Return where a row begins; that behind the last begins where the last ends."""

@@ -93,7 +93,7 @@ def test_a_field_that_the_index_knows_costs_no_look_at_a_line(
 ) -> None:
     wanted = compile_filter("from == client and t >= 0s and not stderr and not pending")
     with RecordingFile(path).complete() as recording:
-        monkeypatch.setattr(RecordingFile, "lines", None)
+        monkeypatch.setattr(RecordingFile, "block", None)
         monkeypatch.setattr(RecordingFile, "__getitem__", None)
         assert len(Scan(recording, wanted).complete()) > 3
 
