@@ -1,33 +1,41 @@
-"""One session as its user sees it.
+"""One session as its user sees it, now and after any earlier frame.
 
 The first mention of a message, a tool call or a plan fixes its place; later frames change it there.
+Nothing is forgotten: `at` returns the state after a frame, which costs no folding and is the same
+as that of a fold that was stopped there.
 
 Source: ACP, Prompt Turn; ACP version 2, Prompt Lifecycle.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TypeVar, cast
+from array import array
+from bisect import bisect_right
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar, cast
 
+from acp_inspector.analysis.calls import ENDED, Terminal, ToolCall
 from acp_inspector.analysis.items import (
     AgentMessage,
+    Elicitation,
     Item,
     Notice,
     Plan,
-    Terminal,
+    SessionMessage,
     Text,
     Thought,
-    ToolCall,
     TurnEnd,
     UserMessage,
     entries,
     member,
     string,
 )
+from acp_inspector.analysis.past import Growth, Past
+from acp_inspector.analysis.snapshot import Snapshot, Stretch, Surroundings, Trouble
+from acp_inspector.analysis.turns import Cursor, Turn
 from acp_protocol.jsonrpc import Json
 
-Spoken = TypeVar("Spoken", UserMessage, AgentMessage, Thought)
+Spoken = TypeVar("Spoken", UserMessage, AgentMessage, Thought, SessionMessage)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,67 +50,196 @@ class Change:
 class Conversation:
     """The state of a session: its items, and what surrounds them."""
 
-    def __init__(self, session_id: str, version: int = 1) -> None:
+    def __init__(self, session_id: str, version: int = 1, cursor: Cursor | None = None) -> None:
         self.session_id = session_id
         self.version = version
-        self.items: list[Item] = []
-        """In the order of their first mention."""
-        self.plan: Plan | None = None
-        self.title: str | None = None
-        self.modes: Json = None
-        self.current_mode: str | None = None
-        self.config_options: list[Json] = []
-        self.commands: list[Json] = []
-        self.usage: Json = None
-        self.open_prompts = 0
-        self.state: str | None = None
-        """What the agent says it is at (version 2); None until it has said so."""
+        self.cursor = cursor or Cursor()
+        """Where the fold stands that this belongs to."""
+        self.begun = self.cursor.n
+        """The frame that named the session first."""
+        self.turns: list[Turn] = []
+        self._open_turns: list[Turn] = []
         self.states = 0
-        """How often it has said so."""
+        """How often the agent has said what it is at (version 2)."""
         self.unbound: list[UserMessage] = []
         """Prompts that have no message id yet (version 2), oldest first."""
+        self.troubles = Growth[Trouble]()
+        self.elicitations = Growth[Elicitation]()
+        self._surroundings = Past(Surroundings())
+        self._stretches = [Stretch(0)]
+        """Its items; a replay of the whole session begins a new stretch."""
+        self._stretch = self._stretches[0]
         self._calls: dict[str, ToolCall] = {}
+        self._plans: dict[str, Plan] = {}
+        self.terminals: list[Terminal] = []
         self._terminals: dict[str, Terminal] = {}
+        self._terminal_begins = array("Q")
+        self._showers: dict[str, ToolCall] = {}
         self._messages: dict[tuple[type[Text], str], Text] = {}
+        self._notices: dict[str, Notice] = {}
         self._count = 0
+
+    # What it is now
+
+    @property
+    def items(self) -> list[Item]:
+        """In the order of their first mention."""
+        return self._stretch.items
+
+    @property
+    def surroundings(self) -> Surroundings:
+        """What is known beside the items."""
+        return self._surroundings.now
+
+    @property
+    def title(self) -> str | None:
+        """Its title."""
+        return self.surroundings.title
+
+    @property
+    def modes(self) -> Json:
+        """The modes that there are, as the agent told them (version 1)."""
+        return self.surroundings.modes
+
+    @property
+    def current_mode(self) -> str | None:
+        """The mode it is in."""
+        return self.surroundings.current_mode
+
+    @property
+    def config_options(self) -> list[Json]:
+        """What there is to choose from, and what is chosen."""
+        return self.surroundings.config_options
+
+    @property
+    def commands(self) -> list[Json]:
+        """The commands that the agent takes."""
+        return self.surroundings.commands
+
+    @property
+    def usage(self) -> Json:
+        """Tokens and cost, as the agent told them last."""
+        return self.surroundings.usage
+
+    @property
+    def state(self) -> str | None:
+        """What the agent says it is at (version 2); None until it has said so."""
+        return self.surroundings.state
 
     @property
     def is_busy(self) -> bool:
         """Whether a prompt waits for its answer, or the agent is at work."""
-        return self.open_prompts > 0 or self.state not in {None, "idle"}
+        return self.surroundings.is_busy
+
+    @property
+    def plan(self) -> Plan | None:
+        """The plan that was mentioned first."""
+        return next(iter(self._plans.values()), None)
+
+    @property
+    def turn(self) -> Turn | None:
+        """The newest turn that has not ended."""
+        return self._open_turns[-1] if self._open_turns else None
+
+    def at(self, n: int) -> Snapshot:
+        """Return its state after frame `n`, found in O(log n); items are built when looked at."""
+        place = bisect_right(self._stretches, n, key=lambda stretch: stretch.begun) - 1
+        last = bisect_right(self.turns, n, key=lambda turn: turn.began)
+        count = bisect_right(self._terminal_begins, n)
+        return Snapshot(
+            session_id=self.session_id,
+            version=self.version,
+            n=n,
+            stretch=self._stretches[max(place, 0)],
+            surroundings=self._surroundings.at(n),
+            turns=(self.turns, last),
+            terminals=(self.terminals, count),
+            troubles=self.troubles.at(n),
+        )
+
+    # Items
 
     def add(self, item: Item) -> Change:
         """Append `item`."""
-        self.items.append(item)
+        self._stretch.add(self.cursor.n, item)
         return Change(self.session_id, item, is_new=True)
 
     def notice(self, text: str) -> Change:
         """Append a line that tells of something."""
-        return self.add(Notice(self.next_key("notice"), text))
+        return self.add(Notice(self.next_key("notice"), text, self.cursor.n))
+
+    def entity(self, kind: type[Notice], key: str, text: str) -> tuple[Notice, bool]:
+        """Return the line that tells of the entity `key`, and whether it is new."""
+        known = self._notices.get(key)
+        if known is not None:
+            return known, False
+        line = self._notices[key] = kind(self.next_key(kind.__name__.lower()), text, self.cursor.n)
+        self.add(line)
+        return line, True
 
     def next_key(self, kind: str) -> str:
         """Return a key that no other item has."""
         self._count += 1
         return f"{kind}-{self._count}"
 
+    def restart(self) -> Stretch:
+        """Begin anew, since the agent will tell all of it again; return what stood until now."""
+        before = self._stretch
+        self._begin(Stretch(self.cursor.n))
+        self._calls.clear()
+        self._plans.clear()
+        self._messages.clear()
+        self._notices.clear()
+        self.unbound.clear()
+        return before
+
+    def restore(self, stretch: Stretch) -> None:
+        """Return to what stood before `restart`: nothing was told again."""
+        self._begin(Stretch(self.cursor.n, stretch.items, stretch.numbers))
+        for item in stretch.items:
+            if isinstance(item, ToolCall):
+                self._calls[item.key] = item
+            elif isinstance(item, Plan):
+                self._plans[item.plan_id] = item
+            elif isinstance(item, Text) and item.message_id is not None:
+                self._messages[type(item), item.message_id] = item
+
+    def _begin(self, stretch: Stretch) -> None:
+        self._stretch = stretch
+        self._stretches.append(stretch)
+
     # Messages
 
     def chunk(self, kind: type[Spoken], update: Json) -> Change:
         """Add a chunk to the message it belongs to: by its id, or to the last one of its kind."""
-        message, is_new = self._message(kind, string(update, "messageId") or None)
-        message.add(member(update, "content"))
+        message, is_new = self.text(kind, string(update, "messageId") or None)
+        message.add(member(update, "content"), self.cursor.n)
         return Change(self.session_id, message, is_new)
 
     def message(self, kind: type[Spoken], update: Json) -> Change:
         """Replace or patch the whole message that the update names (version 2)."""
-        found, is_new = self._message(kind, string(update, "messageId") or None)
+        found, is_new = self.text(kind, string(update, "messageId") or None)
         if "content" in (update or {}):
-            found.replace(entries(member(update, "content")))
+            found.replace(entries(member(update, "content")), self.cursor.n)
         return Change(self.session_id, found, is_new)
+
+    def text(self, kind: type[Spoken], message_id: str | None) -> tuple[Spoken, bool]:
+        """Return the message of that id, else the one that goes on; and whether it is new."""
+        if message_id is not None and (kind, message_id) in self._messages:
+            return cast("Spoken", self._messages[kind, message_id]), False
+        last = self.items[-1] if self.items else None
+        # A message to another session counts as the agent's too, but goes on as its own kind only.
+        if isinstance(last, kind) and type(last) is kind and None in {message_id, last.message_id}:
+            return last, False
+        message = kind(self.next_key(kind.__name__.lower()), message_id, n=self.cursor.n)
+        if message_id is not None:
+            self._messages[kind, message_id] = message
+        self.add(message)
+        return message, True
 
     def bind(self, message: UserMessage, message_id: str) -> None:
         """Let a prompt be known by the id that the agent has given it."""
-        message.message_id = message_id
+        message.bind(message_id, self.cursor.n)
         self._messages[UserMessage, message_id] = message
         if message in self.unbound:
             self.unbound.remove(message)
@@ -111,73 +248,100 @@ class Conversation:
         """Tell whether a user message of that id is there."""
         return (UserMessage, message_id) in self._messages
 
-    def _message(self, kind: type[Spoken], message_id: str | None) -> tuple[Spoken, bool]:
-        if message_id is not None and (kind, message_id) in self._messages:
-            return cast("Spoken", self._messages[kind, message_id]), False
-        last = self.items[-1] if self.items else None
-        if isinstance(last, kind) and (message_id is None or last.message_id is None):
-            return last, False
-        message = kind(self.next_key(kind.__name__.lower()), message_id)
-        if message_id is not None:
-            self._messages[kind, message_id] = message
-        self.items.append(message)
-        return message, True
-
-    # Tool calls and their terminals
+    # Tool calls, their terminals, and plans
 
     def call(self, key: str) -> tuple[ToolCall, bool]:
         """Return the tool call of that id, and whether it is new."""
         if key in self._calls:
             return self._calls[key], False
-        call = self._calls[key] = ToolCall(key)
-        self.items.append(call)
+        call = self._calls[key] = ToolCall(key, n=self.cursor.n)
+        self.add(call)
         return call, True
 
     def terminal(self, key: str) -> Terminal:
         """Return the terminal of that id."""
-        return self._terminals.setdefault(key, Terminal(key))
+        if key not in self._terminals:
+            self._terminals[key] = Terminal(key)
+            self.terminals.append(self._terminals[key])
+            self._terminal_begins.append(self.cursor.n)
+        return self._terminals[key]
+
+    def show(self, call: ToolCall, terminal: Terminal) -> None:
+        """Let `call` be the one that shows `terminal`."""
+        call.show(terminal)
+        self._showers[terminal.key] = call
 
     def shower(self, terminal: Terminal) -> ToolCall | None:
         """Return the tool call that shows `terminal`, the latest if several do."""
-        calls = reversed(self._calls.values())
-        return next((call for call in calls if terminal.key in call.terminals), None)
+        return self._showers.get(terminal.key)
 
     def open_calls(self) -> list[ToolCall]:
         """Return the tool calls that have not ended."""
-        ended = {"completed", "failed", "cancelled"}
-        return [call for call in self._calls.values() if call.status not in ended]
+        return [call for call in self._calls.values() if call.status not in ENDED]
+
+    def planned(self, plan_id: str) -> tuple[Plan, bool]:
+        """Return the plan of that id, and whether it is new."""
+        if plan_id in self._plans:
+            return self._plans[plan_id], False
+        plan = self._plans[plan_id] = Plan(self.next_key("plan"), plan_id)
+        self.add(plan)
+        return plan, True
 
     # Turns and surroundings
 
     def prompted(self, blocks: Json) -> UserMessage:
         """Append what the user says; it waits for its answer."""
-        self.open_prompts += 1
-        message = UserMessage(self.next_key("usermessage"))
-        message.replace(entries(blocks))
-        self.items.append(message)
+        self.set(open_prompts=self.surroundings.open_prompts + 1)
+        message = UserMessage(self.next_key("usermessage"), n=self.cursor.n)
+        message.replace(entries(blocks), self.cursor.n)
+        self.add(message)
         if self.version >= 2:
             self.unbound.append(message)
         return message
 
+    def begin_turn(self, *, is_prompted: bool = True) -> Turn:
+        """Begin a turn; in version 2 a prompt belongs to the work that is going on, if any."""
+        if self.version >= 2 and (running := self.turn) is not None:
+            return running
+        self.cursor.turns += 1
+        where = self.cursor
+        turn = Turn(where.turns, self.session_id, where.n, where.at, is_prompted)
+        self.turns.append(turn)
+        self._open_turns.append(turn)
+        return turn
+
     def ended(
-        self, stop_reason: str | None, error: str | None = None, usage: Json = None
+        self,
+        stop_reason: str | None,
+        error: str | None = None,
+        usage: Json = None,
+        turn: Turn | None = None,
     ) -> Change:
-        """Append the end of a turn."""
-        return self.add(TurnEnd(self.next_key("turnend"), stop_reason, error, usage))
+        """Append the end of a turn: of `turn`, if it goes on."""
+        if turn in self._open_turns:
+            turn.end(self.cursor, stop_reason, error, usage)
+            self._open_turns.remove(turn)
+        key = self.next_key("turnend")
+        return self.add(TurnEnd(key, stop_reason, error, usage, self.cursor.n))
+
+    def set(self, **surroundings: Any) -> None:
+        """Take over what is told of what surrounds the items."""
+        new = replace(self._surroundings.now, **surroundings)
+        self._surroundings.set(self.cursor.n, new)
 
     def offer(self, source: Json) -> None:
         """Take over what there is to choose from, as far as an answer or an update tells it."""
         if isinstance(modes := member(source, "modes"), dict):
-            self.modes = cast("Json", modes)
-            self.current_mode = string(modes, "currentModeId") or None
+            self.set(modes=modes, current_mode=string(modes, "currentModeId") or None)
         if isinstance(member(source, "configOptions"), list):
-            self.config_options = entries(member(source, "configOptions"))
+            self.set(config_options=entries(member(source, "configOptions")))
             self._read_mode()
         if isinstance(member(source, "availableCommands"), list):
-            self.commands = entries(member(source, "availableCommands"))
+            self.set(commands=entries(member(source, "availableCommands")))
 
     def _read_mode(self) -> None:
         """Version 2 has its modes among the options."""
         for option in self.config_options:
             if member(option, "category") == "mode":
-                self.current_mode = string(option, "currentValue") or self.current_mode
+                mode = string(option, "currentValue") or self.current_mode
+                self.set(current_mode=mode)

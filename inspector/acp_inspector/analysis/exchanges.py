@@ -95,6 +95,8 @@ class Exchanges:
         self.faults: list[Fault] = []
         self._open: dict[_Key, deque[Exchange]] = {}
         """By key; more than one only where an id was used again too early."""
+        self._are_reused = False
+        """Whether an id ever was: else what is open stands in the order in which it was asked."""
         self._closed: dict[_Key, Exchange] = {}
         self._by_frame: dict[int, Exchange] = {}
         self._batches: dict[int, tuple[Exchange, ...]] = {}
@@ -143,10 +145,10 @@ class Exchanges:
 
         After the last frame of a connection these are the ones whose answers are missing.
         """
-        if all(len(waiting) == 1 for waiting in self._open.values()):
-            return [waiting[0] for waiting in self._open.values()]
         waiting = [exchange for each in self._open.values() for exchange in each]
-        return sorted(waiting, key=lambda exchange: exchange.question.n)
+        if self._are_reused:
+            waiting.sort(key=lambda exchange: exchange.question.n)
+        return waiting
 
     def open_at(self, n: int) -> list[Exchange]:
         """Return the questions that waited for their answer after frame `n`, oldest first."""
@@ -177,6 +179,7 @@ class Exchanges:
         exchange = Exchange(frame, request)
         waiting = self._open.setdefault(key, deque())
         if waiting:
+            self._are_reused = True
             why = f"frame {waiting[-1].question.n} asked with this id and has no answer yet"
             self.faults.append(Fault("reused", frame, request.id, waiting[-1], why))
         waiting.append(exchange)

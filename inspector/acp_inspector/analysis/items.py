@@ -1,18 +1,40 @@
 """What a conversation consists of: the things that a user sees of a session.
 
-They belong to the fold that changes them, and are there for everyone else to read.
+They belong to the fold that changes them, and are there for everyone else to read. Each knows what
+it was at any earlier frame: `at` returns a copy as it stood.
 
-Source: ACP, Prompt Turn; Tool Calls; Agent Plan; the same of version 2.
+Source: ACP, Prompt Turn; Agent Plan; Elicitation; the same of version 2.
 """
 
 from __future__ import annotations
 
-from base64 import b64decode
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import TypeAlias, cast
+from dataclasses import dataclass
+from typing import Self, TypeAlias, cast
 
+from acp_inspector.analysis.calls import Permission, Terminal, ToolCall
+from acp_inspector.analysis.past import Growth, Past
 from acp_protocol.jsonrpc import Json, RequestId
+
+__all__ = [
+    "AgentMessage",
+    "Compaction",
+    "Elicitation",
+    "Item",
+    "Notice",
+    "Permission",
+    "Plan",
+    "SessionMessage",
+    "Terminal",
+    "Text",
+    "Thought",
+    "ToolCall",
+    "TurnEnd",
+    "UserMessage",
+    "entries",
+    "member",
+    "string",
+]
 
 
 def member(value: Json, name: str) -> Json:
@@ -31,121 +53,133 @@ def entries(value: Json) -> list[Json]:
     return cast("list[Json]", value) if isinstance(value, list) else []
 
 
-@dataclass(slots=True)
-class Permission:
-    """A question for consent; `outcome` None: it is still open."""
-
-    request_id: RequestId
-    options: list[Json]
-    outcome: Json | None = None
-
-
-@dataclass(slots=True, eq=False)
 class Text:
     """Text that grows by chunks."""
 
-    key: str
-    message_id: str | None = None
-    _parts: list[str] = field(default_factory=list[str])
-    blocks: list[Json] = field(default_factory=list[Json])
-    """Content that is no text."""
+    __slots__ = ("_begin", "_content", "_id", "_read", "_text", "key")
+
+    def __init__(self, key: str, message_id: str | None = None, *, n: int = 0) -> None:
+        self.key = key
+        self._id = Past(message_id, n)
+        self._content = Growth[Json]()
+        # What has been read of the content, so that a long text is not joined again and again.
+        self._text = ""
+        self._read = self._begin = 0
+
+    @property
+    def message_id(self) -> str | None:
+        """The id that the agent gave it; None while it has none."""
+        return self._id.now
 
     @property
     def text(self) -> str:
         """All of it so far."""
-        if len(self._parts) > 1:
-            self._parts = ["".join(self._parts)]
-        return self._parts[0] if self._parts else ""
+        if self._begin != self._content.begin:
+            self._begin = self._read = self._content.begin
+            self._text = ""
+        if fresh := self._content.since(self._read):
+            self._read += len(fresh)
+            self._text += "".join(_words(block) or "" for block in fresh)
+        return self._text
 
-    def replace(self, blocks: list[Json]) -> None:
-        """Take `blocks` for all of the content."""
-        self._parts.clear()
-        self.blocks.clear()
-        for block in blocks:
-            self.add(block)
+    @property
+    def content(self) -> list[Json]:
+        """All blocks of it so far."""
+        return self._content.now()
 
-    def add(self, block: Json) -> None:
-        """Append a content block."""
-        text = member(block, "text") if member(block, "type") == "text" else None
-        if isinstance(text, str):
-            self._parts.append(text)
-        else:
-            self.blocks.append(block)
+    @property
+    def blocks(self) -> list[Json]:
+        """Content that is no text."""
+        return [block for block in self._content.now() if _words(block) is None]
+
+    @property
+    def last(self) -> int:
+        """The frame that changed it last."""
+        return max(self._content.last, self._id.last)
+
+    def replace(self, blocks: list[Json], n: int = 0) -> None:
+        """Take `blocks` for all of the content, from frame `n` on."""
+        self._content.replace(n, blocks)
+
+    def add(self, block: Json, n: int = 0) -> None:
+        """Append a content block at frame `n`."""
+        self._content.add(n, block)
+
+    def bind(self, message_id: str, n: int) -> None:
+        """Let it be known by an id from frame `n` on."""
+        self._id.set(n, message_id)
+
+    def at(self, n: int) -> Self:
+        """Return it as it stood after frame `n`."""
+        copy = type(self)(self.key, self._id.at(n))
+        copy.replace(self._content.at(n))
+        return copy
 
 
-@dataclass(slots=True, eq=False)
 class UserMessage(Text):
     """What the user said."""
 
+    __slots__ = ()
 
-@dataclass(slots=True, eq=False)
+
 class AgentMessage(Text):
     """What the agent said, Markdown."""
 
+    __slots__ = ()
 
-@dataclass(slots=True, eq=False)
+
 class Thought(Text):
     """What the agent thought aloud."""
 
-
-@dataclass(slots=True, eq=False)
-class Terminal:
-    """A terminal of the agent that a tool call shows (version 2)."""
-
-    key: str
-    command: str | None = None
-    cwd: str | None = None
-    exit_code: int | None = None
-    signal: str | None = None
-    is_over: bool = False
-    _parts: list[bytes] = field(default_factory=list[bytes])
-
-    @property
-    def text(self) -> str:
-        """All of its output so far."""
-        if len(self._parts) > 1:
-            self._parts = [b"".join(self._parts)]
-        return self._parts[0].decode(errors="replace") if self._parts else ""
-
-    def add(self, data: str) -> None:
-        """Append output, which comes in base64; what is none is left out."""
-        try:
-            self._parts.append(b64decode(data, validate=True))
-        except ValueError:
-            return
-
-    def replace(self, data: str) -> None:
-        """Take `data` for all of the output."""
-        self._parts.clear()
-        self.add(data)
+    __slots__ = ()
 
 
-@dataclass(slots=True, eq=False)
-class ToolCall:
-    """Something that the agent does."""
+class SessionMessage(AgentMessage):
+    """What one session said to another (unstable)."""
 
-    key: str
-    title: str = ""
-    kind: str = "other"
-    status: str = "pending"
-    content: list[Json] = field(default_factory=list[Json])
-    locations: list[Json] = field(default_factory=list[Json])
-    raw_input: Json = None
-    raw_output: Json = None
-    permission: Permission | None = None
-    terminals: dict[str, Terminal] = field(default_factory=dict[str, "Terminal"])
-    """The terminals that its content shows, by their ids."""
+    __slots__ = ("sender",)
+
+    def __init__(self, key: str, message_id: str | None = None, *, n: int = 0) -> None:
+        super().__init__(key, message_id, n=n)
+        self.sender = Past("")
+
+    def at(self, n: int) -> Self:
+        """Return it as it stood after frame `n`."""
+        copy = super().at(n)
+        copy.sender = Past(self.sender.at(n))
+        return copy
 
 
-@dataclass(slots=True, eq=False)
 class Plan:
     """What the agent intends; replaced as a whole."""
 
-    key: str
-    entries: list[Json] = field(default_factory=list[Json])
+    __slots__ = ("_entries", "key", "plan_id")
+
+    def __init__(self, key: str, plan_id: str = "", steps: list[Json] | None = None) -> None:
+        self.key = key
+        self.plan_id = plan_id
+        self._entries = Past(steps or [])
+
+    @property
+    def entries(self) -> list[Json]:
+        """The steps."""
+        return self._entries.now
+
+    @property
+    def last(self) -> int:
+        """The frame that changed it last."""
+        return self._entries.last
+
+    def replace(self, steps: list[Json], n: int = 0) -> None:
+        """Take `steps` for the whole plan, from frame `n` on."""
+        self._entries.set(n, steps)
+
+    def at(self, n: int) -> Plan:
+        """Return it as it stood after frame `n`."""
+        return Plan(self.key, self.plan_id, self._entries.at(n))
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class TurnEnd:
     """The end of a turn."""
 
@@ -153,14 +187,125 @@ class TurnEnd:
     stop_reason: str | None = None
     error: str | None = None
     usage: Json = None
+    last: int = 0
+
+    def at(self, n: int) -> TurnEnd:
+        """Return it: it never changes."""
+        del n
+        return self
 
 
-@dataclass(slots=True, eq=False)
 class Notice:
     """Something worth a line."""
 
-    key: str
-    text: str
+    __slots__ = ("_text", "key")
+
+    def __init__(self, key: str, text: str, n: int = 0) -> None:
+        self.key = key
+        self._text = Past(text, n)
+
+    @property
+    def text(self) -> str:
+        """The line."""
+        return self._text.now
+
+    @property
+    def last(self) -> int:
+        """The frame that changed it last."""
+        return self._text.last
+
+    def rewrite(self, text: str, n: int) -> None:
+        """Let the line be `text` from frame `n` on."""
+        if text != self._text.now:
+            self._text.set(n, text)
+
+    def at(self, n: int) -> Self:
+        """Return it as it stood after frame `n`."""
+        return type(self)(self.key, self._text.at(n))
+
+
+class Compaction(Notice):
+    """The agent makes its context shorter."""
+
+    __slots__ = ("_status", "_summary")
+
+    def __init__(self, key: str, text: str, n: int = 0) -> None:
+        super().__init__(key, text, n)
+        self._status = Past("in_progress", n)
+        self._summary = Growth[Json]()
+
+    @property
+    def status(self) -> str:
+        """How far it is."""
+        return self._status.now
+
+    @property
+    def summary(self) -> list[Json]:
+        """What stands for all that was said before."""
+        return self._summary.now()
+
+    @property
+    def last(self) -> int:
+        """The frame that changed it last."""
+        return max(self._text.last, self._status.last, self._summary.last)
+
+    def change(self, n: int, status: str, summary: list[Json] | None) -> None:
+        """Take over what an update tells at frame `n`; `summary` None leaves it."""
+        self._status.set(n, status)
+        self.rewrite(f"context compaction: {status}", n)
+        if summary is not None:
+            self._summary.replace(n, summary)
+
+    def add(self, block: Json, n: int) -> None:
+        """Append a block of the summary at frame `n`."""
+        self._summary.add(n, block)
+
+    def at(self, n: int) -> Self:
+        """Return it as it stood after frame `n`."""
+        copy = super().at(n)
+        copy.change(0, self._status.at(n), self._summary.at(n))
+        return copy
+
+
+class Elicitation(Notice):
+    """A question for what only the user knows; `outcome` None: it is still open."""
+
+    __slots__ = ("_outcome", "mode", "request_id", "schema")
+
+    def __init__(self, key: str, text: str, n: int = 0) -> None:
+        super().__init__(key, text, n)
+        self.request_id: RequestId = None
+        self.mode = ""
+        self.schema: Json = None
+        """The form, or the address."""
+        self._outcome = Past[Json](None, n)
+
+    @property
+    def outcome(self) -> Json:
+        """What the user did."""
+        return self._outcome.now
+
+    @property
+    def last(self) -> int:
+        """The frame that changed it last."""
+        return max(self._text.last, self._outcome.last)
+
+    def answer(self, outcome: Json, n: int) -> None:
+        """Close it at frame `n`."""
+        self._outcome.set(n, outcome)
+
+    def at(self, n: int) -> Self:
+        """Return it as it stood after frame `n`."""
+        copy = super().at(n)
+        copy.request_id, copy.mode, copy.schema = self.request_id, self.mode, self.schema
+        copy.answer(self._outcome.at(n), 0)
+        return copy
 
 
 Item: TypeAlias = UserMessage | AgentMessage | Thought | ToolCall | Plan | TurnEnd | Notice
+
+
+def _words(block: Json) -> str | None:
+    """Return the words of a block of text; None for what is none."""
+    text = member(block, "text") if member(block, "type") == "text" else None
+    return text if isinstance(text, str) else None

@@ -8,14 +8,16 @@ Source: ACP, Prompt Turn, `session/update`; Tool Calls; Agent Plan; the same of 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Final, TypeAlias, cast
+from typing import Any, Final, TypeAlias, cast
 
+from acp_inspector.analysis.calls import Terminal, ToolCall, terminal_keys
 from acp_inspector.analysis.conversation import Change, Conversation
 from acp_inspector.analysis.items import (
     AgentMessage,
-    Plan,
+    Compaction,
+    Notice,
+    SessionMessage,
     Thought,
-    ToolCall,
     UserMessage,
     entries,
     member,
@@ -30,6 +32,8 @@ def apply_update(talk: Conversation, update: Json) -> Change:
     """Let one update change the conversation; return what it changed."""
     name = string(update, "sessionUpdate")
     apply = UPDATES.get(name)
+    if (turn := talk.turn) is not None:
+        turn.update(talk.cursor, name)
     return (
         talk.notice(f"update {name or 'without a name'}") if apply is None else apply(talk, update)
     )
@@ -38,20 +42,25 @@ def apply_update(talk: Conversation, update: Json) -> Change:
 def apply_call(talk: Conversation, update: Json) -> Change:
     """Create or change a tool call; what is absent stays, and in version 2 null clears."""
     call, is_new = talk.call(string(update, "toolCallId") or talk.next_key("toolcall"))
-    for name, unset in (("title", ""), ("kind", "other"), ("status", "pending")):
+    facts: dict[str, Any] = {}
+    for name, unset in (("title", ""), ("name", ""), ("kind", "other"), ("status", "pending")):
         if value := string(update, name):
-            setattr(call, name, value)
+            facts[name] = value
         elif _is_cleared(talk, update, name):
-            setattr(call, name, unset)
-    for name in ("content", "locations"):
-        value = member(update, name)
-        if isinstance(value, list) or _is_cleared(talk, update, name):
-            setattr(call, name, entries(value))
+            facts[name] = unset
+    locations = member(update, "locations")
+    if isinstance(locations, list) or _is_cleared(talk, update, "locations"):
+        facts["locations"] = entries(locations)
     for name, attribute in (("rawInput", "raw_input"), ("rawOutput", "raw_output")):
         value = member(update, name)
         if value is not None or _is_cleared(talk, update, name):
-            setattr(call, attribute, value)
-    _show_terminals(talk, call)
+            facts[attribute] = value
+    if facts:
+        call.change(talk.cursor.n, **facts)
+    content = member(update, "content")
+    if isinstance(content, list) or _is_cleared(talk, update, "content"):
+        call.replace(entries(content), talk.cursor.n)
+        _show_terminals(talk, call, entries(content))
     return Change(talk.session_id, call, is_new)
 
 
@@ -62,40 +71,54 @@ def _is_cleared(talk: Conversation, update: Json, name: str) -> bool:
     return name in members and members[name] is None
 
 
-def _show_terminals(talk: Conversation, call: ToolCall) -> None:
-    shown = [block for block in call.content if member(block, "type") == "terminal"]
-    keys = [string(block, "terminalId") for block in shown]
-    call.terminals = {key: talk.terminal(key) for key in keys}
+def _show_terminals(talk: Conversation, call: ToolCall, content: list[Json]) -> None:
+    for key in terminal_keys(content):
+        talk.show(call, talk.terminal(key))
 
 
 def _call_chunk(talk: Conversation, update: Json) -> Change:
     call, is_new = talk.call(string(update, "toolCallId") or talk.next_key("toolcall"))
-    call.content = [*call.content, member(update, "content")]
-    _show_terminals(talk, call)
+    content = member(update, "content")
+    call.add(content, talk.cursor.n)
+    _show_terminals(talk, call, [content])
     return Change(talk.session_id, call, is_new)
 
 
 def _terminal(talk: Conversation, update: Json) -> Change:
     terminal = talk.terminal(string(update, "terminalId"))
     members = cast("Mapping[str, Json]", update)
+    facts: dict[str, Any] = {}
     for name in ("command", "cwd"):
         if name in members:
-            setattr(terminal, name, string(update, name) or None)
-    if "output" in members:
-        terminal.replace(string(members["output"], "data"))
+            facts[name] = string(update, name) or None
     if "exitStatus" in members:
-        status = members["exitStatus"]
-        code = member(status, "exitCode")
-        terminal.is_over = status is not None
-        terminal.exit_code = code if isinstance(code, int) else None
-        terminal.signal = string(status, "signal") or None
+        facts |= exit_facts(members["exitStatus"])
+    if facts:
+        terminal.change(talk.cursor.n, **facts)
+    if "output" in members:
+        terminal.replace(string(members["output"], "data"), talk.cursor.n)
+    return shown(talk, terminal)
+
+
+def exit_facts(status: Json) -> dict[str, Any]:
+    """Return what an exit status says of a terminal; None says that it has not ended."""
+    code = member(status, "exitCode")
+    return {
+        "is_over": status is not None,
+        "exit_code": code if isinstance(code, int) else None,
+        "signal": string(status, "signal") or None,
+    }
+
+
+def shown(talk: Conversation, terminal: Terminal) -> Change:
+    """Return the change of a terminal: that of the tool call which shows it."""
     return Change(talk.session_id, talk.shower(terminal))
 
 
 def _terminal_chunk(talk: Conversation, update: Json) -> Change:
     terminal = talk.terminal(string(update, "terminalId"))
-    terminal.add(string(update, "data"))
-    return Change(talk.session_id, talk.shower(terminal))
+    terminal.add(string(update, "data"), talk.cursor.n)
+    return shown(talk, terminal)
 
 
 def _user_chunk(talk: Conversation, update: Json) -> Change:
@@ -126,38 +149,45 @@ def _bound(talk: Conversation, update: Json) -> bool:
 
 
 def _state(talk: Conversation, update: Json) -> Change:
-    before, talk.state = talk.state, string(update, "state") or "unknown"
+    before, state = talk.state, string(update, "state") or "unknown"
     talk.states += 1
-    if talk.state != "idle" or before in {None, "idle"}:
+    talk.set(state=state)
+    if isinstance(background := member(update, "background"), list):
+        talk.set(background=entries(background))
+    if state != "idle":
+        turn = talk.begin_turn(is_prompted=False)
+        turn.has_run = True
+        return Change(talk.session_id, None)
+    if before in {None, "idle"}:
         return Change(talk.session_id, None)
     error = member(update, "error")
     told = f"{string(error, 'message')} ({member(error, 'code')})" if error is not None else None
-    return talk.ended(string(update, "stopReason") or None, told, member(update, "usage"))
+    stop = string(update, "stopReason") or None
+    return talk.ended(stop, told, member(update, "usage"), talk.turn)
 
 
 def _plan(talk: Conversation, update: Json) -> Change:
     source = member(update, "plan") if "plan" in (update or {}) else update
-    is_new = talk.plan is None
-    if talk.plan is None:
-        talk.plan = Plan(talk.next_key("plan"))
-        talk.items.append(talk.plan)
+    plan, is_new = talk.planned(string(source, "planId"))
+    steps = entries(member(source, "entries"))
     if isinstance(text := member(source, "content"), str):
-        talk.plan.entries = [{"content": line} for line in text.splitlines() if line.strip()]
-    else:
-        talk.plan.entries = entries(member(source, "entries"))
-    return Change(talk.session_id, talk.plan, is_new)
+        steps = [{"content": line} for line in text.splitlines() if line.strip()]
+    plan.replace(steps, talk.cursor.n)
+    return Change(talk.session_id, plan, is_new)
 
 
 def _plan_removed(talk: Conversation, update: Json) -> Change:
-    del update
-    if talk.plan is not None:
-        talk.plan.entries = []
-    return Change(talk.session_id, talk.plan)
+    plan_id = string(update, "planId")
+    if talk.plan is None:
+        return Change(talk.session_id, None)
+    plan = talk.planned(plan_id)[0] if plan_id else talk.plan
+    plan.replace([], talk.cursor.n)
+    return Change(talk.session_id, plan)
 
 
 def _mode(talk: Conversation, update: Json) -> Change:
     mode = string(update, "currentModeId")
-    talk.current_mode = mode or talk.current_mode
+    talk.set(current_mode=mode or talk.current_mode)
     return talk.notice(f"mode: {mode}")
 
 
@@ -166,8 +196,44 @@ def _notice(talk: Conversation, update: Json) -> Change:
     return talk.notice(": ".join(part for part in parts if part) or "a notice without words")
 
 
+def _compacted(talk: Conversation, update: Json) -> tuple[Compaction, bool]:
+    key = string(update, "compactionId") or talk.next_key("compaction")
+    line, is_new = talk.entity(Compaction, f"compaction {key}", "context compaction: in_progress")
+    assert isinstance(line, Compaction)
+    return line, is_new
+
+
 def _compaction(talk: Conversation, update: Json) -> Change:
-    return talk.notice(f"context compaction: {string(update, 'status') or 'in progress'}")
+    line, is_new = _compacted(talk, update)
+    told = isinstance(update, dict) and "summary" in update
+    summary = entries(member(update, "summary")) if told else None
+    line.change(talk.cursor.n, string(update, "status") or "in_progress", summary)
+    return Change(talk.session_id, line, is_new)
+
+
+def _compaction_chunk(talk: Conversation, update: Json) -> Change:
+    line, is_new = _compacted(talk, update)
+    line.add(member(update, "content"), talk.cursor.n)
+    return Change(talk.session_id, line, is_new)
+
+
+def _subagent(talk: Conversation, update: Json) -> Change:
+    child = string(update, "sessionId")
+    title = string(update, "title") or string(update, "description")
+    state = string(member(update, "state"), "state")
+    said = ", ".join(part for part in (title, state) if part) or child
+    line, is_new = talk.entity(Notice, f"subagent {child}", "subagent")
+    line.rewrite(f"subagent: {said}", talk.cursor.n)
+    return Change(talk.session_id, line, is_new)
+
+
+def _session_message(talk: Conversation, update: Json) -> Change:
+    message, is_new = talk.text(SessionMessage, string(update, "messageId") or None)
+    if sender := string(update, "senderSessionId"):
+        message.sender.set(talk.cursor.n, sender)
+    if "content" in (update or {}):
+        message.replace(entries(member(update, "content")), talk.cursor.n)
+    return Change(talk.session_id, message, is_new)
 
 
 def _offer(talk: Conversation, update: Json) -> Change:
@@ -176,13 +242,20 @@ def _offer(talk: Conversation, update: Json) -> Change:
 
 
 def _usage(talk: Conversation, update: Json) -> Change:
-    talk.usage = update
+    usage: dict[str, Json] = {}
+    if talk.version >= 2 and "cost" not in (update or {}):
+        # Version 2: a cost that is not told again stays.
+        usage = {"cost": cost} if (cost := member(talk.usage, "cost")) is not None else {}
+    told = cast("Mapping[str, Json]", update).items()
+    usage |= {name: value for name, value in told if name != "sessionUpdate"}
+    talk.set(usage=usage)
     return Change(talk.session_id, None)
 
 
 def _info(talk: Conversation, update: Json) -> Change:
-    title = member(update, "title")
-    talk.title = title if isinstance(title, str) else talk.title
+    if "title" in (update or {}):
+        # Null clears, in both versions.
+        talk.set(title=string(update, "title") or None)
     return Change(talk.session_id, None)
 
 
@@ -205,7 +278,10 @@ UPDATES: Final[Mapping[str, Apply]] = {
     "current_mode_update": _mode,
     "notice": _notice,
     "compaction_update": _compaction,
-    "compaction_summary_chunk": _offer,
+    "compaction_summary_chunk": _compaction_chunk,
+    "subagent_update": _subagent,
+    "session_message": _session_message,
+    "session_message_chunk": lambda talk, update: talk.chunk(SessionMessage, update),
     "available_commands_update": _offer,
     "config_option_update": _offer,
     "session_info_update": _info,
