@@ -164,7 +164,9 @@ def _holds(rule: Rule, version: int | None, *, unstable: bool) -> bool:
     """Tell whether a rule holds for messages of a version; None: none is agreed upon yet."""
     if rule.is_unstable and not unstable:
         return False
-    return rule.family in EARLY_FAMILIES if version is None else version in rule.versions
+    if version is None:
+        return rule.family in EARLY_FAMILIES and rule.versions == VERSIONS
+    return version in rule.versions
 
 
 class Linter:

@@ -10,18 +10,27 @@ import threading
 from collections.abc import Callable
 from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.complaints import Complaint, find_complaints
 from acp_protocol.schema.leniency import borne
+from acp_protocol.schema.marks import ELSE
 from acp_protocol.schema.method import Kind
 from acp_protocol.schema.methods import VERSIONS, find_method
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
-__all__ = ["Complaint", "accepts", "check", "check_params", "check_result", "read_params", "shape"]
+__all__ = [
+    "Complaint",
+    "accepts",
+    "check",
+    "check_params",
+    "check_result",
+    "read_params",
+    "shape",
+]
 
 _adapters: Final[dict[tuple[str, int], TypeAdapter[Any]]] = {}
 _lock: Final = threading.Lock()
@@ -80,14 +89,41 @@ def check(
     return tuple(find_complaints(shape(definition, version), value, path))
 
 
-def accepts(definition: str, version: int = 1) -> Callable[[Json], bool]:
+def accepts(
+    definition: str, version: int = 1, *, known_only: bool = False
+) -> Callable[[Json], bool]:
     """Return what tells, at a glance, whether a value holds as the definition of that name.
+
+    With `known_only` it must not have members that the definition does not know either.
 
     Raises:
         KeyError: there is no such definition.
         ValueError: the version is not built in.
     """
-    return partial(_adapter(definition, version).validator.isinstance_python, strict=True)
+    adapter = _adapter(definition, version)
+    if not known_only:
+        return partial(adapter.validator.isinstance_python, strict=True)
+    from pydantic_core import SchemaValidator
+
+    closed = SchemaValidator(_closed(adapter.core_schema))
+    return partial(closed.isinstance_python, strict=True)
+
+
+def _closed(schema: Any) -> Any:
+    """Return a core schema that takes no members beside the known ones."""
+    if isinstance(schema, list | tuple):
+        return [_closed(each) for each in cast("list[Any]", schema)]
+    if not isinstance(schema, dict):
+        return schema
+    members = cast("dict[str, Any]", schema)
+    changed = {name: _closed(each) for name, each in members.items() if name != "metadata"}
+    if members.get("type") == "typed-dict":
+        changed.pop("extras_schema", None)
+        changed["extra_behavior"] = "forbid"
+    if members.get("type") == "tagged-union" and ELSE in members["choices"]:
+        # What nobody knows the kind of may hold anything.
+        changed["choices"][ELSE] = members["choices"][ELSE]
+    return changed
 
 
 def shape(definition: str, version: int = 1) -> Any:

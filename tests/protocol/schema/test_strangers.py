@@ -1,0 +1,66 @@
+"""Members that a shape does not know are named, and only those."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from acp_protocol.schema.strangers import find_strangers
+from acp_protocol.schema.validate import accepts, shape
+
+TEXT = {"type": "text", "text": "Hi"}
+
+
+def update(**members: Any) -> dict[str, Any]:
+    """Return the params of a session update."""
+    return {"sessionId": "s1", "update": members}
+
+
+SAID: list[tuple[dict[str, Any], list[str]]] = [
+    (update(sessionUpdate="agent_message_chunk", content=TEXT), []),
+    (update(sessionUpdate="agent_message_chunk", content=TEXT, _meta={"mine": 1}), []),
+    (update(sessionUpdate="agent_message_chunk", content=TEXT, mine=1), ["params.update.mine"]),
+    (
+        update(sessionUpdate="agent_message_chunk", content=TEXT | {"mine": 1}),
+        ["params.update.content.mine"],
+    ),
+    (
+        update(
+            sessionUpdate="tool_call",
+            toolCallId="t",
+            title="T",
+            rawInput={"anything": 1},
+            locations=[{"path": "/a"}, {"path": "/b", "row": 1}],
+        ),
+        ["params.update.locations.1.row"],
+    ),
+    (
+        update(
+            sessionUpdate="tool_call",
+            toolCallId="t",
+            title="T",
+            content=[{"type": "content", "content": TEXT, "mine": 1}],
+        ),
+        ["params.update.content.0.mine"],
+    ),
+]
+
+
+@pytest.mark.parametrize(("params", "strangers"), SAID)
+def test_strangers_are_found_wherever_they_stand(
+    params: dict[str, Any], strangers: list[str]
+) -> None:
+    assert find_strangers(shape("SessionNotification"), params, "params") == strangers
+    assert accepts("SessionNotification", known_only=True)(params) is not bool(strangers)
+    assert accepts("SessionNotification")(params)
+
+
+def test_what_is_of_an_unknown_kind_has_no_strangers() -> None:
+    params = update(sessionUpdate="_mine", anything={"a": 1})
+    assert find_strangers(shape("UpdateSessionNotification", 2), params) == []
+    assert accepts("UpdateSessionNotification", 2, known_only=True)(params)
+
+
+def test_a_stranger_at_the_root_is_named_without_a_path() -> None:
+    assert find_strangers(shape("CancelNotification"), {"sessionId": "s", "why": 1}) == ["why"]
