@@ -7,6 +7,7 @@ import math
 import struct
 import subprocess
 import sys
+import tracemalloc
 from collections.abc import Callable
 from enum import IntEnum, StrEnum
 
@@ -152,3 +153,13 @@ def test_a_few_frames_do_without_the_fast_library() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
     assert done.stdout.split() == [b"False", b"True"]
+
+
+def test_what_was_written_holds_no_more_memory_than_it_says() -> None:
+    tracemalloc.start()
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        kept = [encode({"number": number, "text": "x" * 100}) for number in range(100)]
+        assert tracemalloc.get_traced_memory()[0] - before < 300 * len(kept)
+    finally:
+        tracemalloc.stop()
