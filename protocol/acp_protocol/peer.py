@@ -9,7 +9,8 @@
 | `received`         | facts, in order     | opens the peer's requests, closes ours           |
 | `closed`           | `Lost` per request  | nothing waits any more                           |
 
-Each direction has its own ids, and an id keeps its JSON type. The peer's mistakes are `Fault`
+Each direction has its own ids, and an id keeps its JSON type: 1 and "1" are two keys of a
+dictionary as well, and nothing else that equals a number is an id. The peer's mistakes are `Fault`
 values.
 
 Batches are no part of ACP, and an array is refused as a whole. A draft of version 2 had them, and
@@ -23,7 +24,7 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, field
 from itertools import count
-from typing import Final, TypeAlias, assert_never, cast
+from typing import Final, TypeAlias, cast
 
 from acp_protocol import jsonrpc
 from acp_protocol.errors import LocalProtocolError
@@ -37,7 +38,6 @@ from acp_protocol.jsonrpc import (
     Request,
     RequestId,
     Result,
-    id_key,
 )
 
 CANCEL_METHOD: Final = "$/cancel_request"
@@ -103,24 +103,23 @@ class Peer:
     def __init__(self, *, takes_batches: bool = False) -> None:
         self._takes_batches = takes_batches
         self._ids = count(1)
-        self._waiting: dict[tuple[str, RequestId], str] = {}
-        self._given_up: deque[tuple[str, RequestId]] = deque(maxlen=REMEMBERED_ANSWERS)
-        self._answered: deque[tuple[str, RequestId]] = deque(maxlen=REMEMBERED_ANSWERS)
-        self._open: dict[tuple[str, RequestId], _OpenBatch | None] = {}
+        self._waiting: dict[RequestId, str] = {}
+        self._given_up: deque[RequestId] = deque(maxlen=REMEMBERED_ANSWERS)
+        self._answered: deque[RequestId] = deque(maxlen=REMEMBERED_ANSWERS)
+        self._open: dict[RequestId, _OpenBatch | None] = {}
 
     def ask(self, method: str, params: Json = None) -> tuple[RequestId, bytes]:
         """Open a request; return its id and its frame."""
         id_ = next(self._ids)
         frame = jsonrpc.request_line(id_, method, params)
-        self._waiting[id_key(id_)] = method
+        self._waiting[id_] = method
         return id_, frame
 
     def give_up(self, id: RequestId) -> bytes | None:  # noqa: A002
         """Return the frame that cancels our request; None when it has its answer already."""
-        key = id_key(id)
-        if self._waiting.pop(key, None) is None:
+        if self._waiting.pop(id, None) is None:
             return None
-        self._given_up.append(key)
+        self._given_up.append(id)
         return jsonrpc.notification_line(CANCEL_METHOD, {"requestId": id})
 
     def tell(self, method: str, params: Json = None) -> bytes:
@@ -155,9 +154,7 @@ class Peer:
 
     def received(self, raw: bytes) -> tuple[Fact, ...]:
         """Return what a frame of the peer means for us; more than one fact only for a batch."""
-        if not raw or raw.isspace():
-            return (Fault("an empty line", raw),)
-        message: Message = jsonrpc.read_message(raw, has_entries=self._takes_batches)
+        message = jsonrpc.read_message(raw, has_entries=self._takes_batches)
         if not isinstance(message, Batch):
             return (self._fact(message, None),)
         if not self._takes_batches:
@@ -181,24 +178,23 @@ class Peer:
         return tuple(facts)
 
     def _fact(self, message: Message, batch: _OpenBatch | None) -> Fact:
-        match message:
-            case Notification(method=method):
-                return self._cancelled(message) if method == CANCEL_METHOD else message
-            case Request():
-                return self._asked(message, batch)
-            case Result() | Failure():
-                return self._answer_came(message)
-            case Malformed(is_answer=True):
-                return Fault(message.reason, message.raw)
-            case Malformed():
-                refused = _refused(
-                    message.reason, message.raw, message.code, None if batch else message.id
-                )
-                return _put(refused, batch)
-            case Batch():
-                raise AssertionError("an entry of a batch is never read as a batch")
-            case _:
-                assert_never(message)
+        if isinstance(message, Notification):
+            return self._cancelled(message) if message.method == CANCEL_METHOD else message
+        if isinstance(message, Request):
+            return self._asked(message, batch)
+        if isinstance(message, _ANSWERS):
+            return self._answer_came(message)
+        assert not isinstance(message, Batch), "an entry of a batch is never read as a batch"
+        return self._malformed(message, batch)
+
+    def _malformed(self, message: Malformed, batch: _OpenBatch | None) -> Fact:
+        raw = message.raw
+        if batch is None and (not raw or raw.isspace()):
+            return Fault("an empty line", raw)
+        if message.is_answer:
+            return Fault(message.reason, raw)
+        known = None if batch else message.id
+        return _put(_refused(message.reason, raw, message.code, known), batch)
 
     def refuse_batches(self) -> None:
         """Take arrays for mistakes from here on: the version that was agreed on has none."""
@@ -206,26 +202,25 @@ class Peer:
 
     def closed(self) -> list[Lost]:
         """Return our requests that wait in vain; none waits afterwards."""
-        lost = [Lost(key[1]) for key in self._waiting]
+        lost = [Lost(id_) for id_ in self._waiting]
         self._waiting.clear()
         self._given_up.clear()
         return lost
 
     def _close(self, id_: RequestId, frame: bytes) -> bytes | None:
         try:
-            batch = self._open.pop(id_key(id_))
+            batch = self._open.pop(id_)
         except KeyError:
             raise LocalProtocolError(f"no open request has the id {id_!r}") from None
         return frame if batch is None else batch.take(frame)
 
     def _asked(self, request: Request, batch: _OpenBatch | None) -> Fact:
-        key = id_key(request.id)
-        if key in self._open:
+        if request.id in self._open:
             # Two open requests of one id cannot be told apart in their answers: the second is
             # refused without an answer under that id, which belongs to the first.
             reason = f"the id {request.id!r} belongs to a request that is still open"
             return _put(_refused(reason, request.raw, jsonrpc.INVALID_REQUEST), batch)
-        self._open[key] = batch
+        self._open[request.id] = batch
         if batch is not None:
             batch.missing += 1
         return request
@@ -238,19 +233,22 @@ class Peer:
         return Fault("$/cancel_request without a valid requestId", notification.raw)
 
     def _answer_came(self, answer: Result | Failure) -> Fact:
-        key = id_key(answer.id)
-        if self._waiting.pop(key, None) is not None:
-            self._answered.append(key)
+        id_ = answer.id
+        if self._waiting.pop(id_, None) is not None:
+            self._answered.append(id_)
             return answer
-        if key in self._given_up:
-            self._given_up.remove(key)
-            self._answered.append(key)
+        if id_ in self._given_up:
+            self._given_up.remove(id_)
+            self._answered.append(id_)
             return answer
-        if key in self._answered:
-            return Fault(f"a second answer to the request {answer.id!r}", answer.raw)
+        if id_ in self._answered:
+            return Fault(f"a second answer to the request {id_!r}", answer.raw)
         if answer.id is None and isinstance(answer, Failure):
             return Fault(f"the peer refused a frame: {answer.message} ({answer.code})", answer.raw)
         return Fault(f"an answer to {answer.id!r}, which was never asked", answer.raw)
+
+
+_ANSWERS: Final = (Result, Failure)
 
 
 def _put(fault: Fault, batch: _OpenBatch | None) -> Fault:
