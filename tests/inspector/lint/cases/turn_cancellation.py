@@ -1,0 +1,182 @@
+"""Talks in which turns of version 1 are cancelled."""
+
+from __future__ import annotations
+
+from tests.inspector.lint.talk import Call, Talk, breaks, keeps
+
+
+def cancelled(talk: Talk) -> Call:
+    """Send a prompt, cancel it, and let the agent have read that."""
+    talk.open()
+    call = talk.prompt()
+    talk.tool()
+    talk.tell("session/cancel", sessionId="s1")
+    talk.wait(3)
+    return call
+
+
+@breaks("ACP-L145")
+def a_cancelled_turn_ends_as_usual(talk: Talk) -> None:
+    talk.finish(cancelled(talk))
+
+
+@breaks("ACP-L145")
+def a_turn_ends_as_usual_after_the_agent_saw_the_cancel(talk: Talk) -> None:
+    talk.open()
+    call = talk.prompt()
+    talk.tell("session/cancel", sessionId="s1")
+    talk.answer(talk.ask("session/list"), sessions=[])
+    talk.finish(call)
+
+
+@keeps("ACP-L145")
+def a_cancelled_turn_ends_cancelled(talk: Talk) -> None:
+    talk.finish(cancelled(talk), "cancelled")
+
+
+@keeps("ACP-L145")
+def a_turn_ends_while_the_cancel_is_on_its_way(talk: Talk) -> None:
+    talk.open()
+    call = talk.prompt()
+    talk.tell("session/cancel", sessionId="s1")
+    talk.finish(call)
+    talk.finish(cancelled(talk), "cancelled")
+
+
+@breaks("ACP-L146")
+def a_cancelled_turn_fails(talk: Talk) -> None:
+    talk.refuse(cancelled(talk), -32603, "aborted")
+
+
+@breaks("ACP-L146")
+def a_cancelled_turn_says_the_request_was_cancelled(talk: Talk) -> None:
+    talk.refuse(cancelled(talk), -32800, "Request cancelled")
+
+
+@keeps("ACP-L146")
+def a_turn_is_cancelled_twice_over(talk: Talk) -> None:
+    call = cancelled(talk)
+    talk.tell("$/cancel_request", requestId=call.id)
+    talk.refuse(call, -32800, "Request cancelled")
+
+
+@breaks("ACP-L147")
+def a_turn_is_cancelled_by_nobody(talk: Talk) -> None:
+    talk.open()
+    talk.finish(talk.prompt(), "cancelled")
+
+
+@breaks("ACP-L147")
+def a_turn_is_cancelled_by_the_cancel_of_another(talk: Talk) -> None:
+    talk.finish(cancelled(talk), "cancelled")
+    talk.finish(talk.prompt(), "cancelled")
+
+
+@keeps("ACP-L147")
+def a_turn_is_cancelled_by_closing(talk: Talk) -> None:
+    talk.open()
+    call = talk.prompt()
+    close = talk.ask("session/close", sessionId="s1")
+    talk.finish(call, "cancelled")
+    talk.answer(close)
+
+
+@keeps("ACP-L147")
+def a_turn_is_cancelled_by_request(talk: Talk) -> None:
+    talk.open()
+    call = talk.prompt()
+    talk.tell("$/cancel_request", requestId=call.id)
+    talk.finish(call, "cancelled")
+
+
+@breaks("ACP-L148")
+def words_follow_a_cancelled_turn(talk: Talk) -> None:
+    talk.finish(cancelled(talk), "cancelled")
+    talk.say("I was about to")
+
+
+@breaks("ACP-L148")
+def a_tool_call_ends_long_after_its_cancelled_turn(talk: Talk) -> None:
+    talk.finish(cancelled(talk), "cancelled")
+    talk.wait(60)
+    talk.update("tool_call_update", toolCallId="t1", status="failed")
+
+
+@keeps("ACP-L148")
+def a_tool_call_fails_before_its_cancelled_turn_ends(talk: Talk) -> None:
+    call = cancelled(talk)
+    talk.update("tool_call_update", toolCallId="t1", status="failed")
+    talk.finish(call, "cancelled")
+    talk.turn()
+
+
+@breaks("ACP-L151")
+def a_tool_call_begins_in_a_cancelled_turn(talk: Talk) -> None:
+    call = cancelled(talk)
+    talk.tool("t2")
+    talk.finish(call, "cancelled")
+
+
+@breaks("ACP-L151")
+def permission_is_asked_for_in_a_cancelled_turn(talk: Talk) -> None:
+    call = cancelled(talk)
+    permission = talk.permission()
+    talk.answer(permission, outcome={"outcome": "cancelled"})
+    talk.finish(call, "cancelled")
+
+
+@keeps("ACP-L151")
+def a_tool_call_begins_while_the_cancel_is_on_its_way(talk: Talk) -> None:
+    talk.open()
+    call = talk.prompt()
+    talk.tell("session/cancel", sessionId="s1")
+    talk.tool("t2", status="failed")
+    talk.finish(call, "cancelled")
+
+
+@breaks("ACP-L153")
+def a_cancel_comes_after_the_turn(talk: Talk) -> None:
+    talk.open()
+    talk.turn()
+    talk.wait(5)
+    talk.tell("session/cancel", sessionId="s1")
+
+
+@keeps("ACP-L153")
+def a_cancel_crosses_the_answer(talk: Talk) -> None:
+    talk.open()
+    talk.turn()
+    talk.tell("session/cancel", sessionId="s1")
+
+
+@breaks("ACP-L157")
+def permission_is_given_after_a_cancel(talk: Talk) -> None:
+    talk.open()
+    call = talk.prompt()
+    permission = talk.permission()
+    talk.tell("session/cancel", sessionId="s1")
+    talk.choose(permission)
+    talk.finish(call, "cancelled")
+
+
+@breaks("ACP-L157")
+def a_request_for_permission_fails_after_a_cancel(talk: Talk) -> None:
+    talk.open()
+    call = talk.prompt()
+    permission = talk.permission()
+    talk.tell("session/cancel", sessionId="s1")
+    talk.refuse(permission, -32800, "Request cancelled")
+    talk.finish(call, "cancelled")
+
+
+@keeps("ACP-L157")
+def a_request_for_permission_is_cancelled(talk: Talk) -> None:
+    talk.open()
+    call = talk.prompt()
+    permission = talk.permission()
+    other = talk.permission("t2")
+    talk.tell("session/cancel", sessionId="s1")
+    talk.tell("$/cancel_request", side="agent", requestId=other.id)
+    talk.answer(permission, outcome={"outcome": "cancelled"})
+    talk.refuse(other, -32800, "Request cancelled")
+    talk.finish(call, "cancelled")
