@@ -1,0 +1,237 @@
+"""The MCP servers that a client hands over with a session.
+
+Source: ACP, "Session Setup"; the RFD about MCP over ACP.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from acp_inspector.lint.checks import asks, check
+from acp_inspector.lint.moment import FINE, Found, Moment, Problem, entries, members, quoted
+from acp_inspector.lint.paths import is_absolute
+from acp_protocol.jsonrpc import Json
+
+SETUPS: Final = ("session/new", "session/load", "session/resume", "session/fork")
+"""Requests that set a session up, with its directories and servers."""
+REMOTE: Final = frozenset({"http", "sse"})
+"""Transports of version 1 that have a URL."""
+SPECIAL: Final = frozenset({"acp", "sse"})
+"""Transports that a rule of their own is about."""
+PAIRS: Final = ("env", "headers")
+"""Members that list names with values."""
+
+
+def _servers(moment: Moment) -> Iterator[tuple[str, dict[str, Json]]]:
+    """Yield each server that is an object, with its place."""
+    for index, each in enumerate(entries(moment.params.get("mcpServers"))):
+        if isinstance(each, dict):
+            yield f"params.mcpServers.{index}", members(each)
+
+
+def _transport(server: dict[str, Json], version: int | None) -> str:
+    """Return how a server is reached: in version 1, what has no other known tag is `stdio`."""
+    tag = server.get("type")
+    if version == 2:
+        return tag if isinstance(tag, str) else ""
+    return tag if isinstance(tag, str) and (tag in REMOTE or tag == "acp") else "stdio"
+
+
+def _told(moment: Moment, problems: list[tuple[str, str]]) -> tuple[Problem, ...]:
+    return tuple(Problem(text, (moment.n,), path=path) for text, path in problems)
+
+
+@check(
+    "ACP-L086",
+    asks("session/new", "session/load"),
+    fix='Send "mcpServers": [] where there are none.',
+)
+def servers_are_listed(moment: Moment) -> Found:
+    """Tell of sessions set up without a list of servers."""
+    servers: Json = moment.params.get("mcpServers")
+    if isinstance(servers, list):
+        return FINE
+    if "mcpServers" not in moment.params:
+        return moment.problem(f"{moment.method} has no mcpServers", path="params.mcpServers")
+    return moment.problem(
+        f"mcpServers is no array: {quoted(servers)}",
+        path="params.mcpServers",
+        severity="warning" if servers is None else None,
+    )
+
+
+def _gated(moment: Moment, wanted: str, path: str) -> Found:
+    """Find servers of one transport whose capability the agent did not claim."""
+    if not moment.state.is_ready:
+        return None
+    servers = [
+        place for place, each in _servers(moment) if _transport(each, moment.version) == wanted
+    ]
+    if not servers:
+        return None
+    if moment.state.claims("agent", path):
+        return FINE
+    initialize = moment.state.initialize
+    frames = (moment.n,) if initialize is None else (initialize.n, moment.n)
+    return tuple(
+        Problem(
+            f"an MCP server is of type {wanted} though the agent did not claim {path}",
+            frames,
+            path=f"{place}.type",
+        )
+        for place in servers
+    )
+
+
+@check(
+    "ACP-L087", asks(*SETUPS), fix="Hand over http servers only with mcpCapabilities.http: true."
+)
+def http_is_claimed(moment: Moment) -> Found:
+    """Tell of http servers for an agent that has no http."""
+    return _gated(moment, "http", "mcpCapabilities.http")
+
+
+@check("ACP-L088", asks(*SETUPS), fix="Hand over sse servers only with mcpCapabilities.sse: true.")
+def sse_is_claimed(moment: Moment) -> Found:
+    """Tell of sse servers for an agent that has no sse."""
+    return _gated(moment, "sse", "mcpCapabilities.sse")
+
+
+@check(
+    "ACP-L089",
+    asks(*SETUPS),
+    fix="Hand over only servers of a transport below session.mcp in the agent's capabilities.",
+)
+def transports_are_claimed(moment: Moment) -> Found:
+    """Tell of servers of version 2 whose transport the agent does not have."""
+    found = [_gated(moment, each, f"session.mcp.{each}") for each in ("stdio", "http")]
+    problems = [each for each in found if each is not None]
+    return sum(problems, ()) if problems else None
+
+
+@check("ACP-L090", asks(*SETUPS), fix="Use http, or leave the server out.")
+def there_is_no_sse(moment: Moment) -> Found:
+    """Tell of sse servers in version 2."""
+    servers = list(_servers(moment))
+    if not servers:
+        return None
+    return _told(
+        moment,
+        [
+            ("an MCP server is of type sse, which version 2 does not have", f"{place}.type")
+            for place, each in servers
+            if each.get("type") == "sse"
+        ],
+    )
+
+
+@check(
+    "ACP-L091",
+    asks(*SETUPS),
+    fix='Give every server its type: "stdio", "http", or one that begins with “_”.',
+)
+def servers_have_a_type(moment: Moment) -> Found:
+    """Tell of servers of version 2 that do not say how they are reached."""
+    servers = list(_servers(moment))
+    if not servers:
+        return None
+    problems: list[tuple[str, str]] = []
+    for place, each in servers:
+        tag = each.get("type")
+        if not isinstance(tag, str):
+            problems.append((f"the MCP server {quoted(each.get('name'))} has no type", place))
+        elif tag not in {"stdio", "http"} | SPECIAL and not tag.startswith("_"):
+            problems.append((f"{quoted(tag)} is no transport of version 2", place))
+    return _told(moment, [(text, f"{place}.type") for text, place in problems])
+
+
+@check(
+    "ACP-L092",
+    asks(*SETUPS),
+    fix="Send name, command, args and env for a stdio server, name, url and headers for others.",
+)
+def servers_are_complete(moment: Moment) -> Found:
+    """Tell of servers of version 1 that lack a member, even an empty array."""
+    servers = list(_servers(moment))
+    if not servers:
+        return None
+    problems: list[tuple[str, str]] = []
+    for place, each in servers:
+        transport = _transport(each, 1)
+        if transport == "acp":
+            continue
+        texts = ("name", "url") if transport in REMOTE else ("name", "command")
+        lists = ("headers",) if transport in REMOTE else ("args", "env")
+        for name in (*texts, *lists):
+            value = each.get(name)
+            kind = str if name in texts else list
+            if name not in each:
+                problems.append((f"the {transport} server has no {name}", f"{place}.{name}"))
+            # Readers take null for an empty list: the schema's rule speaks of it.
+            elif not isinstance(value, kind) and not (kind is list and value is None):
+                what = "string" if kind is str else "array"
+                problems.append((f"{name} is no {what}: {quoted(value)}", f"{place}.{name}"))
+    return _told(moment, problems)
+
+
+@check("ACP-L093", asks(*SETUPS), fix="Resolve the command to its absolute path first.")
+def commands_are_absolute(moment: Moment) -> Found:
+    """Tell of servers that whoever starts them would have to search for."""
+    commands = [
+        (each.get("command"), place)
+        for place, each in _servers(moment)
+        if _transport(each, moment.version) == "stdio" and isinstance(each.get("command"), str)
+    ]
+    if not commands:
+        return None
+    return _told(
+        moment,
+        [
+            (f"the command is no absolute path: {quoted(command)}", f"{place}.command")
+            for command, place in commands
+            if not is_absolute(command)
+        ],
+    )
+
+
+@check("ACP-L094", asks(*SETUPS), fix='Write {"name": …, "value": …} for each, in an array.')
+def variables_and_headers_are_pairs(moment: Moment) -> Found:
+    """Tell of environments and headers written as a map, or of entries that are no pair."""
+    lists = [
+        (each[name], f"{place}.{name}")
+        for place, each in _servers(moment)
+        for name in PAIRS
+        if each.get(name) is not None
+    ]
+    if not lists:
+        return None
+    problems: list[tuple[str, str]] = []
+    for value, place in lists:
+        if not isinstance(value, list):
+            what = "an object" if isinstance(value, dict) else "no array"
+            problems.append((f"{place.rpartition('.')[2]} is {what}", place))
+            continue
+        problems += _no_pairs(entries(value), place)
+    return _told(moment, problems)
+
+
+def _no_pairs(pairs: list[Json], place: str) -> Iterator[tuple[str, str]]:
+    for index, each in enumerate(pairs):
+        if not isinstance(each, dict):
+            yield "the entry is no object with name and value", f"{place}.{index}"
+            continue
+        for name in ("name", "value"):
+            if not isinstance(members(each).get(name), str):
+                yield f"{name} is missing or no string", f"{place}.{index}.{name}"
+
+
+@check(
+    "ACP-L095",
+    asks(*SETUPS),
+    fix="Hand over servers of type acp only where the agent claimed mcp over acp.",
+)
+def acp_is_claimed(moment: Moment) -> Found:
+    """Tell of servers over ACP itself for an agent that does not have that."""
+    path = "session.mcp.acp" if moment.version == 2 else "mcpCapabilities.acp"
+    return _gated(moment, "acp", path)
