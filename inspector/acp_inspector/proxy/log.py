@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from acp_inspector.journal import Entry
-from acp_inspector.recording.format import Header, encode_entry, encode_header
+from acp_inspector.recording.encoder import Batch
+from acp_inspector.recording.format import Header, encode_header
 
 MEMORY: Final = 16 * 2**20
 """Bytes of lines that are kept where nothing is recorded."""
@@ -119,7 +120,7 @@ class DoubleSink:
 
     def write(self, entries: Iterable[Entry]) -> None:
         """Write entries."""
-        batch = list(entries)
+        batch = Batch.of(entries)
         self._first.write(batch)
         self._second.write(batch)
 
@@ -146,7 +147,7 @@ class MemoryLog:
 
     def write(self, entries: Iterable[Entry]) -> None:
         """Keep the lines of `entries`."""
-        block = b"".join(map(encode_entry, entries))
+        block = b"".join(Batch.of(entries).encoded())
         if not block:
             return
         with self._lock:

@@ -11,25 +11,26 @@ far itself instead of waiting for the thread.
 
 from __future__ import annotations
 
-import sys
 import threading
 import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from io import BytesIO
 from typing import Final, Literal, TypeAlias
 
-from acp_inspector.journal import Entry, Frame, JournalEvent, StderrText, split_ending
+from acp_inspector.journal import Frame, JournalEvent, StderrText, split_ending
 from acp_inspector.proxy.log import Sink
-from acp_protocol.framing import LineFramer, Side
+from acp_inspector.recording.encoder import LARGE, Batch, Item, Run
+from acp_protocol.framing import Side
 from acp_protocol.jsonrpc import Json
 
-QUEUE_LIMIT: Final = 32 * 2**20
+QUEUE_LIMIT: Final = 8 * 2**20
 """Bytes that may wait to be written."""
 PATIENCE: Final = 2.0
 """Seconds that a flood is held back for a recording that writes, but not as fast as it comes."""
-BATCH_LIMIT: Final = 4 * 2**20
-"""Bytes that are written in one go."""
+KEPT: Final = QUEUE_LIMIT
+"""Bytes, of which twice as many stay with the process when they are free."""
 PAUSE: Final = 0.001
 """Seconds for which the first chunk of a batch waits for company.
 
@@ -91,7 +92,7 @@ class Recorder:
         self._room = threading.Condition()
         self._is_behind = False
         self._numbering = threading.Lock()
-        self._ready: list[Entry] = []
+        self._ready: list[Item] = []
         """What is numbered and not written yet, with the bytes of `_numbered` waiting."""
         self._numbered = 0
         self._number = writer.first_number - 1
@@ -120,7 +121,7 @@ class Recorder:
         note = _Line(at, side, raw, end, self._found_room(len(raw)))
         self._put(note)
         with self._numbering:
-            self._number_all(sys.maxsize)
+            self._number_all()
         return Frame(note.n, at, side, raw, end)
 
     def event(self, name: str, **data: Json) -> None:
@@ -150,6 +151,7 @@ class Recorder:
         return self._waiting == 0 or self._waiting + size <= QUEUE_LIMIT
 
     def _run(self) -> None:
+        _keep_memory()
         is_open = True
         while is_open:
             self._has_noted.wait()
@@ -159,34 +161,37 @@ class Recorder:
                 time.sleep(PAUSE)
             while self._write_some():
                 pass
-        self._writer.write(self._rests())
+        self._writer.write(Batch(self._rests()))
         self._writer.close()
 
     def _write_some(self) -> bool:
-        """Write a batch of what was noted; tell whether there was any."""
+        """Write all that was noted; tell whether there was any.
+
+        All, so that whoever kills us loses nothing that had left before this write began.
+        """
         with self._numbering:
-            self._number_all(BATCH_LIMIT)
-            entries, self._ready = self._ready, []
+            self._number_all()
+            items, self._ready = self._ready, []
             size, self._numbered = self._numbered, 0
-        if not entries and not size:
+        if not items and not size:
             return False
-        self._writer.write(entries)
+        self._writer.write(Batch(items))
         with self._room:
             self._waiting -= size
             self._room.notify_all()
         return True
 
-    def _number_all(self, limit: int) -> None:
-        """Cut and number what was noted, up to `limit` bytes that are not written yet."""
-        while self._queue and self._numbered < limit:
+    def _number_all(self) -> None:
+        """Cut and number what was noted."""
+        for _ in range(len(self._queue)):
             note = self._queue.popleft()
-            self._ready += self._entries(note)
+            self._ready += self._items(note)
             if isinstance(note, _Chunk):
                 self._numbered += len(note.data)
             elif isinstance(note, _Line) and note.has_room:
                 self._numbered += len(note.raw)
 
-    def _entries(self, note: _Note) -> list[Entry]:
+    def _items(self, note: _Note) -> list[Item]:
         match note:
             case _Chunk():
                 if note.stream == "stderr":
@@ -204,18 +209,19 @@ class Recorder:
                     self._cutters[stream].skip()
                 return [_dropped(self._next(), at, stream, size)]
 
-    def _frames(self, at: float, side: Side, data: bytes) -> list[Entry]:
-        lines = self._cutters[side].feed(data)
-        number = self._number
-        self._number += len(lines)
-        return [
-            Frame(n, at, side, *split_ending(line))
-            for n, line in enumerate(lines, start=number + 1)
-        ]
+    def _frames(self, at: float, side: Side, data: bytes) -> list[Item]:
+        long, lines = self._cutters[side].feed(data)
+        items: list[Item] = []
+        if long is not None:
+            items.append(Frame(self._next(), at, side, *split_ending(long)))
+        if lines:
+            items.append(Run(self._number + 1, at, side, lines))
+            self._number += len(lines)
+        return items
 
-    def _rests(self) -> list[Entry]:
+    def _rests(self) -> list[Item]:
         at = self._clock() - self._began
-        rests: list[Entry] = []
+        rests: list[Item] = []
         for side, cutter in self._cutters.items():
             if rest := cutter.rest():
                 rests.append(Frame(self._next(), at, side, rest, b""))
@@ -231,23 +237,55 @@ def _dropped(n: int, at: float, stream: Stream, size: int) -> JournalEvent:
     return JournalEvent(n, at, "dropped", told)
 
 
+def _keep_memory() -> None:
+    """Let the C library keep some megabytes that become free, for a flood needs them again.
+
+    That of Linux gives back all above 128 KB at once, and takes a page fault for each page that
+    comes again. Once a block of its own was freed, it keeps twice as much as that block had.
+    """
+    bytes(KEPT)
+
+
 class _Cutter:
     """Cuts one stream into lines, and finds its way again after a gap."""
 
     def __init__(self) -> None:
-        self._framer = LineFramer(limit=sys.maxsize)
+        self._unfinished = bytearray()
         self._is_lost = False
 
-    def feed(self, data: bytes) -> list[bytes]:
+    def feed(self, data: bytes) -> tuple[bytes | None, list[bytes]]:
+        """Return the large line that ended, without newline, and the others, each with its own."""
         if self._is_lost:
             _, newline, data = data.partition(b"\n")
             self._is_lost = not newline
-        return self._framer.feed(data)
+        long, begun = None, b""
+        if self._unfinished:
+            end = data.find(b"\n") + 1
+            if not end:
+                self._unfinished += data
+                return None, []
+            begun, data = data[:end], data[end:]
+            if len(self._unfinished) >= LARGE:
+                self._unfinished += begun[:-1]
+                long, begun = self.rest(), b""
+            else:
+                begun = self.rest() + begun
+        # Of all ways to cut at each newline this looks at the bytes between them fastest.
+        lines = list(BytesIO(data))
+        if begun:
+            lines.insert(0, begun)
+        if lines and not lines[-1].endswith(b"\n"):
+            self._unfinished += lines.pop()
+        return long, lines
 
     def skip(self) -> None:
         """Forget the line that has a hole, and all up to its end."""
-        self._framer.rest()
+        self.rest()
         self._is_lost = True
 
     def rest(self) -> bytes:
-        return self._framer.rest()
+        """Take out the unfinished line."""
+        rest = bytes(self._unfinished)
+        # Given back at once: it may have been very long.
+        self._unfinished = bytearray()
+        return rest

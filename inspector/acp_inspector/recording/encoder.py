@@ -1,96 +1,142 @@
-"""Encodes entries one after the other, at less cost where they resemble those before.
+"""Encodes entries as they come: a run of frames in a few steps, whatever their number.
 
-Most of the cost of a frame is to find out whether it is JSON. In a flood each differs from the one
-before in a single string, mostly. When all around the string is as it was in a frame that was JSON,
-and the string is one, then the frame is JSON too: nothing else has to be read.
+What costs is each step that Python takes for a frame. The lines of a chunk are therefore judged
+together and put into their envelopes together; only where one of them is no JSON, or ends in
+another way, each is looked at alone.
 """
 
 from __future__ import annotations
 
-import json.decoder
-import re
-from collections.abc import Callable
+import binascii
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from acp_inspector.journal import Entry, Frame
-from acp_inspector.recording.format import encode_entry, is_json
+from acp_inspector.journal import Entry, Frame, split_ending
+from acp_inspector.recording.format import encode_entry, encoded_end, fits_as_value, is_json
+from acp_inspector.recording.validity import are_json
+from acp_protocol import jsonrpc
+from acp_protocol.framing import Side
 
-MOLDS: Final = 3
-"""How many are tried; each costs a little where it does not fit."""
-LENGTH: Final = 1 << 16
-"""Bytes of the longest frame that is looked at for one."""
-REST: Final = 16
-"""Of so many frames that fit none, one is looked at to find another."""
+GROUP: Final = 256
+"""Lines that are judged together, at most: the interpreter's lock is not free meanwhile."""
 
-_AGENT: Final = b'{"n":%d,"t":%.6f,"from":"agent","msg":%b}\n'
-_CLIENT: Final = _AGENT.replace(b"agent", b"client")
-_STRING: Final = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"')
-
-
-_scan_string: Final[Callable[[str, int], tuple[str, int]]] = vars(json.decoder)["scanstring"]
-"""Returns the string whose content begins at a place, and the place behind its closing quote."""
-_Mold: TypeAlias = tuple[str, str]
-"""What stands around the string in which frames differ: up to its opening quote, and from its
-closing quote on."""
+LARGE: Final = 1 << 20
+"""Bytes of a frame from which on it is encoded in parts, so that it is not held several times."""
+_B64_PART: Final = 3 << 18
+"""Bytes that stand in four thirds as many characters, with nothing to fill the last."""
 
 
-class EntryEncoder:
-    """Returns what `encode_entry` returns; keeps what recent frames have in common."""
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Frames of one side that came at once, with one number after the other."""
 
-    def __init__(self) -> None:
-        self._molds: list[_Mold] = []
-        self._missed = 0
-        self._last = ""
+    n: int
+    """The number of the first."""
+    at: float
+    side: Side
+    lines: Sequence[bytes]
+    """Each with its newline."""
 
-    def encode(self, entry: Entry) -> bytes:
-        """Return the entry's line, with its newline."""
-        if isinstance(entry, Frame) and entry.end == b"\n" and self._is_json(entry.raw):
-            start = _AGENT if entry.side == "agent" else _CLIENT
-            return start % (entry.n, entry.at, entry.raw)
-        return encode_entry(entry)
-
-    def _is_json(self, raw: bytes) -> bool:
-        try:
-            text = raw.decode()
-            for before, behind in self._molds:
-                if text.startswith(before) and text.endswith(behind):
-                    end = _scan_string(text, len(before))[1]
-                    # The string may end early, or begin in what should be behind it.
-                    return end == len(text) - len(behind) + 1 or self._looks_like_json(raw, text)
-        except ValueError:
-            # No UTF-8, or no string there.
-            return False
-        return self._looks_like_json(raw, text)
-
-    def _looks_like_json(self, raw: bytes, text: str) -> bool:
-        if not is_json(raw):
-            return False
-        self._missed += 1
-        if self._missed % REST < 2 and len(raw) <= LENGTH:
-            self._learn(text)
-        return True
-
-    def _learn(self, text: str) -> None:
-        """Find the string in which `text` differs from the frame that was looked at before."""
-        last, self._last = self._last, text
-        common = _common(last, text)
-        strings = (found.span() for found in _STRING.finditer(text))
-        if common == len(text):
-            # Nothing differs yet; what is longest is the likeliest to.
-            start, end = max(strings, key=lambda span: span[1] - span[0], default=(0, 0))
-        else:
-            start, end = next((span for span in strings if span[0] < common < span[1]), (0, 0))
-        if end and last.endswith(text[end - 1 :]):
-            self._molds = [(text[: start + 1], text[end - 1 :]), *self._molds][:MOLDS]
+    def __iter__(self) -> Iterator[Frame]:
+        """Return the frames one by one."""
+        for n, line in enumerate(self.lines, start=self.n):
+            yield Frame(n, self.at, self.side, *split_ending(line[:-1]))
 
 
-def _common(one: str, other: str) -> int:
-    """Return how many characters are the same at the beginning of both."""
-    low, high = 0, min(len(one), len(other))
-    while low < high:
-        middle = (low + high + 1) // 2
-        if one[low:middle] == other[low:middle]:
-            low = middle
-        else:
-            high = middle - 1
-    return low
+Item: TypeAlias = Entry | Run
+
+
+class Batch:
+    """Entries in order, of which runs are only taken apart for who wants them one by one."""
+
+    def __init__(self, items: Sequence[Item]) -> None:
+        self._items = items
+
+    @classmethod
+    def of(cls, entries: Iterable[Entry]) -> Batch:
+        """Return `entries` as a batch, which they may be already."""
+        return entries if isinstance(entries, Batch) else cls(list(entries))
+
+    def __bool__(self) -> bool:
+        """Tell whether there is anything."""
+        return bool(self._items)
+
+    def __iter__(self) -> Iterator[Entry]:
+        """Return the entries one by one."""
+        for item in self._items:
+            if isinstance(item, Run):
+                yield from item
+            else:
+                yield item
+
+    def counts(self) -> Counter[type[Entry]]:
+        """Return how many there are of each kind."""
+        counts: Counter[type[Entry]] = Counter()
+        for item in self._items:
+            if isinstance(item, Run):
+                counts[Frame] += len(item.lines)
+            else:
+                counts[type(item)] += 1
+        return counts
+
+    def last(self) -> tuple[int, float]:
+        """Return number and time of the last entry."""
+        item = self._items[-1]
+        return (item.n + len(item.lines) - 1 if isinstance(item, Run) else item.n), item.at
+
+    def encoded(self) -> Iterator[bytes]:
+        """Return what stands in a recording, in parts of which each is made when it is wanted."""
+        for item in self._items:
+            if isinstance(item, Run):
+                yield from _encoded_run(item)
+            elif isinstance(item, Frame) and len(item.raw) >= LARGE:
+                yield from _encoded_parts(item)
+            else:
+                yield encode_entry(item)
+
+
+def _encoded_run(run: Run) -> Iterator[bytes]:
+    start = b'{"n":%%d,"t":%.6f,"from":"%b","msg":%%.*b}\n' % (run.at, run.side.encode())
+    for at in range(0, len(run.lines), GROUP):
+        lines = run.lines[at : at + GROUP]
+        yield _encoded_group(start, run.n + at, lines) or b"".join(
+            map(encode_entry, Run(run.n + at, run.at, run.side, lines))
+        )
+
+
+def _encoded_group(start: bytes, n: int, lines: Sequence[bytes]) -> bytes:
+    """Return the lines of a recording; nothing where each has to be looked at alone."""
+    if not are_json(lines):
+        return b""
+    count = len(lines)
+    values: list[int | bytes] = [b""] * (3 * count)
+    values[::3] = range(n, n + count)
+    # All but the newline; cut off here, it need not be copied twice.
+    values[1::3] = [len(line) - 1 for line in lines]
+    values[2::3] = lines
+    block = start * count % tuple(values)
+    return block if fits_as_value(block, lines) else b""
+
+
+def _encoded_parts(frame: Frame) -> Iterator[bytes]:
+    # Late, because hardly any proxy meets such a frame.
+    from acp_inspector.recording.scanner import is_text, text_parts
+
+    raw = frame.raw
+    yield b'{"n":%d,"t":%.6f,"from":"%b",' % (frame.n, frame.at, frame.side.encode())
+    if is_json(raw):
+        yield b'"msg":'
+        yield raw
+    elif is_text(raw):
+        yield b'"text":"'
+        for text in text_parts(raw):
+            yield jsonrpc.encode(text)[1:-1]
+        yield b'"'
+    else:
+        yield b'"b64":"'
+        for at in range(0, len(raw), _B64_PART):
+            yield binascii.b2a_base64(raw[at : at + _B64_PART], newline=False)
+        yield b'"'
+    yield encoded_end(frame) + b"}\n"

@@ -13,7 +13,7 @@ import base64
 import binascii
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final, Protocol, TypeAlias, cast
 
@@ -29,7 +29,9 @@ SUFFIX: Final = ".acp.ndjson"
 DEPTH_LIMIT: Final = 200
 """Nesting beyond which a frame is kept as text: its reader may have less stack than we."""
 
-_BOM: Final = b"\xef\xbb\xbf"
+SCANNED: Final = 8 << 20
+"""Bytes of a frame from which on nobody parses it only to tell whether it is JSON."""
+
 _FRAME_START: Final = re.compile(
     rb'\{"n":(0|[1-9][0-9]{0,17}),"t":((?:0|[1-9][0-9]{0,17})\.[0-9]+),"from":"(client|agent)","msg":'
 )
@@ -49,6 +51,10 @@ class Digest(Protocol):
 
     def update(self, data: bytes, /) -> None:
         """Hash `data` behind what was hashed before."""
+        ...
+
+    def copy(self) -> Digest:
+        """Return one that has hashed the same so far."""
         ...
 
     def hexdigest(self) -> str:
@@ -120,7 +126,12 @@ def encode_entry(entry: Entry) -> bytes:
     start = b'{"n":%d,"t":%.6f' % (entry.n, entry.at)
     match entry:
         case Frame(side=side, raw=raw):
-            return b'%b,"from":"%b",%b%b}\n' % (start, side.encode(), _content(raw), _end(entry))
+            return b'%b,"from":"%b",%b%b}\n' % (
+                start,
+                side.encode(),
+                _content(raw),
+                encoded_end(entry),
+            )
         case StderrText(text=text):
             return b'%b,"from":"agent",%b}\n' % (start, _text("stderr", "stderr_b64", text))
         case JournalEvent(name=name, data=data):
@@ -133,7 +144,7 @@ def decode_line(line: bytes) -> Line:
     if start := _FRAME_START.match(line):
         # If what stands between the start and the last brace is one value, there is nothing else.
         raw = line[start.end() : -1]
-        if line.endswith(b"}") and not raw.startswith(_BOM) and jsonrpc.is_json(raw):
+        if line.endswith(b"}") and not raw.startswith(validity.BOM) and jsonrpc.is_json(raw):
             n, at, side = start.groups()
             return Frame(int(n), float(at), "client" if side == b"client" else "agent", raw)
     try:
@@ -150,14 +161,37 @@ def decode_line(line: bytes) -> Line:
 
 def is_json(raw: bytes) -> bool:
     """Tell whether `raw` can stand in a recording as a JSON value."""
-    if raw.startswith(_BOM) or b"\n" in raw:
+    if raw.startswith(validity.BOM) or b"\n" in raw:
         return False
+    if len(raw) >= SCANNED:
+        # Late, because hardly any proxy meets such a frame.
+        from acp_inspector.recording import scanner
+
+        return scanner.is_json(raw, DEPTH_LIMIT)
     # Nesting takes two bytes a level, so short frames need no count.
     return not (len(raw) > 2 * DEPTH_LIMIT and _is_too_deep(raw)) and validity.is_json(raw)
 
 
+def fits_as_value(block: bytes, lines: Sequence[bytes]) -> bool:
+    r"""Tell whether JSON `lines`, which stand together in `block`, may be kept as values.
+
+    False does not say that none may: it is a quick look, for the many that are like all others.
+    """
+    if b"\r" in block:
+        return False
+    # Nesting takes two bytes a level, so short frames need no count.
+    return max(map(len, lines)) <= 2 * DEPTH_LIMIT or not _has_many_openings(block, len(lines))
+
+
+def _has_many_openings(block: bytes, lines: int) -> bool:
+    """Tell whether there are enough brackets for one line to be too deep; each line adds one."""
+    # Counting looks at every byte; replacing leaps from one bracket to the next.
+    openings = block.replace(b"{", b"[")
+    return b"[" in openings.replace(b"[", b" ", DEPTH_LIMIT + lines)
+
+
 def _is_too_deep(raw: bytes) -> bool:
-    return raw.count(b"{") + raw.count(b"[") > DEPTH_LIMIT and _depth(raw) > DEPTH_LIMIT
+    return _has_many_openings(raw, 0) and _depth(raw) > DEPTH_LIMIT
 
 
 def _depth(raw: bytes) -> int:
@@ -183,7 +217,8 @@ def _text(key: str, binary_key: str, raw: bytes) -> bytes:
         return jsonrpc.encode({binary_key: base64.b64encode(raw).decode()})[1:-1]
 
 
-def _end(frame: Frame) -> bytes:
+def encoded_end(frame: Frame) -> bytes:
+    """Return the member that tells what ended a frame's line, if that was no newline."""
     return b"" if frame.end == b"\n" else b',"end":' + jsonrpc.encode(frame.end.decode())
 
 

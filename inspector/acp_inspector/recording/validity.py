@@ -6,7 +6,8 @@ no the standard library has the last word. It takes a while to import, so a few 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Sequence
 from itertools import count
 from typing import Any, Final
 
@@ -14,6 +15,8 @@ from acp_protocol import jsonrpc
 
 PATIENCE: Final = 200
 """Lines after which the fast parser is worth its import."""
+BOM: Final = b"\xef\xbb\xbf"
+"""What stands before the text in files of some systems, and in JSON never."""
 LARGE: Final = 1 << 20
 """Bytes of a line for which it is worth it at once: it holds the line in memory once less."""
 
@@ -32,6 +35,20 @@ def is_json(raw: bytes) -> bool:
         _fast[0](raw)
     except (ValueError, RecursionError):
         return jsonrpc.is_json(raw)
+    return True
+
+
+def are_json(lines: Sequence[bytes]) -> bool:
+    """Tell whether each line is JSON without a byte order mark; of those at the edge nobody asks.
+
+    Where it says no, each has to be asked alone. The newline of a line is white space.
+    """
+    if not _fast:
+        return all(is_json(line) and not line.startswith(BOM) for line in lines)
+    try:
+        deque(map(_fast[0], lines), maxlen=0)
+    except (ValueError, RecursionError):
+        return False
     return True
 
 

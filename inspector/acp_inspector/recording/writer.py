@@ -11,12 +11,13 @@ import hashlib
 import os
 import stat
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
 from acp_inspector.journal import Entry, Frame, JournalEvent, StderrText
-from acp_inspector.recording.encoder import EntryEncoder
+from acp_inspector.recording.encoder import Batch
 from acp_inspector.recording.format import (
     Digest,
     Footer,
@@ -30,6 +31,11 @@ from acp_inspector.recording.format import (
 from acp_protocol.errors import describe_os_error
 
 Mode: TypeAlias = Literal["new", "append", "overwrite"]
+
+WRITE: Final = 32 * 2**20
+"""Bytes after which a write is due: more than ever waits, unless a single frame is as large."""
+PARTS: Final = 512
+"""Parts that one write may have; systems take at least twice as many."""
 
 _MODE: Final = 0o600
 
@@ -58,11 +64,10 @@ class RecordingWriter:
         self._path = path
         self._warn = warn
         self._has_warned = False
-        self._encode = EntryEncoder().encode
         self._counts: Counter[str] = Counter()
         self._digest: Digest = hashlib.sha256()
         self._dropped = 0
-        self._last_dropped: Entry | None = None
+        self._last_dropped: tuple[int, float] | None = None
         self._reason = ""
         self.first_number = 1
         """Number that the first entry should get."""
@@ -73,7 +78,7 @@ class RecordingWriter:
             if mode == "append" and os.fstat(self._descriptor).st_size:
                 self._go_on()
             else:
-                self._put(encode_header(header))
+                self._put([encode_header(header)])
         except BaseException as problem:
             os.close(self._descriptor)
             self._descriptor = -1
@@ -95,15 +100,16 @@ class RecordingWriter:
 
     def write(self, entries: Iterable[Entry]) -> None:
         """Write `entries` in one go; when that fails, count them and go on."""
-        batch = list(entries)
+        batch = Batch.of(entries)
         if not batch:
             return
         try:
-            self._tell_of_dropped(b"".join(map(self._encode, batch)))
+            self._put(chain(self._tale(), batch.encoded()))
         except OSError as problem:
             self._drop(batch, describe_os_error(problem))
             return
-        for kind, count in Counter(map(type, batch)).items():
+        self._told()
+        for kind, count in batch.counts().items():
             self._counts[_COUNTED[kind]] += count
 
     def close(self) -> None:
@@ -111,43 +117,42 @@ class RecordingWriter:
         if self._descriptor < 0:
             return
         try:
-            self._tell_of_dropped()
-            self._put(encode_footer(Footer(self._counts, self._digest.hexdigest())))
+            self._put(self._tale())
+            self._told()
+            self._put([encode_footer(Footer(self._counts, self._digest.hexdigest()))])
         except OSError as problem:
             self._warn_once(describe_os_error(problem))
         os.close(self._descriptor)
         self._descriptor = -1
 
-    def _tell_of_dropped(self, lines: bytes = b"") -> None:
-        """Write `lines`, and before them what tells of entries that are missing."""
+    def _tale(self) -> Iterable[bytes]:
+        """Return what tells of entries that are missing."""
         if self._last_dropped is not None:
             # The number of the last entry that is missing is free for the event that tells of it.
-            n, at = self._last_dropped.n, self._last_dropped.at
-            told = JournalEvent(n, at, "dropped", {"count": self._dropped, "why": self._reason})
-            lines = encode_entry(told) + lines
-        if not lines:
-            return
-        self._put(lines)
+            told = {"count": self._dropped, "why": self._reason}
+            yield encode_entry(JournalEvent(*self._last_dropped, "dropped", told))
+
+    def _told(self) -> None:
         if self._last_dropped is not None:
             self._last_dropped, self._dropped = None, 0
             self._counts["events"] += 1
 
-    def _put(self, data: bytes) -> None:
-        """Write all of `data` or nothing: half a line would spoil the next."""
+    def _put(self, parts: Iterable[bytes]) -> None:
+        """Write all of `parts` or nothing: half a line would spoil the next."""
         size = os.fstat(self._descriptor).st_size
-        rest = memoryview(data)
+        digest = self._digest.copy()
         try:
-            while rest:
-                rest = rest[os.write(self._descriptor, rest) :]
+            for group in _grouped(_hashed(parts, digest)):
+                _write_all(self._descriptor, group)
         except OSError:
             if stat.S_ISREG(os.fstat(self._descriptor).st_mode):
                 os.ftruncate(self._descriptor, size)
             raise
-        self._digest.update(data)
+        self._digest = digest
 
-    def _drop(self, batch: list[Entry], reason: str) -> None:
-        self._dropped += len(batch)
-        self._last_dropped = batch[-1]
+    def _drop(self, batch: Batch, reason: str) -> None:
+        self._dropped += batch.counts().total()
+        self._last_dropped = batch.last()
         self._reason = reason
         self._warn_once(reason)
 
@@ -169,7 +174,7 @@ class RecordingWriter:
         self._digest, self._counts = found.digest, found.counts
         self.first_number, self.time_offset = found.last_number + 1, found.last_time
         if not found.is_whole:
-            self._put(b"\n")
+            self._put([b"\n"])
 
 
 _COUNTED: Final[dict[type[Entry], str]] = {
@@ -177,6 +182,38 @@ _COUNTED: Final[dict[type[Entry], str]] = {
     StderrText: "stderr",
     JournalEvent: "events",
 }
+
+
+def _hashed(parts: Iterable[bytes], digest: Digest) -> Iterator[bytes]:
+    """Hash each part as soon as it is made, while the processor still has it at hand."""
+    for part in parts:
+        digest.update(part)
+        yield part
+
+
+def _grouped(parts: Iterable[bytes]) -> Iterator[list[bytes]]:
+    """Return the parts of each write: all of them, unless a large frame comes piece by piece."""
+    group: list[bytes] = []
+    size = 0
+    for part in parts:
+        group.append(part)
+        size += len(part)
+        if size >= WRITE:
+            yield group
+            group, size = [], 0
+    if group:
+        yield group
+
+
+def _write_all(descriptor: int, parts: Sequence[bytes]) -> None:
+    if len(parts) > PARTS:
+        parts = [b"".join(parts)]
+    written = os.writev(descriptor, parts)
+    for part in parts:
+        rest = memoryview(part)[written:]
+        written = max(0, written - len(part))
+        while rest:
+            rest = rest[os.write(descriptor, rest) :]
 
 
 def _open(path: Path, mode: Mode) -> int:

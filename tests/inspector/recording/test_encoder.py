@@ -1,85 +1,98 @@
-"""Encoding entries that resemble one another."""
+"""Encoding many entries at once gives what encoding one after the other gives."""
 
 from __future__ import annotations
 
 import json
-from typing import Literal
+from collections import Counter
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from acp_inspector.journal import Entry, Frame, JournalEvent, StderrText
-from acp_inspector.recording import encoder
-from acp_inspector.recording.encoder import EntryEncoder
-from acp_inspector.recording.format import encode_entry
+from acp_inspector.recording import encoder, validity
+from acp_inspector.recording.encoder import Batch, Item, Run
+from acp_inspector.recording.format import DEPTH_LIMIT, decode_line, encode_entry
 
-BEFORE, BEHIND = b'{"method":"a","params":{"text":"', b'","more":[1,"x"]}}'
+DEEP = b"[" * (DEPTH_LIMIT + 1) + b"1" + b"]" * (DEPTH_LIMIT + 1)
+JUST_NOT_TOO_DEEP = DEEP[1:-1]
 
-bodies = st.binary(max_size=8).map(lambda raw: raw.replace(b"\n", b"")) | st.sampled_from(
-    [
-        *(b"", b"plain", b"\\n", b"\\", b'\\"', b'"', b'","more":[1,"x"]}},"', b"\t", b"\0"),
-        *(b"\\ud800", b"\\u12", b"\\x", b"\xff", "\u2028é".encode(), b'a","b":"c'),
-    ]
+lines = (
+    st.recursive(st.integers() | st.text(max_size=3), st.lists, max_leaves=4).map(
+        lambda value: json.dumps(value).encode()
+    )
+    | st.binary(max_size=6).map(lambda raw: raw.replace(b"\n", b""))
+    | st.sampled_from(
+        [
+            *(b"", b" ", b"\r", b"{}\r", b"{}", b"{} {}", b"{},{}", b'{"a":1', b'"b":2}'),
+            *(b"\xef\xbb\xbf{}", b"NaN", b"1e999", b"9" * 400, b'"\\ud800"', b'"\xff"', b"%d%b"),
+            *(DEEP, JUST_NOT_TOO_DEEP, b'["' + b"[{" * 300 + b'"]'),
+        ]
+    )
 )
-ends = st.sampled_from([b"\n", b"\n", b"\r\n", b""])
 
 
 @st.composite
-def _frames(draw: st.DrawFn) -> Frame:
-    behind = draw(st.sampled_from([BEHIND, BEHIND, b'"}']))
-    return Frame(1, 0.5, "agent", BEFORE + draw(bodies) + behind, draw(ends))
+def _runs(draw: st.DrawFn) -> Run:
+    said = [line + b"\n" for line in draw(st.lists(lines, min_size=1, max_size=8))]
+    return Run(draw(st.integers(1, 1000)), 0.5, draw(st.sampled_from(["client", "agent"])), said)
 
 
-frames = _frames()
 others = st.sampled_from(
-    [JournalEvent(1, 0.5, "x"), StderrText(1, 0.5, b"x"), Frame(1, 0.5, "client", b'"')]
+    [JournalEvent(1, 0.5, "x"), StderrText(1, 0.5, b"x"), Frame(1, 0.5, "client", b'"', b"")]
 )
 
 
-@pytest.fixture(autouse=True, scope="module")
-def look_at_all() -> object:
+@pytest.fixture(params=[0, 10**9], ids=["fast", "slow"], autouse=True, scope="module")
+def parser(request: pytest.FixtureRequest) -> object:
+    """Judge by the fast parser, or by the standard library alone."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(encoder, "REST", 1)
+        patch.setattr(validity, "_fast", [])
+        patch.setattr(validity, "PATIENCE", request.param)
         yield
 
 
-@given(st.lists(frames | others, min_size=2))
-@example([Frame(1, 0.5, "agent", BEFORE + body + BEHIND) for body in (b"one", b"two", b'"')])
-def test_it_returns_what_the_plain_way_returns(entries: list[Entry]) -> None:
-    it = EntryEncoder()
-    assert [it.encode(entry) for entry in entries] == [encode_entry(entry) for entry in entries]
+@given(st.lists(_runs() | others, max_size=4))
+@example([Run(1, 0.5, "agent", [b"{}\n"] * 600)])
+@example([Run(1, 0.5, "agent", [JUST_NOT_TOO_DEEP + b"\n"] * 3)])
+@example([Run(1, 0.5, "agent", [b"[[[1]]]\n"] * 200 + [DEEP + b"\n"])])
+def test_a_batch_is_encoded_as_its_entries_are_one_by_one(items: list[Item]) -> None:
+    batch = Batch(items)
+    assert b"".join(batch.encoded()) == b"".join(map(encode_entry, batch))
 
 
-@given(st.lists(st.recursive(st.text(max_size=3), st.lists, max_leaves=4), min_size=2))
-def test_any_json_is_encoded_as_by_the_plain_way(values: list[object]) -> None:
-    it = EntryEncoder()
-    for value in values:
-        for raw in (json.dumps(value).encode(), json.dumps(value).encode()[:-1]):
-            frame = Frame(1, 0.5, "client", raw)
-            assert it.encode(frame) == encode_entry(frame)
+@given(_runs())
+def test_what_is_read_again_is_what_was_said(run: Run) -> None:
+    read = [decode_line(line) for line in b"".join(Batch([run]).encoded()).splitlines()]
+    assert read == list(run)
+    assert b"".join(frame.raw + frame.end for frame in run) == b"".join(run.lines)
 
 
-@pytest.mark.parametrize("word", ["word {}", "word"])
-def test_frames_that_differ_in_one_string_are_read_once(
-    monkeypatch: pytest.MonkeyPatch, word: str
+@given(st.lists(_runs() | others, min_size=1, max_size=4))
+def test_a_batch_knows_what_its_entries_know(items: list[Item]) -> None:
+    entries = list(Batch(items))
+    assert Batch(items).counts() == Counter(map(type, entries))
+    assert Batch(items).last() == (entries[-1].n, entries[-1].at)
+
+
+def test_entries_become_a_batch_once() -> None:
+    entries: list[Entry] = [Frame(1, 0.5, "client", b"{}")]
+    batch = Batch.of(entries)
+    assert list(batch) == entries
+    assert Batch.of(batch) is batch
+    assert not Batch.of([])
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b""])
+@pytest.mark.parametrize(
+    "raw",
+    [b'{"a":"\\u00e4"}', "no JSON: é漢🙂".encode() * 9, b"\x00\t\\" * 9, bytes(range(128, 256))],
+)
+def test_a_large_frame_comes_in_parts(
+    raw: bytes, end: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    read: list[bytes] = []
-
-    def is_json(raw: bytes) -> Literal[True]:
-        read.append(raw)
-        return True
-
-    monkeypatch.setattr(encoder, "is_json", is_json)
-    it = EntryEncoder()
-    for n in range(50):
-        it.encode(Frame(n, 0.5, "agent", BEFORE + word.format(n).encode() + BEHIND))
-    assert len(read) == 2
-
-
-def test_only_the_latest_kinds_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    it = EntryEncoder()
-    for kind in range(9):
-        for n in range(2):
-            it.encode(Frame(n, 0.5, "agent", b'{"%d":"%d"}' % (kind, n)))
-    assert len(it._molds) == encoder.MOLDS
+    monkeypatch.setattr(encoder, "LARGE", 1)
+    monkeypatch.setattr("acp_inspector.recording.scanner.WINDOW", 5)
+    monkeypatch.setattr(encoder, "_B64_PART", 6)
+    frame = Frame(7, 0.5, "agent", raw, end)
+    assert b"".join(Batch([frame]).encoded()) == encode_entry(frame)
