@@ -21,6 +21,7 @@ COMMANDS: Final = {
     "attach": "Look at a running proxy.",
     "inspect": "Look at recordings.",
     "show": "Print the frames of a recording.",
+    "stats": "Count what happened in a recording, and how long it took.",
     "redact": "Take the secrets out of a recording.",
     "scan": "Look for secrets that are left in a file.",
     "import": "Make a recording of what another tool wrote down.",

@@ -141,6 +141,13 @@ class Conversation:
         """The newest turn that has not ended."""
         return self._open_turns[-1] if self._open_turns else None
 
+    def turn_at(self, n: int) -> Turn | None:
+        """Return the newest turn, if it had not ended after frame `n`."""
+        count = bisect_right(self.turns, n, key=lambda turn: turn.began)
+        turn = self.turns[count - 1] if count else None
+        has_ended = turn is None or (turn.ended is not None and turn.ended <= n)
+        return None if has_ended else turn
+
     def at(self, n: int) -> Snapshot:
         """Return its state after frame `n`, found in O(log n); items are built when looked at."""
         place = bisect_right(self._stretches, n, key=lambda stretch: stretch.begun) - 1

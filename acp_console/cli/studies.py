@@ -1,0 +1,116 @@
+"""What commands that read a whole recording share: the reading, the filter, the tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Final, TypeVar
+
+import click
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from acp_console.cli.problems import say
+from acp_inspector.analysis.study import Study
+from acp_inspector.filter.errors import FilterError
+from acp_inspector.filter.frames import FrameFacts
+from acp_inspector.filter.language import Filter, compile_filter
+from acp_inspector.journal import Entry, Frame, JournalEvent, StderrText
+from acp_inspector.recording.reader import LineFault, read_lines
+from acp_protocol.host.text import one_line
+
+Command = TypeVar("Command", bound=Callable[..., object])
+
+CELL_WIDTH: Final = 60
+"""Characters of what comes from the wire, at most, in a table."""
+_WIDE: Final = 10_000
+"""Columns where no terminal is: a table takes what it needs."""
+
+
+def filter_option(about: str) -> Callable[[Command], Command]:
+    """Let a command take `--filter EXPR`; it comes as the parameter `text`."""
+    return click.option("--filter", "text", default="", metavar="EXPR", help=about)
+
+
+def filter_of(text: str, *, option: str = "--filter") -> Filter:
+    """Return the filter that was typed.
+
+    Raises:
+        click.UsageError: it cannot be understood; the error shows where.
+    """
+    try:
+        return compile_filter(text)
+    except FilterError as problem:
+        picture = problem.picture.replace("\n", "\n  ")
+        raise click.UsageError(f"{option}: {problem}\n\n  {picture}") from None
+
+
+def entries_of(file: Path) -> Iterator[Entry]:
+    """Yield the entries of a recording; say on stderr what could not be read."""
+    for line in read_lines(file):
+        if isinstance(line, LineFault):
+            say(f"{file}, line {line.line}: {line.reason}")
+        elif isinstance(line, Frame | StderrText | JournalEvent):
+            yield line
+
+
+def study_of(file: Path, wanted: Filter | None = None) -> Study:
+    """Return what is known of a recording; its statistics count the frames that are wanted."""
+    study = Study()
+    if wanted is None or wanted.is_empty:
+        study.read(entries_of(file))
+        return study
+    exchanges = study.exchanges
+    if "pending" in wanted.needs:
+        # Whether a question was answered is known at the end only.
+        exchanges = study_of(file).exchanges
+
+    def counts(frame: Frame) -> bool:
+        return wanted.matches(FrameFacts(frame, exchanges, notes=study.notes()))
+
+    for entry in entries_of(file):
+        study.apply(entry, counts=counts)
+    return study
+
+
+def console() -> Console:
+    """Return what tables are printed on."""
+    found = Console(highlight=False, markup=False, emoji=False)
+    return found if found.is_terminal else Console(file=found.file, width=_WIDE, highlight=False)
+
+
+def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, left: int = 1) -> None:
+    """Print rows below the names of their columns; the first `left` of them keep to the left.
+
+    A column in which no row has anything is left out.
+    """
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    shown = [place for place in range(len(columns)) if any(row[place] for row in rows)]
+    for place in shown if rows else range(len(columns)):
+        justify = "left" if place < left else "right"
+        table.add_column(columns[place], justify=justify, no_wrap=True, overflow="ellipsis")
+    for row in rows:
+        table.add_row(*(Text(row[place]) for place in shown))
+    console().print(table)
+
+
+def safe(text: str) -> str:
+    """Return what comes from the wire as it may stand in a table."""
+    return one_line(text, CELL_WIDTH)
+
+
+def seconds(value: float | None) -> str:
+    """Return a duration as a person reads it; empty for none."""
+    if value is None:
+        return ""
+    if value >= 120:
+        return f"{value / 60:.1f} min"
+    return f"{value:.2f} s" if value >= 1 else f"{value * 1000:.1f} ms"
+
+
+def size(count: int) -> str:
+    """Return bytes as a person reads them."""
+    if count < 10_000:
+        return f"{count} B"
+    return f"{count / 1024:.1f} kB" if count < 10 * 1024**2 else f"{count / 1024**2:.1f} MB"

@@ -1,0 +1,203 @@
+"""The capability matrix: what each side claimed, what was used of it, and what came of that.
+
+Source: ACP, Initialization; the same of version 2; the method table of the schema.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal, TypeAlias, cast
+
+from acp_inspector.analysis.exchanges import Exchange
+from acp_inspector.analysis.features import AGENT, CLIENT, FEATURES, used_by_answer, used_by_call
+from acp_inspector.analysis.items import member
+from acp_inspector.journal import Frame
+from acp_protocol.framing import Side
+from acp_protocol.jsonrpc import (
+    METHOD_NOT_FOUND,
+    Failure,
+    Json,
+    Message,
+    Notification,
+    Request,
+    Result,
+)
+from acp_protocol.schema.methods import METHODS, find_method
+
+Mark: TypeAlias = Literal["used without a claim", "claimed and refused", "never used", ""]
+_AUTH: Final = "authMethods"
+
+
+@dataclass(slots=True)
+class Capability:
+    """One capability, and what happened to it."""
+
+    side: Side
+    """Whose it is."""
+    path: str
+    """Where it is claimed, from the capabilities of its side on."""
+    is_known: bool = True
+    """It stands in the schema of the version that was agreed on."""
+    claim: Json = None
+    """What was claimed, as it stood; None for nothing."""
+    is_claimed: bool = False
+    claimed_in: int | None = None
+    """The frame of the claim."""
+    used: int = 0
+    """How often the other side made use of it."""
+    first_used: int | None = None
+    """The frame of the first time."""
+    worked: int = 0
+    """Uses that were answered well."""
+    failed: int = 0
+    """Uses that were answered by an error."""
+    refused: int = 0
+    """Of these, uses that were answered as if there were no such method."""
+
+    @property
+    def mark(self) -> Mark:
+        """What is worth a second look."""
+        if self.used and not self.is_claimed:
+            return "used without a claim"
+        if self.is_claimed and self.refused:
+            return "claimed and refused"
+        return "never used" if self.is_claimed and self.is_known and not self.used else ""
+
+
+class Capabilities:
+    """Takes the frames of one connection, and keeps a row for each capability."""
+
+    def __init__(self) -> None:
+        self.version = 1
+        """The protocol version that was agreed on."""
+        self._rows: dict[str, Capability] = {}
+        self._claims: dict[Side, tuple[Json, int]] = {}
+        self._used: dict[Exchange, set[str]] = {}
+        self._lay_out()
+
+    def rows(self) -> list[Capability]:
+        """Return every capability of the version that was agreed on, and each other claim."""
+        return [row for row in self._rows.values() if row.is_known or row.is_claimed or row.used]
+
+    def apply(
+        self, frame: Frame, messages: Sequence[Message], exchanges: Iterable[Exchange]
+    ) -> None:
+        """Take the next frame, with the exchanges that it belongs to."""
+        pairs = {exchange.request.id: exchange for exchange in exchanges}
+        for message in messages:
+            match message:
+                case Request(id=id_, method=method, params=params):
+                    used = self._call(frame, method, params, "request")
+                    if used and id_ in pairs:
+                        self._used[pairs[id_]] = used
+                case Notification(method=method, params=params):
+                    self._call(frame, method, params, "notification")
+                case Result(id=id_) | Failure(id=id_) if id_ in pairs:
+                    self._answer(frame, message, pairs[id_])
+                case _:
+                    pass
+
+    def _call(self, frame: Frame, method: str, params: Json, kind: Any) -> set[str]:
+        if method == "initialize" and frame.side == "client":
+            self._claims["client"] = params, frame.n
+            self._take_claims()
+            return set()
+        row = find_method(method, self.version, kind=kind)
+        used = used_by_call(method, params, self.version)
+        if row is not None and row.gate is not None and row.sent_by in {frame.side, "either"}:
+            used.add(row.gate)
+        for path in used:
+            self._use(path, frame)
+        return used
+
+    def _use(self, path: str, frame: Frame) -> None:
+        capability = self._row(path)
+        capability.used += 1
+        capability.first_used = capability.first_used or frame.n
+
+    def _answer(self, frame: Frame, answer: Result | Failure, exchange: Exchange) -> None:
+        method = exchange.request.method
+        if isinstance(answer, Result):
+            if method == "initialize" and exchange.asker == "client":
+                self._agree(answer.result, frame)
+            for path in used_by_answer(method, answer.result, self.version):
+                self._use(path, frame)
+        for path in self._used.pop(exchange, ()):
+            capability = self._row(path)
+            capability.worked += isinstance(answer, Result)
+            capability.failed += isinstance(answer, Failure)
+            capability.refused += exchange.code == METHOD_NOT_FOUND
+
+    # Claims
+
+    def _agree(self, result: Json, frame: Frame) -> None:
+        self._claims["agent"] = result, frame.n
+        version = 2 if member(result, "protocolVersion") == 2 else 1
+        if version != self.version:
+            self.version = version
+            self._rows.clear()
+            self._lay_out()
+        self._take_claims()
+
+    def _lay_out(self) -> None:
+        gates = [row.gate for row in METHODS if row.version == self.version and row.gate]
+        for path in sorted({*gates, *FEATURES[self.version]}):
+            self._row(path)
+
+    def _take_claims(self) -> None:
+        for row in self._rows.values():
+            row.claim, row.is_claimed, row.claimed_in = None, False, None
+        for side, (source, n) in self._claims.items():
+            root = AGENT if side == "agent" else CLIENT
+            claimed = member(source, root if self.version == 1 else "capabilities")
+            for path in dict.fromkeys([*self._paths(root), *_leaves(claimed, root)]):
+                self._claim(path, _at(claimed, path.split(".")[1:]), n)
+            if side == "agent":
+                self._claim(_AUTH, member(source, _AUTH), n)
+
+    def _paths(self, root: str) -> list[str]:
+        return [path for path in self._rows if path.split(".")[0] == root]
+
+    def _claim(self, path: str, value: Json, n: int) -> None:
+        row = self._row(path)
+        if value is not None:
+            row.claim, row.is_claimed, row.claimed_in = value, _is_claim(path, value), n
+
+    def _row(self, path: str) -> Capability:
+        if path not in self._rows:
+            side: Side = "client" if path.startswith(CLIENT) else "agent"
+            self._rows[path] = Capability(side, path, is_known=self._is_known(path))
+        return self._rows[path]
+
+    def _is_known(self, path: str) -> bool:
+        gates = {row.gate for row in METHODS if row.version == self.version}
+        return path in gates or path in FEATURES[self.version]
+
+
+def _is_claim(path: str, value: Json) -> bool:
+    """Tell whether a value claims a capability: true or an object, not false, null or nothing."""
+    if path == _AUTH:
+        return isinstance(value, list) and len(cast("list[Json]", value)) > 0
+    if path == f"{CLIENT}.elicitation":
+        # An object that names no mode claims nothing.
+        return any(member(value, mode) is not None for mode in ("form", "url"))
+    return value is True or isinstance(value, Mapping)
+
+
+def _at(value: Json, steps: Sequence[str]) -> Json:
+    for step in steps:
+        value = member(value, step)
+    return value
+
+
+def _leaves(value: Json, path: str) -> Iterator[str]:
+    """Yield the path of each claim that holds no further ones."""
+    if not isinstance(value, Mapping):
+        return
+    for name, inner in cast("Mapping[str, Json]", value).items():
+        here = f"{path}.{name}"
+        if isinstance(inner, Mapping) and inner:
+            yield from _leaves(cast("Json", inner), here)
+        else:
+            yield here

@@ -1,0 +1,258 @@
+"""Counts, bytes, rates and times, by method, by session and by turn.
+
+Each frame is counted once, when it comes; percentiles are made when they are asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from acp_inspector.analysis.conversations import Conversations
+from acp_inspector.analysis.exchanges import Ending, Exchange
+from acp_inspector.analysis.items import member, string
+from acp_inspector.analysis.measures import Durations
+from acp_inspector.analysis.turns import Turn
+from acp_inspector.journal import Frame
+from acp_protocol.framing import Side
+from acp_protocol.jsonrpc import (
+    Batch,
+    Failure,
+    Json,
+    Malformed,
+    Message,
+    Notification,
+    Request,
+    Result,
+)
+
+_CHUNKS: Final = frozenset(
+    {
+        *("agent_message_chunk", "agent_thought_chunk", "user_message_chunk"),
+        *("tool_call_content_chunk", "terminal_output_chunk", "session_message_chunk"),
+    }
+)
+_CALLS: Final = frozenset({"tool_call", "tool_call_update"})
+
+
+@dataclass(slots=True)
+class MethodTally:
+    """What was said by one method; of `session/update`, by one kind of update."""
+
+    side: Side
+    """Who calls it."""
+    method: str
+    update: str
+    """The kind of update; empty for anything else."""
+    count: int = 0
+    """Requests or notifications."""
+    bytes: int = 0
+    """Of these and of their answers."""
+    endings: dict[Ending, int] = field(default_factory=dict[Ending, int])
+    """How its exchanges ended; `open` for those that have not."""
+    latencies: Durations = field(default_factory=Durations)
+
+
+@dataclass(slots=True)
+class Tally:
+    """What happened in a session, in a turn, or in all of a connection."""
+
+    frames: int = 0
+    bytes: dict[Side, int] = field(default_factory=lambda: {"client": 0, "agent": 0})
+    """By who sent them."""
+    malformed: int = 0
+    errors: int = 0
+    """Error answers."""
+    chunks: int = 0
+    streamed: float = 0.0
+    """Seconds between chunks that follow each other without a question between them."""
+    gaps: int = 0
+    """Such spaces between chunks."""
+    tool_calls: dict[str, str] = field(default_factory=dict[str, str])
+    """The last status of each tool call."""
+    approvals: Durations = field(default_factory=Durations)
+    """Times from a question for consent to its answer."""
+    usage: Json = None
+    """What the agent told last of tokens and cost."""
+    cost_before: float | None = None
+    """The cost of the session before it."""
+    began: float | None = None
+    """Seconds since the journal began, of the first frame."""
+    last: float | None = None
+    """The same of the last frame."""
+    _chunk: float | None = None
+    _frame: int = 0
+
+    @property
+    def chunk_rate(self) -> float | None:
+        """Chunks a second while they came; None if there are too few to tell."""
+        return self.gaps / self.streamed if self.gaps and self.streamed > 0 else None
+
+    @property
+    def failed_calls(self) -> int:
+        """Tool calls that failed."""
+        return sum(status == "failed" for status in self.tool_calls.values())
+
+    @property
+    def cost(self) -> float | None:
+        """What was spent since it began; None if that is not known."""
+        amount = amount_of(self.usage)
+        return None if amount is None else amount - (self.cost_before or 0.0)
+
+    def take(self, frame: Frame, share: int) -> None:
+        """Count a frame, or its share of the bytes of one that says several things."""
+        self.frames += frame.n != self._frame
+        self._frame = frame.n
+        self.bytes[frame.side] += share
+        self.began = frame.at if self.began is None else self.began
+        self.last = frame.at
+
+    def update(self, at: float, update: Json) -> None:
+        """Take note of an update."""
+        name = string(update, "sessionUpdate")
+        if name in _CHUNKS:
+            self.chunks += 1
+            if self._chunk is not None:
+                self.streamed += at - self._chunk
+                self.gaps += 1
+            self._chunk = at
+        elif name in _CALLS and (key := string(update, "toolCallId")):
+            status = string(update, "status")
+            self.tool_calls[key] = status or self.tool_calls.get(key, "pending")
+        elif name == "usage_update":
+            self.usage = update
+
+    def interrupt(self) -> None:
+        """Let what comes next not count as the same stream of chunks."""
+        self._chunk = None
+
+
+class Statistics:
+    """Counts the frames of one connection."""
+
+    def __init__(self) -> None:
+        self.methods: dict[tuple[Side, str, str], MethodTally] = {}
+        self.sessions: dict[str, Tally] = {}
+        self.turns: dict[int, Tally] = {}
+        """By the number of the turn."""
+        self.total = Tally()
+
+    def apply(
+        self,
+        frame: Frame,
+        messages: Sequence[Message],
+        exchanges: Iterable[Exchange],
+        talks: Conversations,
+    ) -> None:
+        """Count the next frame.
+
+        Args:
+            frame: The next one.
+            messages: What it means in official words.
+            exchanges: Those that it belongs to.
+            talks: The conversations, which have seen it.
+        """
+        self.total.take(frame, len(frame.raw))
+        pairs = {exchange.request.id: exchange for exchange in exchanges}
+        said = [inner for each in messages for inner in _flat(each)]
+        share = len(frame.raw) // max(len(said), 1)
+        for message in said:
+            exchange = pairs.get(message.id) if isinstance(message, _WITH_ID) else None
+            session = _session(message, exchange)
+            turn = talks.turn_of(session)
+            tallies = [self.total, *self._places(frame, session, turn, share)]
+            self._count(frame, message, exchange, share)
+            for tally in tallies:
+                _note(tally, frame, message, exchange)
+
+    def _places(
+        self, frame: Frame, session: str | None, turn: Turn | None, share: int
+    ) -> list[Tally]:
+        """Return the tallies of a session and of its turn, which have taken the frame."""
+        if session is None:
+            return []
+        whole = self.sessions.setdefault(session, Tally())
+        places = [whole]
+        if turn is not None:
+            if turn.number not in self.turns:
+                self.turns[turn.number] = Tally(cost_before=amount_of(whole.usage))
+            places.append(self.turns[turn.number])
+        for tally in places:
+            tally.take(frame, share)
+        return places
+
+    def _count(self, frame: Frame, message: Message, exchange: Exchange | None, share: int) -> None:
+        match message:
+            case Request(method=method):
+                tally = self._method(frame.side, method)
+                tally.count += 1
+                tally.endings["open"] = tally.endings.get("open", 0) + 1
+            case Notification(method=method, params=params):
+                update = string(member(params, "update"), "sessionUpdate")
+                tally = self._method(frame.side, method, update)
+                tally.count += 1
+            case Result() | Failure() if exchange is not None:
+                tally = self._method(exchange.asker, exchange.request.method)
+                self._close(tally, exchange)
+            case _:
+                return
+        tally.bytes += share
+
+    def _close(self, tally: MethodTally, exchange: Exchange) -> None:
+        # A filter may have kept the question away from us.
+        tally.endings["open"] = max(tally.endings.get("open", 0) - 1, 0)
+        tally.endings[exchange.ending] = tally.endings.get(exchange.ending, 0) + 1
+        if exchange.latency is not None:
+            tally.latencies.add(exchange.latency)
+
+    def _method(self, side: Side, method: str, update: str = "") -> MethodTally:
+        key = (side, method, update)
+        if key not in self.methods:
+            self.methods[key] = MethodTally(*key)
+        return self.methods[key]
+
+
+_WITH_ID: Final = (Request, Result, Failure)
+
+
+def _note(tally: Tally, frame: Frame, message: Message, exchange: Exchange | None) -> None:
+    match message:
+        case Notification(method="session/update", params=params):
+            tally.update(frame.at, member(params, "update"))
+        case Request():
+            tally.interrupt()
+        case Malformed():
+            tally.malformed += 1
+        case Result() | Failure():
+            tally.errors += isinstance(message, Failure)
+            tally.interrupt()
+            is_consent = exchange and exchange.request.method == "session/request_permission"
+            if exchange and is_consent and exchange.latency is not None:
+                tally.approvals.add(exchange.latency)
+        case _:
+            pass
+
+
+def _flat(message: Message) -> tuple[Message, ...]:
+    return message.entries if isinstance(message, Batch) else (message,)
+
+
+def _session(message: Message, exchange: Exchange | None) -> str | None:
+    match message:
+        case Request(params=params) | Notification(params=params):
+            return string(params, "sessionId") or None
+        case Result(result=result):
+            named = string(result, "sessionId") or None
+            return (exchange.session if exchange else None) or named
+        case Failure():
+            return exchange.session if exchange else None
+        case _:
+            return None
+
+
+def amount_of(usage: Json) -> float | None:
+    """Return the cost that a usage update tells."""
+    amount = member(member(usage, "cost"), "amount")
+    is_number = isinstance(amount, int | float) and not isinstance(amount, bool)
+    return float(amount) if is_number else None

@@ -1,0 +1,162 @@
+"""All that is known of one connection, from reading each of its entries once.
+
+The rooms of this package are folds of their own; here they share one reading, so that a dialect is
+understood and a frame is parsed once for all of them. A live journal is studied as it grows.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_right
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from acp_inspector.analysis.capabilities import Capabilities
+from acp_inspector.analysis.conversations import Conversations
+from acp_inspector.analysis.exchanges import Exchange, Exchanges
+from acp_inspector.analysis.items import string
+from acp_inspector.analysis.past import Past
+from acp_inspector.analysis.reading import Reader
+from acp_inspector.analysis.statistics import Statistics
+from acp_inspector.analysis.waiting import Circumstances, WaitingGraph, waiting_graph
+from acp_inspector.filter.facts import Notes
+from acp_inspector.journal import Entry, Frame, JournalEvent
+from acp_protocol.dialects.dialect import Dialect
+from acp_protocol.framing import Side
+from acp_protocol.jsonrpc import Message, Notification, Request
+
+TICK: Final = 0.1
+"""Seconds within which a side is not noted to have spoken twice."""
+
+
+class Study:
+    """Takes the entries of a journal, one after the other, and answers questions about them."""
+
+    def __init__(self, dialect: Dialect | None = None) -> None:
+        """Read what is spoken in `dialect`; None: recognise it."""
+        self._reader = Reader(dialect)
+        self.exchanges = Exchanges()
+        self.conversations = Conversations(dialect)
+        self.capabilities = Capabilities()
+        self.statistics = Statistics()
+        self.n = 0
+        """The last entry that was read."""
+        self.at = 0.0
+        """When that was, in seconds since the journal began."""
+        self._session: str | None = None
+        """The session that the last frame was about."""
+        self._times = array("d")
+        self._numbers = array("Q")
+        self._gone = Past[frozenset[Side]](frozenset())
+        self._held = Past[dict[int, float]]({})
+        self._heard: dict[tuple[Side, str | None], tuple[array[int], array[float]]] = {}
+
+    @property
+    def dialect(self) -> str | None:
+        """The name of the dialect that is spoken; None for the published protocol."""
+        return self._reader.dialect
+
+    def read(self, entries: Iterable[Entry]) -> None:
+        """Take the next entries."""
+        for entry in entries:
+            self.apply(entry)
+
+    def apply(self, entry: Entry, *, counts: Callable[[Frame], bool] | None = None) -> None:
+        """Take the next entry.
+
+        Args:
+            entry: The next one.
+            counts: Tells, once a frame is paired, whether statistics count it; None: they count
+                all. Everything else takes it in any case.
+        """
+        self.n, self.at = entry.n, entry.at
+        self._numbers.append(entry.n)
+        self._times.append(entry.at)
+        if isinstance(entry, JournalEvent):
+            self._note(entry)
+        if not isinstance(entry, Frame):
+            return
+        messages = self._reader.messages(entry)
+        exchanges = self._pair(entry, messages)
+        self.conversations.apply(entry, messages)
+        self.capabilities.apply(entry, messages, exchanges)
+        self._hear(entry, messages)
+        if counts is None or counts(entry):
+            self.statistics.apply(entry, messages, exchanges, self.conversations)
+
+    def notes(self) -> Notes:
+        """Return what filters may ask about the frame that was taken last."""
+        turn = self.conversations.turn_of(self._session)
+        number = None if turn is None else turn.number
+        return Notes(turn=number, schema=self.conversations.version)
+
+    def waiting(self, n: int | None = None, at: float | None = None) -> WaitingGraph:
+        """Return who waited for whom after entry `n`.
+
+        Args:
+            n: Number of the entry; None: the last one.
+            at: Seconds since the journal began, where time has gone on since; None: as of `n`.
+        """
+        n = self.n if n is None else n
+        known = bisect_right(self._numbers, n)
+        then = self._times[known - 1] if known else 0.0
+        talks = self.conversations.sessions.values()
+        turns = [turn for talk in talks if talk.version >= 2 and (turn := talk.turn_at(n))]
+        asking = [turn.session_id for turn in turns if self._is_asking(turn.session_id, n)]
+        known_then = Circumstances(
+            n=n,
+            at=then if at is None else at,
+            turns=turns,
+            gone=self._gone.at(n),
+            held=self._held.at(n),
+            asking=frozenset(asking),
+            heard={key: _last(*spoken, n) for key, spoken in self._heard.items()},
+        )
+        return waiting_graph(self.exchanges.open_at(n), known_then)
+
+    def _is_asking(self, session_id: str, n: int) -> bool:
+        return self.conversations.sessions[session_id].at(n).surroundings.state == "requires_action"
+
+    def _pair(self, frame: Frame, messages: tuple[Message, ...]) -> tuple[Exchange, ...]:
+        if len(messages) == 1:
+            self.exchanges.apply(frame, messages[0])
+            return self.exchanges.all_of(frame)
+        return self.exchanges.apply_all(frame, messages)
+
+    def _note(self, event: JournalEvent) -> None:
+        match event.name, event.data:
+            case "eof", {"from": "client"}:
+                self._leave("client", event.n)
+            case ("eof", {"from": "agent"}) | ("exit", _):
+                self._leave("agent", event.n)
+            case "spawn", _:
+                self._gone.set(event.n, frozenset())
+            case "held", {"of": int(n)}:
+                self._held.set(event.n, self._held.now | {n: event.at})
+            case (("released" | "discarded" | "answered"), {"of": int(n)}) if n in self._held.now:
+                left = {key: at for key, at in self._held.now.items() if key != n}
+                self._held.set(event.n, left)
+            case _:
+                pass
+
+    def _leave(self, side: Side, n: int) -> None:
+        gone: frozenset[Side] = frozenset({*self._gone.now, side})
+        self._gone.set(n, gone)
+
+    def _hear(self, frame: Frame, messages: tuple[Message, ...]) -> None:
+        sessions: set[str | None] = {None}
+        for message in messages:
+            if isinstance(message, Request | Notification):
+                sessions.add(string(message.params, "sessionId") or None)
+        sessions |= {exchange.session for exchange in self.exchanges.all_of(frame)}
+        self._session = next((session for session in sessions if session is not None), None)
+        for session in sessions:
+            numbers, times = self._heard.setdefault((frame.side, session), (array("Q"), array("d")))
+            if not times or frame.at - times[-1] >= TICK:
+                numbers.append(frame.n)
+                times.append(frame.at)
+
+
+def _last(numbers: array[int], times: array[float], n: int) -> float:
+    place = bisect_right(numbers, n)
+    return times[place - 1] if place else 0.0

@@ -1,0 +1,250 @@
+"""Who waits for whom, since when and for what: a prompt for a permission that waits for you.
+
+What depends on what is not spelled on the wire. Where the protocol leaves no choice the edge is
+certain: a prompt cannot end before what the agent asks for its sake is answered. Where it only
+looks so the edge is likely, and a cycle that needs it is a likely deadlock.
+
+Source: ACP, Prompt Turn; Tool Calls, "Requesting Permission"; Terminals; Elicitation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from graphlib import CycleError, TopologicalSorter
+from typing import Final, Literal, TypeAlias
+
+from acp_inspector.analysis.exchanges import Exchange, other
+from acp_inspector.analysis.items import entries, member, string
+from acp_inspector.analysis.questions import subject_of
+from acp_inspector.analysis.turns import Turn
+from acp_protocol.framing import Side
+from acp_protocol.jsonrpc import Json, RequestId
+
+Party: TypeAlias = Literal["client", "agent", "user", "terminal", "hold", "nobody"]
+
+HANG: Final = 30.0
+"""Seconds without a sign of life after which something that is waited for counts as hung."""
+_OF_THE_USER: Final = frozenset({"session/request_permission", "elicitation/create"})
+_TELLING: Final = frozenset({"session/load", "session/resume", "session/prompt"})
+"""Questions within which the agent asks back."""
+
+
+@dataclass(slots=True, eq=False)
+class Wait:
+    """Somebody who waits for an answer, or for the end of a turn."""
+
+    frame: int
+    """The frame of the question, or the one that began the turn."""
+    since: float
+    """Seconds since the journal began."""
+    who: Side
+    whom: Party
+    method: str
+    """`turn` for work of version 2, whose prompt is answered already."""
+    id: RequestId
+    session: str | None
+    about: str
+    """What it is about, in a few words that are not safe to show."""
+    on: list[Wait] = field(default_factory=list["Wait"])
+    """What it waits for in turn."""
+    likely: list[Wait] = field(default_factory=list["Wait"])
+    """What it seems to wait for."""
+    silence: float = 0.0
+    """Seconds since the other side gave a sign of life in the session."""
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether it waits for nothing that is seen here."""
+        return not self.on and not self.likely
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingGraph:
+    """Everything that waited after one frame."""
+
+    n: int
+    at: float
+    """Seconds since the journal began."""
+    waits: tuple[Wait, ...]
+    """By their frames."""
+    cycles: tuple[tuple[Wait, ...], ...]
+    """Deadlocks: each waits for the next, and the last for the first."""
+
+    @property
+    def roots(self) -> list[Wait]:
+        """Those that nothing else waits for, and one of each cycle."""
+        below = {wait for each in self.waits for wait in (*each.on, *each.likely)}
+        roots = [wait for wait in self.waits if wait not in below]
+        return roots + [cycle[0] for cycle in self.cycles if cycle[0] not in roots]
+
+    def hung(self, limit: float = HANG) -> list[Wait]:
+        """Return those at the end of a chain that nobody works on, as far as can be seen.
+
+        Args:
+            limit: Seconds of silence. What waits for the user or at a breakpoint is not hung.
+        """
+        stuck = {wait for cycle in self.cycles for wait in cycle}
+        return [
+            wait
+            for wait in self.waits
+            if wait.whom == "nobody"
+            or wait in stuck
+            or (wait.is_leaf and wait.whom in {"client", "agent"} and wait.silence >= limit)
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class Circumstances:
+    """What has to be known beside the open questions."""
+
+    n: int
+    at: float
+    turns: Sequence[Turn] = ()
+    """Turns of version 2 that go on."""
+    gone: frozenset[Side] = frozenset()
+    """Who has left."""
+    held: Mapping[int, float] = field(default_factory=dict[int, float])
+    """Frames that a breakpoint keeps back, and since when."""
+    asking: frozenset[str] = frozenset()
+    """Sessions whose agent says that the user is asked (version 2)."""
+    heard: Mapping[tuple[Side, str | None], float] = field(
+        default_factory=dict[tuple[Side, "str | None"], float]
+    )
+    """When each side spoke last, by session; the key None for anywhere."""
+
+
+def waiting_graph(waiting: Sequence[Exchange], known: Circumstances) -> WaitingGraph:
+    """Return who waits for whom, given the questions that were open then, oldest first."""
+    waits = [_wait(exchange, known) for exchange in waiting]
+    pairs = list(zip(waits, waiting, strict=True))
+    turns = [_of_turn(turn, known) for turn in known.turns]
+    for wait, exchange in pairs:
+        if wait.who == "agent":
+            for above in _above(wait, exchange, pairs, turns):
+                above.on.append(wait)
+    _queue(waits, turns)
+    _guess(waits)
+    everything = sorted([*turns, *waits], key=lambda wait: wait.frame)
+    return WaitingGraph(known.n, known.at, tuple(everything), tuple(_cycles(everything)))
+
+
+def _wait(exchange: Exchange, known: Circumstances) -> Wait:
+    request = exchange.request
+    whom = other(exchange.asker)
+    wait = Wait(
+        frame=exchange.question.n,
+        since=exchange.question.at,
+        who=exchange.asker,
+        whom=_whom(exchange, known),
+        method=request.method,
+        id=request.id,
+        session=exchange.session,
+        about=about(request.method, request.params),
+    )
+    wait.silence = known.at - _sign_of_life(whom, wait, known)
+    return wait
+
+
+def _whom(exchange: Exchange, known: Circumstances) -> Party:
+    if exchange.question.n in known.held:
+        return "hold"
+    if other(exchange.asker) in known.gone:
+        return "nobody"
+    if exchange.asker == "agent" and exchange.request.method in _OF_THE_USER:
+        return "user"
+    if exchange.request.method == "terminal/wait_for_exit":
+        return "terminal"
+    return other(exchange.asker)
+
+
+def _of_turn(turn: Turn, known: Circumstances) -> Wait:
+    whom: Party = "nobody" if "agent" in known.gone else "agent"
+    if whom == "agent" and turn.session_id in known.asking:
+        whom = "user"
+    wait = Wait(turn.began, turn.began_at, "client", whom, "turn", None, turn.session_id, "")
+    wait.silence = known.at - _sign_of_life("agent", wait, known)
+    return wait
+
+
+def _sign_of_life(side: Side, wait: Wait, known: Circumstances) -> float:
+    return max(wait.since, known.heard.get((side, wait.session), 0.0))
+
+
+def _above(
+    wait: Wait, exchange: Exchange, pairs: Sequence[tuple[Wait, Exchange]], turns: Sequence[Wait]
+) -> Iterator[Wait]:
+    """Yield what the agent works on while it asks: of one session, the oldest."""
+    params = exchange.request.params
+    if "requestId" in (params if isinstance(params, dict) else {}):
+        for one, its in pairs:
+            if one.who == "client" and _is_same_id(its.request.id, member(params, "requestId")):
+                yield one
+        return
+    for turn in turns:
+        if turn.session == wait.session:
+            yield turn
+            return
+    for one, _ in pairs:
+        is_work = one.who == "client" and one.method in _TELLING
+        if is_work and one.session == wait.session and one.frame < wait.frame:
+            yield one
+            return
+
+
+def _is_same_id(one: RequestId, two: Json) -> bool:
+    return type(one) is type(two) and one == two
+
+
+def _queue(waits: Sequence[Wait], turns: Sequence[Wait]) -> None:
+    """A second prompt of a session waits until the first one is done."""
+    working: dict[str | None, Wait] = {turn.session: turn for turn in turns}
+    for wait in waits:
+        if wait.who == "client" and wait.method == "session/prompt":
+            before = working.setdefault(wait.session, wait)
+            if before is not wait and before.frame < wait.frame:
+                wait.on.append(before)
+
+
+def _guess(waits: Sequence[Wait]) -> None:
+    """Who asks back while it owes an answer may need that first; the user's own doing does not."""
+    for owed in waits:
+        if owed.who == "agent" and owed.whom == "client":
+            for back in waits:
+                is_later = back.who == "client" and back.frame > owed.frame
+                if is_later and back.session == owed.session:
+                    owed.likely.append(back)
+
+
+def _cycles(waits: Sequence[Wait]) -> Iterator[tuple[Wait, ...]]:
+    """Yield cycles until none is left that shares no edge with one before."""
+    graph = {wait: {*wait.on, *wait.likely} for wait in waits}
+    while True:
+        try:
+            TopologicalSorter(graph).prepare()
+        except CycleError as error:
+            found: list[Wait] = error.args[1]
+            # It is told against the arrows, with its first at the end once more.
+            cycle = found[:0:-1]
+            yield tuple(cycle)
+            graph[cycle[-1]].discard(cycle[0])
+        else:
+            return
+
+
+def about(method: str, params: Json) -> str:
+    """Return in a few words what a question is about; not safe to show."""
+    match method:
+        case "session/prompt":
+            texts = (string(block, "text") for block in entries(member(params, "prompt")))
+            return next((text for text in texts if text), "")
+        case "session/request_permission":
+            return string(params, "title") or string(subject_of(params), "title")
+        case "elicitation/create":
+            return string(params, "message")
+        case "terminal/create":
+            words = [string(params, "command"), *map(str, entries(member(params, "args")))]
+            return " ".join(words)
+        case _:
+            names = ("path", "terminalId", "modeId", "configId", "methodId", "method", "cwd")
+            return next((found for name in names if (found := string(params, name))), "")
