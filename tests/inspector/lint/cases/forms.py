@@ -1,0 +1,159 @@
+"""Talks about forms, and what comes back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.inspector.lint.cases.elicitation import form, running
+from tests.inspector.lint.talk import Talk, breaks, keeps
+
+
+def of(required: list[str] | None = None, /, **fields: Any) -> dict[str, Any]:
+    """Return a form with these fields."""
+    wanted = {} if required is None else {"required": required}
+    return {"type": "object", "properties": fields} | wanted
+
+
+def asked(talk: Talk, schema: Any) -> None:
+    """Ask by a form, which is declined."""
+    running(talk)
+    talk.answer(form(talk, schema), action="decline")
+
+
+def filled(talk: Talk, schema: Any, **content: Any) -> None:
+    """Ask by a form, which is filled in."""
+    running(talk)
+    talk.answer(form(talk, schema), action="accept", content=content)
+
+
+TEXT = {"type": "string"}
+CHOICE = {"type": "string", "enum": ["a", "b"]}
+
+
+@breaks("ACP-L337")
+def a_field_is_an_object(talk: Talk) -> None:
+    asked(talk, of(address={"type": "object", "properties": {}}))
+
+
+@breaks("ACP-L337", 2)
+def a_form_has_no_type(talk: Talk) -> None:
+    asked(talk, {"properties": {"name": TEXT}})
+
+
+@breaks("ACP-L337")
+def a_form_is_a_list(talk: Talk) -> None:
+    asked(talk, of() | {"type": "array"})
+
+
+@keeps("ACP-L337")
+def version_1_may_leave_the_type_away(talk: Talk) -> None:
+    asked(talk, {"properties": {"name": TEXT, "tags": {"type": "array", "items": CHOICE}}})
+
+
+@breaks("ACP-L338")
+def a_form_has_a_condition(talk: Talk) -> None:
+    asked(talk, of(name=TEXT) | {"if": {}})
+
+
+@breaks("ACP-L338", 2)
+def a_field_has_names_for_values(talk: Talk) -> None:
+    asked(talk, of(size=TEXT | {"enum": ["s"], "enumNames": ["Small"]}))
+
+
+@keeps("ACP-L338")
+def a_field_has_titled_values(talk: Talk) -> None:
+    asked(talk, of(size=TEXT | {"oneOf": [{"const": "s", "title": "Small"}]}))
+
+
+@breaks("ACP-L339")
+def a_required_field_does_not_exist(talk: Talk) -> None:
+    asked(talk, of(["size"], name=TEXT))
+
+
+@breaks("ACP-L339")
+def the_least_is_above_the_most(talk: Talk) -> None:
+    asked(talk, of(n={"type": "integer", "minimum": 2, "maximum": 1}))
+
+
+@breaks("ACP-L339", 2)
+def a_default_is_not_offered(talk: Talk) -> None:
+    asked(talk, of(size=TEXT | {"enum": ["s"], "default": "m"}))
+
+
+@breaks("ACP-L339")
+def a_pattern_is_none(talk: Talk) -> None:
+    asked(talk, of(name=TEXT | {"pattern": "("}))
+
+
+@keeps("ACP-L339")
+def least_and_most_are_the_same(talk: Talk) -> None:
+    n = {"type": "integer", "minimum": 1, "maximum": 1, "default": 1}
+    asked(talk, of(["n"], n=n, name=TEXT | {"pattern": "^a+$"}))
+
+
+@breaks("ACP-L340")
+def a_form_asks_for_a_password(talk: Talk) -> None:
+    asked(talk, of(password=TEXT))
+
+
+@breaks("ACP-L340", 2)
+def a_title_asks_for_a_key(talk: Talk) -> None:
+    asked(talk, of(value=TEXT | {"title": "Your API key"}))
+
+
+@keeps("ACP-L340")
+def a_number_of_tokens_is_no_secret(talk: Talk) -> None:
+    asked(talk, of(maxTokens={"type": "integer"}, author=TEXT))
+
+
+@breaks("ACP-L341")
+def a_description_holds_a_link(talk: Talk) -> None:
+    asked(talk, of(name=TEXT | {"description": "See https://example.com/help"}))
+
+
+@keeps("ACP-L341")
+def a_description_names_a_host(talk: Talk) -> None:
+    asked(talk, of(name=TEXT | {"description": "Your name on example.com"}))
+
+
+@breaks("ACP-L343")
+def a_required_field_is_not_filled_in(talk: Talk) -> None:
+    filled(talk, of(["name"], name=TEXT))
+
+
+@breaks("ACP-L343")
+def a_value_is_none_of_the_offered(talk: Talk) -> None:
+    filled(talk, of(size=TEXT | {"enum": ["s", "m"]}), size="l")
+
+
+@breaks("ACP-L343", 2)
+def a_number_is_too_large(talk: Talk) -> None:
+    filled(talk, of(n={"type": "integer", "maximum": 3}), n=4)
+
+
+@breaks("ACP-L343")
+def a_list_has_too_many_values(talk: Talk) -> None:
+    filled(talk, of(tags={"type": "array", "items": TEXT, "maxItems": 1}), tags=["a", "b"])
+
+
+@keeps("ACP-L343")
+def all_values_are_just_allowed(talk: Talk) -> None:
+    items = {"anyOf": [{"const": "a", "title": "A"}]}
+    fields = {
+        "name": TEXT | {"minLength": 0, "maxLength": 3},
+        "n": {"type": "integer", "maximum": 3},
+        "x": {"type": "number", "minimum": 0},
+        "on": {"type": "boolean"},
+        "tags": {"type": "array", "items": items, "minItems": 1},
+    }
+    filled(talk, of(["name"], **fields), name="Ada", n=3.0, x=0, on=False, tags=["a"])
+
+
+@breaks("ACP-L345")
+def content_is_nested(talk: Talk) -> None:
+    filled(talk, of(name=TEXT), name={"first": "Ada"})
+
+
+@keeps("ACP-L345")
+def content_is_a_list_of_texts(talk: Talk) -> None:
+    filled(talk, of(tags={"type": "array", "items": CHOICE}), tags=["a", "b"])
