@@ -12,9 +12,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, TypeAlias, TypeVar, cast, dataclass_transform
 
-from acp_protocol.json_text import Json, encode, parse
+from acp_protocol import json_text
 
 T = TypeVar("T")
+
+Json: TypeAlias = json_text.Json
+"""JSON that has not been read yet."""
+parse = json_text.parse
+encode = json_text.encode
 
 RequestId: TypeAlias = str | int | None
 
