@@ -1,0 +1,223 @@
+"""What a session of version 2 works on: prompts taken in, work begun and ended, words told.
+
+Nothing is judged here; several subjects judge by it.
+
+Source: ACP version 2, "Prompt Lifecycle".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from acp_inspector.lint.checks import answers, asks, learns, results, tells, updates
+from acp_inspector.lint.moment import Moment, entries, members
+from acp_inspector.lint.state import Ask, Point, State
+from acp_protocol.jsonrpc import Json
+
+WORDS: Final = ("agent_message", "agent_message_chunk", "agent_thought", "agent_thought_chunk")
+"""Updates that tell words of the agent."""
+REMEMBERED: Final = 4096
+"""User messages of each session, and words of one piece of work, that are remembered."""
+
+
+@dataclass(frozen=True, slots=True)
+class Echo:
+    """A user message, as the agent told of it when it took it in."""
+
+    point: Point
+    content: list[Json] | None
+    """The whole; None where it came in pieces."""
+
+
+@dataclass(slots=True)
+class Foreground:
+    """What one session works on."""
+
+    echoes: dict[str, Echo] = field(default_factory=dict[str, Echo])
+    """User messages by id, as first told outside replays."""
+    named: dict[str, Ask] = field(default_factory=dict[str, Ask])
+    """Prompts by the id that their results named."""
+    accepted: list[Ask] = field(default_factory=list[Ask])
+    """Prompts that were taken in and whose work has not ended yet."""
+    inserted: Point | None = None
+    """The newest sign of a prompt having been taken in, if no state was told since."""
+    is_busy: bool = False
+    """The last state told was another than idle."""
+    began: Point | None = None
+    """Where the session last went from idle to another state."""
+    ended: Point | None = None
+    """Where it last went back to idle."""
+    states: set[str] = field(default_factory=set[str])
+    """The states told since work began."""
+    said: set[str] = field(default_factory=set[str])
+    """Ids of the agent's words since work began."""
+    early: Point | None = None
+    """The first new words since a prompt was taken in, where no state was told yet."""
+    after_cancel: set[str] = field(default_factory=set[str])
+    """Ids of words and tool calls of cancelled work, until other work begins."""
+    spoke_waiting: int = 0
+    """The `requires_action` during which words were told of last."""
+    waited: bool = False
+    """`requires_action` was told at some time."""
+    stopped: Point | None = None
+    """The last thing a client did that may stop work."""
+    answered: Point | None = None
+    """The client's last answer to a request of the agent."""
+    told: dict[str, Json] = field(default_factory=dict[str, Json])
+    """The last state update, and how often it came again right behind itself."""
+    told_at: Point | None = None
+    repeats: int = 0
+
+
+@dataclass(slots=True)
+class _Sessions:
+    foregrounds: dict[str, Foreground] = field(default_factory=dict[str, Foreground])
+
+
+def foreground(moment: Moment) -> Foreground:
+    """Return what is known of the work of the session that a message is about."""
+    return foregrounds_of(moment.state).setdefault(moment.session_id or "", Foreground())
+
+
+def foregrounds_of(state: State) -> dict[str, Foreground]:
+    """Return what is known of the work of each session, by its id."""
+    return state.of(_Sessions).foregrounds
+
+
+def background_of(update: dict[str, Json]) -> list[dict[str, Json]] | None:
+    """Return the background work that a state update lists; None where it lists none."""
+    listed = update.get("background")
+    return [members(each) for each in entries(listed)] if isinstance(listed, list) else None
+
+
+def _is_live(moment: Moment) -> bool:
+    session = moment.session
+    return moment.version == 2 and session is not None and not session.is_replaying
+
+
+@learns(updates("user_message", "user_message_chunk"))
+def _user_told(moment: Moment) -> None:
+    id_ = moment.update.get("messageId")
+    if not _is_live(moment) or not isinstance(id_, str):
+        return
+    own = foreground(moment)
+    if id_ in own.echoes or len(own.echoes) >= REMEMBERED:
+        return
+    content = moment.update.get("content")
+    is_whole = moment.variant == "user_message" and isinstance(content, list)
+    own.echoes[id_] = Echo(moment.point, entries(content) if is_whole else None)
+    if moment.session is not None and (moment.session.prompts or id_ in own.named):
+        own.inserted = moment.point
+
+
+@learns(answers("session/prompt"))
+def _prompt_answered(moment: Moment) -> None:
+    id_ = moment.result_object.get("messageId")
+    if moment.kind != "result" or not _is_live(moment) or moment.ask is None:
+        return
+    own = foreground(moment)
+    own.inserted = moment.point
+    if len(own.accepted) < REMEMBERED:
+        own.accepted.append(moment.ask)
+    if isinstance(id_, str):
+        own.named[id_] = moment.ask
+        if len(own.named) > REMEMBERED:
+            del own.named[next(iter(own.named))]
+
+
+@learns(updates(*WORDS))
+def _words_told(moment: Moment) -> None:
+    id_ = moment.update.get("messageId")
+    if moment.version != 2 or not isinstance(id_, str) or not _is_live(moment):
+        return
+    own = foreground(moment)
+    session = moment.session
+    if session is not None and session.state == "requires_action":
+        own.spoke_waiting = 0 if session.state_at is None else session.state_at.n
+    if id_ in own.said:
+        return
+    if len(own.said) < REMEMBERED:
+        own.said.add(id_)
+    if not own.is_busy and own.inserted is not None and own.early is None:
+        own.early = moment.point
+
+
+@learns(updates("state_update"))
+def _state_told(moment: Moment) -> None:
+    state = moment.update.get("state")
+    if moment.version != 2 or moment.session is None or not isinstance(state, str):
+        return
+    own = foreground(moment)
+    _count(moment, own)
+    own.inserted = own.early = None
+    own.waited = own.waited or state == "requires_action"
+    if state != "idle":
+        if not own.is_busy:
+            own.is_busy, own.began = True, moment.point
+            own.states.clear()
+            own.said.clear()
+            own.after_cancel.clear()
+        if len(own.states) < REMEMBERED:
+            own.states.add(state)
+    elif own.is_busy:
+        if moment.update.get("stopReason") == "cancelled":
+            own.after_cancel = own.said | _unfinished(moment, own)
+        own.is_busy, own.ended = False, moment.point
+        own.said = set()
+        own.accepted.clear()
+
+
+def _count(moment: Moment, own: Foreground) -> None:
+    before = moment.before
+    is_next = before is not None and own.told_at is not None and before.n == own.told_at.n
+    own.repeats = own.repeats + 1 if is_next and own.told == moment.update else 0
+    own.told, own.told_at = moment.update, moment.point
+
+
+def _unfinished(moment: Moment, own: Foreground) -> set[str]:
+    """Return the tool calls of the cancelled work that should have ended with it."""
+    background = background_of(moment.update)
+    if background is None or moment.session is None or own.began is None:
+        # What goes on behind was not listed: each of them may.
+        return set()
+    behind = {each.get("toolCallId") for each in background if _is_word(each.get("toolCallId"))}
+    found: set[str] = set()
+    for tool in reversed(moment.session.tools.values()):
+        if tool.first.n < own.began.n:
+            break
+        if tool.id not in behind:
+            found.add(tool.id)
+    return found
+
+
+def _is_word(value: Json) -> bool:
+    return isinstance(value, str)
+
+
+@learns(
+    tells("session/cancel"),
+    asks("session/close", "session/delete", "session/archive"),
+    asks("tool_call/cancel", "terminal/cancel"),
+)
+def _stopped(moment: Moment) -> None:
+    if moment.version == 2 and moment.session is not None:
+        foreground(moment).stopped = moment.point
+
+
+@learns(tells("$/cancel_request"))
+def _withdrew(moment: Moment) -> None:
+    if moment.version != 2 or moment.side != "client":
+        return
+    for ask in moment.state.waiting("client"):
+        if ask.session is not None and ask.cancelled is not None and ask.cancelled.n == moment.n:
+            foregrounds_of(moment.state).setdefault(
+                ask.session, Foreground()
+            ).stopped = moment.point
+
+
+@learns(results("session/request_permission", "elicitation/create"))
+def _answered(moment: Moment) -> None:
+    if moment.version == 2 and moment.session is not None:
+        own = foreground(moment)
+        own.stopped = own.answered = moment.point
