@@ -1,0 +1,230 @@
+"""What is told again of a session that is loaded or resumed.
+
+Source: ACP, "Session Setup".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from acp_inspector.lint.checks import answers, asks, check, learns, results, updates
+from acp_inspector.lint.moment import FINE, Found, Moment, members, quoted
+from acp_inspector.lint.state import Ask, Point
+from acp_protocol.jsonrpc import Json
+
+MESSAGES: Final = (
+    "user_message_chunk",
+    "agent_message_chunk",
+    "agent_thought_chunk",
+    "user_message",
+    "agent_message",
+    "agent_thought",
+)
+"""Updates that make up a conversation."""
+ENTITIES: Final = (
+    "tool_call",
+    "tool_call_update",
+    "tool_call_content_chunk",
+    "terminal_update",
+    "terminal_output_chunk",
+)
+"""Updates of what was done in it."""
+OF_USER: Final = ("user_message_chunk", "user_message")
+TAKE_UPS: Final = ("session/load", "session/resume")
+GENERAL: Final = frozenset({-32603, -32601, -32600})
+"""Codes that say little of what was wrong with a request."""
+_SPOKEN: Final = frozenset(MESSAGES)
+
+
+@dataclass(slots=True)
+class _TakeUp:
+    """A load or resume that is not answered yet."""
+
+    ask: Ask
+    is_replay: bool
+    """History was asked for."""
+    is_quiet: bool
+    """Nothing went on in the session here when it was asked for."""
+    message: Point | None = None
+    """The first piece of the conversation that came since."""
+    of_user: Point | None = None
+    entity: Point | None = None
+    """The first of what was done that came since."""
+
+
+@dataclass(slots=True)
+class _Histories:
+    """What was told of sessions, by their ids."""
+
+    pending: dict[str, _TakeUp] = field(default_factory=dict[str, _TakeUp])
+    done: dict[str, Point] = field(default_factory=dict[str, Point])
+    """The answer to the newest load or resume, if no message of a user came since."""
+    spoken: dict[str, Point] = field(default_factory=dict[str, Point])
+    """The first piece of a conversation."""
+
+
+@learns(asks(*TAKE_UPS))
+def _keep_take_up(moment: Moment) -> None:
+    session, key = moment.session, moment.key
+    if session is None or key is None:
+        return
+    moment.state.of(_Histories).pending[session.id] = _TakeUp(
+        moment.state.asks[key],
+        moment.method == "session/load" or moment.params.get("replayFrom") is not None,
+        not session.is_busy,
+    )
+
+
+@learns(answers(*TAKE_UPS))
+def _end_take_up(moment: Moment) -> None:
+    histories, id_ = moment.state.of(_Histories), moment.session_id
+    take_up = histories.pending.get(id_ or "")
+    if id_ is not None and take_up is not None and take_up.ask is moment.ask:
+        del histories.pending[id_]
+        histories.done.pop(id_, None)
+        if moment.kind == "result":
+            histories.done[id_] = moment.point
+
+
+@learns(updates(*MESSAGES, *ENTITIES))
+def _keep_history(moment: Moment) -> None:
+    id_ = moment.session_id
+    if moment.session is None or id_ is None:
+        return
+    histories, is_message = moment.state.of(_Histories), moment.variant in _SPOKEN
+    if is_message and id_ not in histories.spoken:
+        histories.spoken[id_] = moment.point
+    if (take_up := histories.pending.get(id_)) is not None:
+        if is_message:
+            take_up.message = take_up.message or moment.point
+        else:
+            take_up.entity = take_up.entity or moment.point
+        if moment.variant in OF_USER:
+            take_up.of_user = take_up.of_user or moment.point
+    elif moment.variant in OF_USER:
+        histories.done.pop(id_, None)
+
+
+@check(
+    "ACP-L110",
+    updates("user_message_chunk", "agent_message_chunk", "agent_thought_chunk"),
+    updates("tool_call", "tool_call_update", "plan"),
+    by=asks("session/resume"),
+    fix="Tell history only for session/load.",
+)
+def resume_replays_nothing(moment: Moment) -> Found:
+    """Tell of history before a resume of version 1 is answered, once for each."""
+    take_up = moment.state.of(_Histories).pending.get(moment.session_id or "")
+    if take_up is None or take_up.ask.method != "session/resume" or not take_up.is_quiet:
+        return None
+    if take_up.message or take_up.entity:
+        return FINE
+    return moment.problem(f"{moment.variant} came before the resume was answered", take_up.ask)
+
+
+@check("ACP-L111", results("session/resume"), fix="Tell history only where replayFrom asks for it.")
+def resume_replays_nothing_unasked(moment: Moment) -> Found:
+    """Tell of history in version 2 that nobody asked for.
+
+    Where the session turns out to be at work, what was told may be that work; then only messages of
+    the user count. What runs in the background has to be told before it is listed.
+    """
+    take_up = moment.state.of(_Histories).pending.get(moment.session_id or "")
+    if take_up is None or take_up.is_replay or moment.session is None:
+        return None
+    state, state_at = moment.session.state, moment.session.state_at
+    is_idle = state == "idle" or state_at is None or state_at.n < take_up.ask.n
+    first = take_up.of_user
+    if is_idle and take_up.is_quiet:
+        first = take_up.message
+    if first is None:
+        return FINE
+    return moment.problem(
+        "history was told before the answer though replayFrom did not ask for it",
+        take_up.ask,
+        first,
+    )
+
+
+@check("ACP-L112", results(*TAKE_UPS), fix="Tell the whole conversation before the answer.")
+def history_is_replayed(moment: Moment) -> Found:
+    """Tell of sessions that were to be replayed, had messages, and came back without a single one.
+
+    What of a history has to come again, a recording does not tell; version 2 leaves it to the
+    agent what it retains.
+    """
+    histories, session = moment.state.of(_Histories), moment.session
+    take_up = histories.pending.get(moment.session_id or "")
+    if take_up is None or not take_up.is_replay or session is None:
+        return None
+    spoken = histories.spoken.get(session.id)
+    if take_up.message or spoken is None or _was_refused(session.last_prompt):
+        return FINE
+    return moment.problem(
+        "the session had messages, and none was told before the answer",
+        spoken,
+        take_up.ask,
+        severity="info" if moment.version == 2 else None,
+    )
+
+
+def _was_refused(prompt: Ask | None) -> bool:
+    # What a model refused is dropped from the conversation, together with the prompt.
+    return prompt is not None and members(prompt.result).get("stopReason") == "refusal"
+
+
+@check("ACP-L113", updates(*OF_USER), fix="Tell history before the session is answered for.")
+def history_comes_before_the_answer(moment: Moment) -> Found:
+    """Tell of messages of a user that come after a load or resume, though nobody prompted.
+
+    Other late history cannot be told from work that the agent began by itself.
+    """
+    session, histories = moment.session, moment.state.of(_Histories)
+    if session is None:
+        return None
+    done = histories.done.get(session.id)
+    if done is None or session.is_busy:
+        return FINE
+    if session.last_prompt is not None and session.last_prompt.n > done.n:
+        return FINE
+    return moment.problem(f"{moment.variant} came after the session was taken up", done)
+
+
+@check(
+    "ACP-L114", answers("session/resume"), fix="Answer -32602 to a replayFrom that is not known."
+)
+def unknown_cursors_are_refused(moment: Moment) -> Found:
+    """Tell of resumes that went well from a place that there is not.
+
+    One that failed in general may have failed for another reason: that is a warning.
+    """
+    cursor = moment.ask.params.get("replayFrom") if moment.ask is not None else None
+    if cursor is None:
+        return None
+    kind = members(cursor).get("type")
+    if kind == "start" or (isinstance(kind, str) and kind.startswith("_")):
+        return FINE
+    if moment.kind == "failure":
+        if moment.code not in GENERAL:
+            return FINE
+        return moment.problem(
+            f"the replayFrom {quoted(cursor)}, which there is not, was answered {moment.code}",
+            moment.ask,
+            severity="warning",
+        )
+    return moment.problem(
+        f"the resume went well though there is no replayFrom {quoted(cursor)}", moment.ask
+    )
+
+
+@check("ACP-L115", asks("session/resume"), fix='Send "replayFrom": {"type": "start"}.')
+def cursors_are_objects(moment: Moment) -> Found:
+    """Tell of places to replay from that are no object with a type."""
+    cursor: Json = moment.params.get("replayFrom")
+    if cursor is None:
+        return None
+    if isinstance(members(cursor).get("type"), str):
+        return FINE
+    path = "params.replayFrom.type" if isinstance(cursor, dict) else "params.replayFrom"
+    return moment.problem(f"replayFrom is no object with a type: {quoted(cursor)}", path=path)

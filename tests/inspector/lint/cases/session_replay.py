@@ -1,0 +1,186 @@
+"""Talks about the history of sessions that are loaded or resumed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.inspector.lint.talk import CWD, Call, Talk, breaks, keeps
+
+TEXT = {"type": "text", "text": "Hello"}
+
+
+def _load(talk: Talk) -> Call:
+    return talk.ask("session/load", sessionId="s1", cwd=CWD, mcpServers=[])
+
+
+def _resume(talk: Talk, **members: Any) -> Call:
+    return talk.ask("session/resume", {"sessionId": "s1", "cwd": CWD} | members)
+
+
+def _resumed(talk: Talk, resume: Call) -> None:
+    if talk.version == 1:
+        talk.answer(resume)
+        return
+    talk.state("idle")
+    talk.answer(resume, configOptions=[], availableCommands=[])
+
+
+def _user(talk: Talk) -> None:
+    if talk.version == 1:
+        talk.update("user_message_chunk", content=TEXT)
+    else:
+        talk.update("user_message", messageId="m-user", content=[TEXT])
+
+
+def _close(talk: Talk) -> None:
+    talk.answer(talk.ask("session/close", sessionId="s1"))
+
+
+@breaks("ACP-L110")
+def a_resume_tells_history(talk: Talk) -> None:
+    talk.initialize()
+    resume = _resume(talk)
+    _user(talk)
+    talk.say()
+    talk.answer(resume)
+
+
+@breaks("ACP-L110")
+def a_resume_tells_of_tool_calls(talk: Talk) -> None:
+    talk.initialize()
+    resume = _resume(talk)
+    talk.tool(status="completed")
+    talk.answer(resume)
+
+
+@keeps("ACP-L110")
+def a_resume_tells_of_commands(talk: Talk) -> None:
+    talk.initialize()
+    resume = _resume(talk)
+    talk.update("available_commands_update", availableCommands=[])
+    talk.answer(resume)
+
+
+@breaks("ACP-L111", 2)
+def a_resume_tells_history_unasked(talk: Talk) -> None:
+    talk.initialize()
+    resume = _resume(talk, replayFrom=None)
+    talk.say()
+    _resumed(talk, resume)
+
+
+@keeps("ACP-L111", 2)
+def a_resume_tells_of_a_list_in_the_background(talk: Talk) -> None:
+    talk.initialize()
+    resume = _resume(talk)
+    talk.tool(status="in_progress")
+    talk.state("idle", background=[{"type": "tool_call", "toolCallId": "t1"}])
+    talk.answer(resume, configOptions=[], availableCommands=[])
+
+
+@keeps("ACP-L111", 2)
+def a_resume_comes_in_the_midst_of_work(talk: Talk) -> None:
+    talk.initialize()
+    resume = _resume(talk)
+    talk.state("running")
+    talk.say()
+    talk.answer(resume, configOptions=[], availableCommands=[])
+
+
+@breaks("ACP-L112")
+def a_load_tells_nothing(talk: Talk) -> None:
+    talk.open()
+    talk.turn()
+    _close(talk)
+    talk.answer(_load(talk))
+
+
+@breaks("ACP-L112", 2)
+def a_replay_tells_nothing(talk: Talk) -> None:
+    talk.open()
+    talk.turn()
+    _close(talk)
+    _resumed(talk, _resume(talk, replayFrom={"type": "start"}))
+
+
+@keeps("ACP-L112")
+def a_load_tells_history(talk: Talk) -> None:
+    talk.open()
+    talk.turn()
+    _close(talk)
+    load = _load(talk)
+    _user(talk)
+    talk.say()
+    talk.answer(load)
+
+
+@keeps("ACP-L112", 2)
+def there_is_no_history_to_tell(talk: Talk) -> None:
+    talk.open()
+    _close(talk)
+    _resumed(talk, _resume(talk, replayFrom={"type": "start"}))
+
+
+@breaks("ACP-L113")
+def history_comes_after_the_load(talk: Talk) -> None:
+    talk.initialize()
+    talk.answer(_load(talk))
+    _user(talk)
+
+
+@breaks("ACP-L113", 2)
+def history_comes_after_the_resume(talk: Talk) -> None:
+    talk.initialize()
+    _resumed(talk, _resume(talk, replayFrom={"type": "start"}))
+    _user(talk)
+
+
+@keeps("ACP-L113")
+def history_comes_before_the_load_is_answered(talk: Talk) -> None:
+    talk.initialize()
+    load = _load(talk)
+    _user(talk)
+    talk.answer(load)
+
+
+@keeps("ACP-L113", 2)
+def a_prompt_is_echoed_after_the_resume(talk: Talk) -> None:
+    talk.initialize()
+    _resumed(talk, _resume(talk))
+    talk.turn()
+
+
+@breaks("ACP-L114", 2)
+def an_unknown_place_is_taken_for_the_start(talk: Talk) -> None:
+    talk.initialize()
+    _resumed(talk, _resume(talk, replayFrom={"type": "message", "messageId": "m1"}))
+
+
+@breaks("ACP-L114", 2)
+def a_place_that_is_a_word_is_passed_over(talk: Talk) -> None:
+    talk.initialize()
+    _resumed(talk, _resume(talk, replayFrom="start"))
+
+
+@keeps("ACP-L114", 2)
+def an_unknown_place_is_refused(talk: Talk) -> None:
+    talk.initialize()
+    talk.refuse(_resume(talk, replayFrom={"type": "message"}), -32602)
+
+
+@breaks("ACP-L115", 2)
+def a_place_is_a_word(talk: Talk) -> None:
+    talk.initialize()
+    talk.refuse(_resume(talk, replayFrom="start"), -32602)
+
+
+@breaks("ACP-L115", 2)
+def a_place_has_no_type(talk: Talk) -> None:
+    talk.initialize()
+    talk.refuse(_resume(talk, replayFrom={"from": "start"}), -32602)
+
+
+@keeps("ACP-L115", 2)
+def a_place_is_the_start(talk: Talk) -> None:
+    talk.initialize()
+    _resumed(talk, _resume(talk, replayFrom={"type": "start"}))
