@@ -1,0 +1,150 @@
+"""Faults around our client, as `exec`: what its user sees, what is recorded, who is left behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from acp_console.cli import exits
+from acp_inspector.recording.reader import read_recording
+from tests.console.conftest import Agent, agent
+from tests.faults.disks import Disk
+from tests.faults.parties import CONSOLE, Stage, events, said
+
+__all__ = ["agent"]
+
+DEAF = "import signal\nfor n in (1, 2, 15): signal.signal(n, signal.SIG_IGN)\n"
+FOR_EVER = "while True: time.sleep(1000)"
+
+
+def turn(command: list[str], *options: str) -> list[str]:
+    return [*CONSOLE, "exec", *options, "go", "--", *command]
+
+
+@pytest.mark.parametrize(
+    ("end", "told"), [("os._exit(42)", b"code 42"), ("os.kill(os.getpid(), 11)", b"SIGSEGV")]
+)
+def test_a_crash_is_told_with_its_last_words_and_what_was_said_is_kept(
+    stage: Stage, agent: Agent, tmp_path: Path, end: str, told: bytes
+) -> None:
+    path = tmp_path / "it.acp.ndjson"
+    crash = f"sys.stderr.write('module x is broken\\n'); sys.stderr.flush(); {end}"
+    command = agent(f"hear_prompt(); say('so far'); {crash}")
+    done = stage.run(turn(command, "--record", str(path)))
+    assert (done.returncode, done.stdout) == (exits.AGENT, b"so far\n")
+    assert told in done.stderr
+    assert b"module x is broken" in done.stderr
+    assert b"Traceback" not in done.stderr
+    assert b'"so far"' in said(path, "agent")
+    assert read_recording(path).footer is not None
+
+
+@pytest.mark.parametrize("way", ["hanging", "silent from the start"])
+def test_an_agent_that_hangs_or_keeps_silent_ends_with_the_time_that_was_given(
+    stage: Stage, agent: Agent, way: str
+) -> None:
+    talk = "hear_prompt(); say('so far')" if way == "hanging" else ""
+    script = f"{DEAF}{talk}\n{FOR_EVER}"
+    done = stage.run(turn(agent(script), "--timeout", "2"))
+    assert done.returncode == exits.TIME_LIMIT
+    assert b"so far" in done.stdout or way != "hanging"
+    assert b"2" in done.stderr
+    assert b"Traceback" not in done.stderr
+
+
+def test_output_that_is_pending_at_the_exit_is_read_to_its_end(stage: Stage, agent: Agent) -> None:
+    """The agent is gone while most of what it said still stands in the pipe."""
+    command = agent("prompt = hear_prompt()\nfor _ in range(100): say('x' * 500)\nend(prompt)")
+    done = stage.run(turn(command, "--format", "quiet"))
+    assert (done.returncode, done.stdout.strip()) == (exits.DONE, b"x" * 50_000)
+
+
+def test_garbage_on_stdout_does_its_neighbours_no_harm(
+    stage: Stage, agent: Agent, tmp_path: Path
+) -> None:
+    path = tmp_path / "it.acp.ndjson"
+    noise = r"os.write(1, b'npm WARN\r\n\xff\xfe{\n\x1b[2J\x00\n' + b'[' * 100_000 + b'\n')"
+    command = agent(f"{noise}\nprompt = hear_prompt(); {noise}; say('still here'); end(prompt)")
+    done = stage.run(turn(command, "--record", str(path)))
+    assert (done.returncode, done.stdout) == (exits.DONE, b"still here\n")
+    assert b"\x1b" not in done.stdout + done.stderr
+    assert said(path, "agent").count(b"npm WARN\r\n\xff\xfe{\n") == 2
+
+
+def test_a_slow_agent_is_heard_byte_by_byte(stage: Stage, agent: Agent) -> None:
+    script = """
+def tell(**message):
+    for byte in json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\\n":
+        os.write(1, bytes([byte]))
+prompt = hear_prompt(); say("in no hurry"); end(prompt)
+"""
+    done = stage.run(turn(agent(script)))
+    assert (done.returncode, done.stdout) == (exits.DONE, b"in no hurry\n")
+
+
+def test_a_reader_of_ours_that_is_gone_ends_the_turn(stage: Stage, agent: Agent) -> None:
+    script = f"{DEAF}hear_prompt()\nwhile True: say('line\\n' * 1000)"
+    with stage.party(turn(agent(script))) as party:
+        assert party.line() == b"line\n"
+        party.leave()
+        assert (party.code(), party.stderr()) == (exits.DONE, b"")
+
+
+def test_a_full_disk_costs_the_recording_alone(stage: Stage, agent: Agent, disk: Disk) -> None:
+    command = agent("prompt = hear_prompt(); say('x' * 90_000); say(' and on'); end(prompt)")
+    recorded = turn(command, "--record", str(disk.recording))
+    done = stage.run(disk.seen_by(recorded))
+    assert (done.returncode, done.stdout) == (exits.DONE, b"x" * 90_000 + b" and on\n")
+    assert done.stderr.count(b"the traffic goes on without it") == 1
+
+
+@pytest.mark.parametrize("victim", ["agent", "client"])
+def test_kill_9_leaves_nobody_behind_and_what_was_recorded(
+    stage: Stage, agent: Agent, tmp_path: Path, victim: str
+) -> None:
+    path = tmp_path / "it.acp.ndjson"
+    command = agent("prompt = hear_prompt(); say(f'{os.getpid()}\\n'); hear('never')")
+    with stage.party(turn(command, "--record", str(path))) as party:
+        pid = int(party.line())
+        os.kill(pid if victim == "agent" else party.process.pid, signal.SIGKILL)
+        code, _ = party.end()
+        if victim == "agent":
+            assert code == exits.AGENT
+            assert b"SIGKILL" in party.stderr()
+    assert f"{pid}\\n".encode() in said(path, "agent")
+    assert (read_recording(path).footer is not None) == (victim == "agent")
+
+
+@pytest.mark.parametrize("end", ["turn", "SIGINT", "SIGTERM"])
+def test_what_a_wrapper_started_ends_with_the_client(stage: Stage, agent: Agent, end: str) -> None:
+    """Even what ignores the friendly signs; the wrapper passes on nothing but the pipes."""
+    inner = agent(
+        f"{DEAF}prompt = hear_prompt(); say('inside\\n')\n"
+        f"if {end == 'turn'}: end(prompt)\n{FOR_EVER}"
+    )
+    wrapper = ["sh", "-c", 'exec 3<&0; "$@" <&3 & wait', "npx"]
+    with stage.party(turn([*wrapper, *inner])) as party:
+        assert party.line() == b"inside\n"
+        if end != "turn":
+            party.process.send_signal(signal.Signals[end])
+        code, _ = party.end()
+    assert code == {"turn": 0, "SIGINT": 130, "SIGTERM": 143}[end]
+
+
+def test_an_observer_of_a_proxy_that_is_cut_off_is_told(stage: Stage, tmp_path: Path) -> None:
+    path = tmp_path / "it.acp.ndjson"
+    proxy = [*CONSOLE, "proxy", "--record", str(path), "--name", "cut", "--", "cat"]
+    with stage.party(proxy) as party:
+        party.write(b"{}\n")
+        assert party.line() == b"{}\n"
+        listed = stage.run([*CONSOLE, "attach", "--list"])
+        assert b"cut" in listed.stdout
+        party.process.kill()
+        party.code()
+        done = stage.run([*CONSOLE, "attach", "--list"])
+    assert done.stdout == b""
+    assert b"no proxy is running; start one with" in done.stderr
+    assert "spawn" in events(path)
