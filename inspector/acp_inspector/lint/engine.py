@@ -35,8 +35,12 @@ from acp_protocol.schema.methods import VERSIONS, find_method
 
 logger = logging.getLogger(__name__)
 
-SCHEMA_RULES: Final = frozenset({"ACP-L046", "ACP-L047"})
-"""Rules that tell of every place a schema refuses; a rule about that very place says it better."""
+BROAD: Final = ("ACP-L046", "ACP-L047", "ACP-L371", "ACP-L376", "ACP-L377", "ACP-L378", "ACP-L381")
+"""Rules about any place of any message, the broadest first.
+
+Of several that speak of the same place only the last speaks, and it too is silent where a rule
+about that very place says it better.
+"""
 
 PlanKey = tuple[int | None, Side, str, str | None, str | None]
 
@@ -309,9 +313,16 @@ def _applied(*, unstable: bool) -> frozenset[str]:
 
 
 def _without_repetition(found: list[Finding]) -> list[Finding]:
-    """Leave out what the schema says of a place of which a rule of its own has spoken."""
-    told = {each.path for each in found if each.path and each.rule.id not in SCHEMA_RULES}
-    return [each for each in found if each.rule.id not in SCHEMA_RULES or each.path not in told]
+    """Leave out what a broad rule says of a place of which a narrower one has spoken."""
+    narrowest: dict[str, int] = {}
+    for each in found:
+        narrowest[each.path] = max(narrowest.get(each.path, 0), _narrowness(each))
+    return [each for each in found if not each.path or _narrowness(each) == narrowest[each.path]]
+
+
+def _narrowness(finding: Finding) -> int:
+    id_ = finding.rule.id
+    return BROAD.index(id_) if id_ in BROAD else len(BROAD)
 
 
 def merged(reports: Iterable[Report]) -> Report:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias, cast
+from typing import Any, Final, Literal, TypeAlias, cast
 
 from acp_inspector.journal import Frame
 from acp_inspector.lint.catalogue import Severity
@@ -69,6 +69,7 @@ class Moment:
         "update",
         "value",
         "variant",
+        "verdict",
         "version",
     )
 
@@ -99,6 +100,8 @@ class Moment:
         """What a `session/update` tells; empty for anything else."""
         self.variant: str | None = None
         """Its `sessionUpdate`."""
+        self.verdict: Any = NotImplemented
+        """What the schema says of it, once a rule has asked; kept for others that ask."""
         self._read()
         self.session_id = self._find_session()
         self.session: Session | None = (

@@ -94,7 +94,7 @@ def accepts(
 ) -> Callable[[Json], bool]:
     """Return what tells, at a glance, whether a value holds as the definition of that name.
 
-    With `known_only` it must not have members that the definition does not know either.
+    With `known_only` it must not have members or words that the definition does not know either.
 
     Raises:
         KeyError: there is no such definition.
@@ -110,19 +110,25 @@ def accepts(
 
 
 def _closed(schema: Any) -> Any:
-    """Return a core schema that takes no members beside the known ones."""
+    """Return a core schema that takes no members and no words beside the known ones."""
     if isinstance(schema, list | tuple):
         return [_closed(each) for each in cast("list[Any]", schema)]
     if not isinstance(schema, dict):
         return schema
     members = cast("dict[str, Any]", schema)
     changed = {name: _closed(each) for name, each in members.items() if name != "metadata"}
-    if members.get("type") == "typed-dict":
-        changed.pop("extras_schema", None)
-        changed["extra_behavior"] = "forbid"
-    if members.get("type") == "tagged-union" and ELSE in members["choices"]:
-        # What nobody knows the kind of may hold anything.
-        changed["choices"][ELSE] = members["choices"][ELSE]
+    match members.get("type"):
+        case "typed-dict":
+            changed.pop("extras_schema", None)
+            changed["extra_behavior"] = "forbid"
+        case "tagged-union":
+            changed["choices"].pop(ELSE, None)
+        case "union":
+            arms = changed["choices"]
+            if any(arm["type"] == "literal" for arm in arms):
+                changed["choices"] = [arm for arm in arms if arm["type"] != "str"]
+        case _:
+            pass
     return changed
 
 

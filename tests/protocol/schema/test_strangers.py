@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from acp_protocol.schema.strangers import find_strangers
+from acp_protocol.schema.strangers import find_own_words, find_strangers
 from acp_protocol.schema.validate import accepts, shape
 
 TEXT = {"type": "text", "text": "Hi"}
@@ -56,10 +56,24 @@ def test_strangers_are_found_wherever_they_stand(
     assert accepts("SessionNotification")(params)
 
 
-def test_what_is_of_an_unknown_kind_has_no_strangers() -> None:
+def test_what_is_of_an_unknown_kind_has_no_strangers_but_is_one_by_its_name() -> None:
     params = update(sessionUpdate="_mine", anything={"a": 1})
-    assert find_strangers(shape("UpdateSessionNotification", 2), params) == []
-    assert accepts("UpdateSessionNotification", 2, known_only=True)(params)
+    wanted = shape("UpdateSessionNotification", 2)
+    assert find_strangers(wanted, params) == []
+    assert find_own_words(wanted, params) == ["update.sessionUpdate"]
+    assert accepts("UpdateSessionNotification", 2)(params)
+    assert not accepts("UpdateSessionNotification", 2, known_only=True)(params)
+
+
+def test_words_that_a_shape_lets_be_are_found() -> None:
+    said = {"sessionUpdate": "tool_call_update", "toolCallId": "t"}
+    wanted = shape("UpdateSessionNotification", 2)
+    known, own = update(**said, kind="read"), update(**said, kind="_paint")
+    assert find_own_words(wanted, known) == []
+    assert find_own_words(wanted, own) == ["update.kind"]
+    glance = accepts("UpdateSessionNotification", 2, known_only=True)
+    assert glance(known)
+    assert not glance(own)
 
 
 def test_a_stranger_at_the_root_is_named_without_a_path() -> None:

@@ -194,6 +194,7 @@ def requests_are_answered(ending: Ending) -> Found:
     return tuple(
         Problem(f"{ask.method} with the id {quoted(ask.id)} was never answered", (ask.n,), severity)
         for ask in ending.state.asks.values()
+        if not ask.method.startswith("_")
     )
 
 

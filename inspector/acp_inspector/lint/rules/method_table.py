@@ -22,8 +22,11 @@ from acp_inspector.lint.moment import FINE, Found, Moment, quoted
 from acp_inspector.lint.rules.envelope import Told
 from acp_inspector.lint.state import State, other
 from acp_protocol.schema.method import Kind, Method
-from acp_protocol.schema.methods import VERSIONS, find_method
+from acp_protocol.schema.methods import METHODS, VERSIONS, find_method
 
+_NAMESPACES: Final = frozenset(
+    {row.name.partition("/")[0] for row in METHODS} | {"nes", "document", "mcp"}
+)
 BASELINE: Final = {
     1: frozenset({"initialize", "session/new", "session/prompt", "session/request_permission"}),
     2: frozenset({"initialize", "session/request_permission"}),
@@ -53,7 +56,15 @@ def methods_are_known(moment: Moment) -> Found:
         return moment.problem(
             f"{method} is of an unstable schema before 2026-11", path="method", severity="info"
         )
+    if not is_ours(method):
+        # Somebody's own: a rule of its own tells that it lacks the underscore.
+        return FINE
     return moment.problem(f"{quoted(method)} is no method of ACP", path="method")
+
+
+def is_ours(method: str) -> bool:
+    """Tell whether a method stands among the protocol's own, by the first part of its name."""
+    return method.partition("/")[0] in _NAMESPACES
 
 
 @check("ACP-L036", calls(), fix="Use version 2's way, or ask for version 1.")

@@ -1,39 +1,124 @@
-"""That what is sent fits the published schema.
+"""That what is sent fits the published schema, and holds nothing that it does not know.
 
-Source: ACP schema, every definition of params and results.
+One glance tells of most messages that all is well with them; only of others each place is looked
+for.
+
+Source: ACP schema, every definition of params and results; "Extensibility".
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import cache
 from typing import Final
 
-from acp_inspector.lint.checks import (
-    calls,
-    check,
-    results,
-)
-from acp_inspector.lint.moment import FINE, Found, Moment, Problem
+from acp_inspector.lint.checks import calls, check, results
+from acp_inspector.lint.moment import FINE, Found, Moment, Problem, entries, members
 from acp_inspector.lint.rules.method_table import EMPTY
 from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.methods import METHODS
-from acp_protocol.schema.validate import accepts
+from acp_protocol.schema.strangers import find_own_words, find_strangers
+from acp_protocol.schema.validate import Complaint, accepts, shape
 from acp_protocol.schema.validate import check as complaints_of
 
-COMPLAINTS: Final = 5
+PLACES: Final = 5
 """Places in one message that are told of; a message in another dialect would have dozens."""
+MISSPELT: Final = frozenset({"meta", "metadata", "extensions"})
+OF_BOTH_VERSIONS: Final = frozenset({"params.clientCapabilities", "params.clientInfo"})
+"""What a client sends beside version 2's members so that an agent of version 1 knows it too."""
+UNKNOWN_WORD: Final = "is none of the known values"
+
+_SNAKE: Final = re.compile(r"[a-z0-9]+(_[a-z0-9]+)+")
+_CAMEL_HUMP: Final = re.compile(r"_([a-z0-9])")
 
 
-@check(
-    "ACP-L046",
-    calls(),
-    results(),
-    fix="Send what the schema asks for; see the method's page.",
-)
+class Said:
+    """The part of a message that its schema is about."""
+
+    def __init__(self, definition: str, version: int, place: str, value: Json) -> None:
+        self.definition = definition
+        self.version = version
+        self.place = place
+        self.value = value
+
+    def complaints(self) -> tuple[Complaint, ...]:
+        """Return what does not fit the schema."""
+        return complaints_of(self.definition, self.value, self.version, path=self.place)
+
+    def strangers(self) -> list[str]:
+        """Return the places of members that the schema does not know."""
+        return find_strangers(shape(self.definition, self.version), self.value, self.place)
+
+    def own_words(self) -> list[str]:
+        """Return the places of words that the schema lets be and does not know."""
+        return find_own_words(shape(self.definition, self.version), self.value, self.place)
+
+    def at(self, path: str) -> Json:
+        """Return the value at a place."""
+        value = self.value
+        for part in path.split(".")[1:]:
+            listed = entries(value)
+            is_place = part.isdigit() and int(part) < len(listed)
+            value = listed[int(part)] if is_place else members(value).get(part)
+        return value
+
+
+def said(moment: Moment) -> Said | bool | None:
+    """Return what is to be held against the schema: False where nothing is, None if all is well.
+
+    None is the answer for nearly every message, and is kept: several rules ask.
+    """
+    if moment.verdict is not NotImplemented:
+        return moment.verdict
+    moment.verdict = verdict = _said(moment)
+    return verdict
+
+
+def _said(moment: Moment) -> Said | bool | None:
+    version = moment.version or 1
+    is_call = moment.kind != "result"
+    definition = _definitions(version).get((moment.method or "", moment.kind))
+    if definition is None:
+        return False
+    value: Json = moment.value.get("params") if is_call else moment.result
+    if value is None and (is_call or moment.method in EMPTY):
+        value = {}
+    if _knows(definition, version)(value):
+        return None
+    return Said(definition, version, "params" if is_call else "result", value)
+
+
+@cache
+def _definitions(version: int) -> dict[tuple[str, str], str]:
+    table: dict[tuple[str, str], str] = {}
+    for row in METHODS:
+        if row.version == version:
+            if row.params is not None:
+                table[row.name, row.kind] = row.params
+            if row.result is not None:
+                table[row.name, "result"] = row.result
+    return table
+
+
+@cache
+def _knows(definition: str, version: int) -> Callable[[Json], bool]:
+    return accepts(definition, version, known_only=True)
+
+
+def _each(moment: Moment, find: Callable[[Said], list[Problem]]) -> Found:
+    what = said(moment)
+    if what is None:
+        return FINE
+    if not isinstance(what, Said):
+        return None
+    return tuple(find(what)[:PLACES])
+
+
+@check("ACP-L046", calls(), results(), fix="Send what the schema asks for; see the method's page.")
 def messages_fit_their_schema(moment: Moment) -> Found:
     """Tell of members that are missing, or of a wrong type or value."""
-    return _schema_problems(moment, lenient=False)
+    return _each(moment, lambda what: _complaints(moment, what, lenient=False))
 
 
 @check(
@@ -44,50 +129,91 @@ def messages_fit_their_schema(moment: Moment) -> Found:
 )
 def tolerated_members_are_well_formed(moment: Moment) -> Found:
     """Tell of members that a reader takes for absent because they make no sense."""
-    return _schema_problems(moment, lenient=True)
+    return _each(moment, lambda what: _complaints(moment, what, lenient=True))
 
 
-def _schema_problems(moment: Moment, *, lenient: bool) -> Found:
-    version = moment.version or 1
-    is_call = moment.kind != "result"
-    look = _glance(moment.method, moment.kind, version)
-    if look is None:
-        return None
-    value: Json = moment.value.get("params") if is_call else moment.result
-    if is_call and value is None:
-        value = {}
-    if not is_call and value is None and moment.method in EMPTY:
-        return FINE
-    if look[1](value):
-        return FINE
-    found = [
-        Problem(f"{each}", (moment.n,), None, each.path)
-        for each in complaints_of(look[0], value, version, path="params" if is_call else "result")
+def _complaints(moment: Moment, what: Said, *, lenient: bool) -> list[Problem]:
+    return [
+        Problem(str(each), (moment.n,), None, each.path)
+        for each in what.complaints()
         if each.lenient is lenient
     ]
-    return tuple(found[:COMPLAINTS])
 
 
-@cache
-def _glances(version: int) -> dict[tuple[str, str], str]:
-    table: dict[tuple[str, str], str] = {}
-    for row in METHODS:
-        if row.version != version:
-            continue
-        if row.params is not None:
-            table[row.name, row.kind] = row.params
-        if row.result is not None:
-            table[row.name, "result"] = row.result
-    return table
+@check("ACP-L377", calls(), results(), fix="Use one of the known values; version 1 takes no other.")
+def words_of_version_1_are_known(moment: Moment) -> Found:
+    """Tell of values that closed lists of version 1 do not have."""
+
+    def find(what: Said) -> list[Problem]:
+        return [
+            Problem(str(each), (moment.n,), None, each.path)
+            for each in what.complaints()
+            if each.reason == UNKNOWN_WORD
+        ]
+
+    return _each(moment, find)
 
 
-def _glance(
-    method: str | None, kind: str, version: int
-) -> tuple[str, Callable[[Json], bool]] | None:
-    definition = _glances(version).get((method or "", kind))
-    return None if definition is None else (definition, _accepts(definition, version))
+@check("ACP-L376", calls(), results(), fix="Begin values of your own with “_”.")
+def words_of_version_2_are_known_or_own(moment: Moment) -> Found:
+    """Tell of values that a later version may give another meaning."""
+
+    def find(what: Said) -> list[Problem]:
+        return [
+            Problem(f"{path} is not known and does not begin with “_”", (moment.n,), None, path)
+            for path in what.own_words()
+            if not str(what.at(path)).startswith("_")
+        ]
+
+    return _each(moment, find)
 
 
-@cache
-def _accepts(definition: str, version: int) -> Callable[[Json], bool]:
-    return accepts(definition, version)
+@check("ACP-L371", calls(), results(), fix="Put what is your own into _meta.")
+def members_are_known(moment: Moment) -> Found:
+    """Tell of members that the protocol does not have."""
+
+    def find(what: Said) -> list[Problem]:
+        return [
+            Problem(f"{path} is no member of ACP", (moment.n,), None, path)
+            for path in what.strangers()
+            if not (moment.method == "initialize" and path in OF_BOTH_VERSIONS)
+        ]
+
+    return _each(moment, find)
+
+
+@check("ACP-L373", calls(), results(), fix="Call it _meta.")
+def meta_is_spelt_right(moment: Moment) -> Found:
+    """Tell of names that look like a misspelt `_meta`."""
+
+    def find(what: Said) -> list[Problem]:
+        return [
+            Problem(f"{path} looks like a misspelt _meta", (moment.n,), None, path)
+            for path in what.strangers()
+            if path.rpartition(".")[2] in MISSPELT
+        ]
+
+    return _each(moment, find)
+
+
+@check("ACP-L378", calls(), results(), fix="Write members in camelCase, values in snake_case.")
+def names_are_spelt_as_the_protocol_does(moment: Moment) -> Found:
+    """Tell of members in snake_case, and of values in camelCase."""
+
+    def find(what: Said) -> list[Problem]:
+        found: list[Problem] = []
+        for path in what.strangers():
+            name = path.rpartition(".")[2]
+            if _SNAKE.fullmatch(name):
+                right = _CAMEL_HUMP.sub(lambda hump: hump[1].upper(), name)
+                text = f"{path} is in snake_case; it may be meant for {right}"
+                found.append(Problem(text, (moment.n,), None, path))
+        for each in what.complaints():
+            value = what.at(each.path)
+            is_word = each.reason == UNKNOWN_WORD and isinstance(value, str)
+            if is_word and any(letter.isupper() for letter in value):
+                text = f"{each.path} is in camelCase"
+                found.append(Problem(text, (moment.n,), None, each.path))
+        return found
+
+    return _each(moment, find)

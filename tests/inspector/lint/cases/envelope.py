@@ -199,7 +199,7 @@ def two_requests_are_answered_alike(talk: Talk) -> None:
 @breaks("ACP-L027")
 def a_request_is_never_answered(talk: Talk) -> None:
     talk.open()
-    talk.ask("_x")
+    talk.ask("session/list")
     talk.end()
 
 

@@ -45,3 +45,77 @@ def a_lenient_member_is_malformed(talk: Talk) -> None:
 def a_lenient_member_is_absent(talk: Talk) -> None:
     talk.open()
     talk.update("session_info_update")
+
+
+@breaks("ACP-L371")
+def a_param_is_not_known(talk: Talk) -> None:
+    talk.open()
+    talk.tell("session/cancel", sessionId="s1", reason="I changed my mind")
+
+
+@breaks("ACP-L371", 2)
+def a_member_of_a_block_is_not_known(talk: Talk) -> None:
+    talk.open()
+    block = {"type": "text", "text": "Hi", "language": "en"}
+    talk.refuse(talk.ask("session/prompt", sessionId="s1", prompt=[block]), -32602)
+
+
+@keeps("ACP-L371")
+def what_is_ones_own_stands_in_meta(talk: Talk) -> None:
+    talk.open()
+    talk.say(_meta={"language": "en"})
+
+
+@breaks("ACP-L373")
+def meta_has_no_underscore(talk: Talk) -> None:
+    talk.open()
+    talk.say(meta={"language": "en"})
+
+
+@keeps("ACP-L373")
+def meta_has_an_underscore(talk: Talk) -> None:
+    talk.open()
+    talk.say(_meta={"metadata": {}})
+
+
+@breaks("ACP-L376", 2)
+def a_word_is_made_up(talk: Talk) -> None:
+    talk.open()
+    talk.update("session_mood", mood="good")
+
+
+@keeps("ACP-L376", 2)
+def a_word_is_ones_own(talk: Talk) -> None:
+    talk.open()
+    talk.update("_mood", mood="good")
+
+
+@breaks("ACP-L377")
+def a_word_is_not_version_1s(talk: Talk) -> None:
+    talk.open()
+    talk.update("plan", entries=[{"content": "a", "priority": "urgent", "status": "pending"}])
+
+
+@keeps("ACP-L377")
+def a_word_is_version_1s(talk: Talk) -> None:
+    talk.open()
+    talk.update("plan", entries=[{"content": "a", "priority": "low", "status": "pending"}])
+
+
+@breaks("ACP-L378")
+def a_member_is_in_snake_case(talk: Talk) -> None:
+    talk.open()
+    talk.tell("session/cancel", sessionId="s1", session_id="s1")
+
+
+@breaks("ACP-L378")
+def a_value_is_in_camel_case(talk: Talk) -> None:
+    talk.open()
+    entry = {"content": "a", "priority": "low", "status": "inProgress"}
+    talk.update("plan", entries=[entry])
+
+
+@keeps("ACP-L378")
+def members_are_in_camel_case(talk: Talk) -> None:
+    talk.open()
+    talk.turn()

@@ -1,0 +1,179 @@
+"""What peers add to the protocol: methods and `_meta` of their own, traces.
+
+Source: ACP, "Extensibility"; W3C Trace Context.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from acp_inspector.lint.checks import EVERY_MESSAGE, calls, check, check_at_end, results
+from acp_inspector.lint.moment import FINE, Ending, Found, Moment, Problem, entries, members, quoted
+from acp_inspector.lint.rules.method_table import RETIRED, is_ours
+from acp_inspector.lint.state import other
+from acp_protocol.jsonrpc import Json
+from acp_protocol.schema.methods import VERSIONS, find_method
+
+TRACE: Final = ("traceparent", "tracestate", "baggage")
+PATHS: Final = frozenset({"path", "cwd", "oldPath"})
+"""Members that hold a path wherever they stand."""
+FREE: Final = frozenset({"_meta", "rawInput", "rawOutput", "content", "text", "requestedSchema"})
+"""Members below which anything may be called anything; content is looked into by its items."""
+
+_TRACEPARENT: Final = re.compile(r"00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}")
+_ABSOLUTE: Final = re.compile(r"/|[A-Za-z]:[\\/]|\\\\")
+_PATH_MARKS: Final = (b'"path"', b'"cwd"', b'"oldPath"', b'"additionalDirectories"')
+
+
+@check("ACP-L369", calls(), fix="Begin the names of your own methods with “_”.")
+def own_methods_begin_with_an_underscore(moment: Moment) -> Found:
+    """Tell of methods of one's own that look like the protocol's."""
+    method = moment.method or ""
+    if not method or method.startswith("$/") or any(find_method(method, v) for v in VERSIONS):
+        return None
+    if method.startswith("_"):
+        return FINE
+    if RETIRED.match(method) or is_ours(method):
+        # Among the protocol's names it is rather a slip; that is told elsewhere.
+        return None
+    return moment.problem(f"{quoted(method)} does not begin with “_”", path="method")
+
+
+@check_at_end("ACP-L370", fix="Answer with a result, or with -32601.")
+def own_requests_are_answered(ending: Ending) -> Found:
+    """Tell of requests of one's own that are passed over while later ones are answered."""
+    state = ending.state
+    own = [ask for ask in state.asks.values() if ask.method.startswith("_")]
+    answered = [ask for ask in state.answered.values() if ask.method.startswith("_")]
+    if not own and not answered:
+        return None
+    found: list[Problem] = []
+    for ask in own:
+        later = [
+            each for each in state.answered.values() if each.side == ask.side and each.n > ask.n
+        ]
+        if ending.is_over or later:
+            found += ending.problem(f"{ask.method} was never answered", ask)
+    return tuple(found)
+
+
+@check("ACP-L372", EVERY_MESSAGE, fix="Make _meta an object.")
+def meta_is_an_object(moment: Moment) -> Found:
+    """Tell of `_meta` that is a text, a list or a number."""
+    if b'"_meta"' not in moment.frame.raw:
+        return None
+    for path, meta in _metas(moment):
+        if meta is not None and not isinstance(meta, dict):
+            return moment.problem(f"_meta is {quoted(meta)}", path=path)
+    return FINE
+
+
+def _metas(moment: Moment) -> Iterator[tuple[str, Json]]:
+    """Yield every `_meta` of a message with its place, those within others left out."""
+    todo: list[tuple[str, Json]] = [
+        (name, moment.value[name]) for name in ("params", "result") if name in moment.value
+    ]
+    while todo:
+        path, value = todo.pop()
+        for name, inner in members(value).items():
+            if name == "_meta":
+                yield f"{path}._meta", inner
+            elif name not in {"rawInput", "rawOutput"} and (members(inner) or entries(inner)):
+                todo.append((f"{path}.{name}", inner))
+        todo += [(f"{path}.{n}", inner) for n, inner in enumerate(entries(value))]
+
+
+@check("ACP-L374", EVERY_MESSAGE, fix="Write traces as W3C Trace Context does.")
+def traces_are_well_formed(moment: Moment) -> Found:
+    """Tell of trace keys that no tracer can read."""
+    if not _speaks_of_traces(moment):
+        return None
+    for path, meta in _metas(moment):
+        for name in TRACE:
+            value = members(meta).get(name)
+            is_bad = value is not None and not isinstance(value, str)
+            if name == "traceparent" and isinstance(value, str):
+                is_bad = not _TRACEPARENT.fullmatch(value)
+            if is_bad:
+                return moment.problem(f"{name} is {quoted(value)}", path=f"{path}.{name}")
+    return FINE
+
+
+@check("ACP-L375", EVERY_MESSAGE, fix="Put trace keys at the root of _meta.")
+def traces_stand_at_the_root(moment: Moment) -> Found:
+    """Tell of trace keys below somebody's own key."""
+    if not _speaks_of_traces(moment):
+        return None
+    for path, meta in _metas(moment):
+        for name, inner in members(meta).items():
+            if isinstance(inner, dict) and "traceparent" in inner:
+                return moment.problem(
+                    f"traceparent stands below {quoted(name)}", path=f"{path}.{name}"
+                )
+    return FINE
+
+
+def _speaks_of_traces(moment: Moment) -> bool:
+    raw = moment.frame.raw
+    return b'"_meta"' in raw and any(b'"%b"' % name.encode() in raw for name in TRACE)
+
+
+@check("ACP-L379", calls(), fix="Tell of it in a capability's _meta.")
+def own_methods_are_announced(moment: Moment) -> Found:
+    """Tell of methods of one's own that the other side has not spoken of."""
+    method = moment.method or ""
+    if not method.startswith("_") or moment.version is None:
+        return None
+    vendor = method[1:].partition("/")[0]
+    claims = moment.state.capabilities[other(moment.side)]
+    said = json.dumps([meta for _, meta in _claimed_metas(claims)])
+    if method in said or (vendor and vendor in said):
+        return FINE
+    return moment.problem(
+        f"the {other(moment.side)} did not announce {method}",
+        moment.state.initialize,
+        path="method",
+    )
+
+
+def _claimed_metas(claims: Json) -> Iterator[tuple[str, Json]]:
+    for name, inner in members(claims).items():
+        if name == "_meta":
+            yield name, inner
+        elif isinstance(inner, dict):
+            yield from _claimed_metas(inner)
+
+
+@check("ACP-L381", calls(), results(), fix="Send absolute paths.")
+def paths_are_absolute(moment: Moment) -> Found:
+    """Tell of relative paths, of `~` and of URIs where a path is expected."""
+    raw = moment.frame.raw
+    if (moment.method or "_").startswith("_") or not any(mark in raw for mark in _PATH_MARKS):
+        return None
+    found: list[Problem] = []
+    is_any = False
+    for place, path in _paths(moment):
+        is_any = True
+        if isinstance(path, str) and not _ABSOLUTE.match(path):
+            found += moment.problem(f"the path {quoted(path)} is not absolute", path=place)
+    return tuple(found) if is_any else None
+
+
+def _paths(moment: Moment) -> Iterator[tuple[str, Json]]:
+    todo: list[tuple[str, Json]] = [
+        (name, moment.value[name]) for name in ("params", "result") if name in moment.value
+    ]
+    while todo:
+        place, value = todo.pop()
+        for name, inner in members(value).items():
+            if name in PATHS:
+                yield f"{place}.{name}", inner
+            elif name == "additionalDirectories":
+                listed = enumerate(entries(inner))
+                yield from ((f"{place}.{name}.{n}", each) for n, each in listed)
+            elif entries(inner) or (members(inner) and name not in FREE):
+                todo.append((f"{place}.{name}", inner))
+        todo += [(f"{place}.{n}", inner) for n, inner in enumerate(entries(value))]
