@@ -22,6 +22,7 @@ COMMANDS: Final = {
     "inspect": "Look at recordings.",
     "show": "Print the frames of a recording.",
     "stats": "Count what happened in a recording, and how long it took.",
+    "diff": "Compare two recordings by meaning.",
     "redact": "Take the secrets out of a recording.",
     "scan": "Look for secrets that are left in a file.",
     "import": "Make a recording of what another tool wrote down.",

@@ -39,6 +39,8 @@ class Study:
         self.conversations = Conversations(dialect)
         self.capabilities = Capabilities()
         self.statistics = Statistics()
+        self.said: tuple[Message, ...] = ()
+        """What the last frame means in official words."""
         self.n = 0
         """The last entry that was read."""
         self.at = 0.0
@@ -76,7 +78,7 @@ class Study:
             self._note(entry)
         if not isinstance(entry, Frame):
             return
-        messages = self._reader.messages(entry)
+        messages = self.said = self._reader.messages(entry)
         exchanges = self._pair(entry, messages)
         self.conversations.apply(entry, messages)
         self.capabilities.apply(entry, messages, exchanges)

@@ -1,0 +1,175 @@
+"""`acp-console diff`: two recordings compared by meaning, not by line."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from difflib import unified_diff
+from pathlib import Path
+from typing import Final, Literal, TypeAlias, get_args
+
+import click
+
+from acp_console.cli import exits
+from acp_console.cli.printer import ascii_json
+from acp_console.cli.problems import say
+from acp_console.cli.studies import entries_of, filter_of
+from acp_inspector.analysis.diff import ABSENT, Comparison, Difference, Ignore, compare
+from acp_inspector.analysis.steps import Level
+from acp_inspector.filter.paths import PathError, read_path
+from acp_protocol.host.text import one_line, visible
+from acp_protocol.jsonrpc import Json
+
+Format: TypeAlias = Literal["text", "json"]
+
+VERSION: Final = 1
+"""Of the JSON that is printed."""
+VALUE_WIDTH: Final = 200
+"""Characters of a value, at most."""
+FRAMES: Final = 5
+"""Numbers of frames that are named of one step, at most."""
+
+
+@click.command(name="diff")
+@click.argument("left", metavar="A", type=click.Path(path_type=Path))
+@click.argument("right", metavar="B", type=click.Path(path_type=Path))
+@click.option(
+    "--level",
+    type=click.Choice(get_args(Level)),
+    default="semantic",
+    show_default=True,
+    help="strict: message by message; shape: methods, kinds, statuses and endings alone.",
+)
+@click.option(
+    "--ignore",
+    "ignored",
+    multiple=True,
+    metavar="EXPR",
+    help="Do not compare frames that EXPR means, or a place such as $.params.update.title.",
+)
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice(get_args(Format)),
+    default="text",
+    show_default=True,
+    help="json: one object with everything that was found.",
+)
+def command(
+    *, left: Path, right: Path, level: Level, ignored: tuple[str, ...], format_: Format
+) -> int:
+    """Compare the recordings A and B by what was said in them.
+
+    Exits with 0 when they mean the same, and with 1 when they do not. Ids and times are no
+    difference as long as they are used in the same way.
+
+    \b
+    acp-console diff before.acp.ndjson after.acp.ndjson
+    acp-console diff --level shape before.acp.ndjson after.acp.ndjson
+    acp-console diff --ignore 'update == usage_update' --ignore '$.params.clientInfo' A B
+    """  # noqa: D301 - the mark by which click keeps lines apart
+    ignores = [_ignore(text) for text in ignored]
+    found = compare(list(entries_of(left)), list(entries_of(right)), level=level, ignores=ignores)
+    if format_ == "json":
+        click.echo(ascii_json(comparison_json(found, left, right, level)))
+    else:
+        for line in comparison_lines(found, left, right):
+            click.echo(line)
+    for ignore in ignores:
+        if ignore.applied:
+            say(f"--ignore {ignore.text}: applied {ignore.applied} times")
+        else:
+            say(f"--ignore {ignore.text}: nothing to ignore was found; leave it out or mend it")
+    if any(not ignore.applied for ignore in ignores):
+        return exits.USAGE
+    return exits.FOUND if found.differences else exits.DONE
+
+
+def _ignore(text: str) -> Ignore:
+    if text.startswith("$"):
+        try:
+            return Ignore(text, read_path(text))
+        except PathError:
+            # With an operator behind it, it is an expression.
+            pass
+    return Ignore(text, filter_of(text, option="--ignore"))
+
+
+def comparison_json(found: Comparison, left: Path, right: Path, level: Level) -> dict[str, Json]:
+    """Return what was found as JSON; a member that is not there is named by `absent`."""
+    return {
+        "acp_diff": VERSION,
+        "left": str(left),
+        "right": str(right),
+        "level": level,
+        "absent": ABSENT,
+        "compared": list(found.compared),
+        "differences": [_difference_json(each) for each in found.differences],
+        "counts": dict(Counter(each.kind for each in found.differences)),
+    }
+
+
+def _difference_json(each: Difference) -> dict[str, Json]:
+    return {
+        "kind": each.kind,
+        "from": each.side,
+        "session": each.session,
+        "step": each.name,
+        "path": each.path,
+        "left": each.left,
+        "right": each.right,
+        "left_frames": list(each.left_frames),
+        "right_frames": list(each.right_frames),
+    }
+
+
+def comparison_lines(found: Comparison, left: Path, right: Path) -> Iterator[str]:
+    """Yield what was found as lines that are safe to show."""
+    steps = f"{found.compared[0]} and {found.compared[1]} steps compared"
+    if not found.differences:
+        yield f"no difference: {steps}"
+        return
+    yield f"--- {visible(str(left))}"
+    yield f"+++ {visible(str(right))}"
+    are_many = len({each.session for each in found.differences} - {None}) > 1
+    for each in found.differences:
+        yield ""
+        yield from _difference_lines(each, are_many=are_many)
+    count = len(found.differences)
+    yield ""
+    yield f"{count} {'difference' if count == 1 else 'differences'}: {steps}"
+
+
+def _difference_lines(each: Difference, *, are_many: bool) -> Iterator[str]:
+    ours, theirs = _frames(each.left_frames), _frames(each.right_frames)
+    where = f" in {one_line(each.session, 40)}" if are_many and each.session else ""
+    step = f"{each.side}{where}: {one_line(each.name, 80)}"
+    if each.kind == "left only":
+        yield f"- {step}, {ours} of the left"
+        yield f"    - {_value(each.left)}"
+        return
+    if each.kind == "right only":
+        yield f"+ {step}, {theirs} of the right"
+        yield f"    + {_value(each.right)}"
+        return
+    where = f" at {one_line(each.path, 120)}" if each.path else ""
+    yield f"* {step}{where}, {ours} and {theirs}"
+    if isinstance(each.left, str) and isinstance(each.right, str) and "\n" in each.left:
+        lines = each.left.splitlines(), each.right.splitlines()
+        for line in list(unified_diff(*lines, lineterm="", n=1))[2:]:
+            yield f"    {one_line(line, VALUE_WIDTH)}"
+        return
+    yield f"    - {_value(each.left)}"
+    yield f"    + {_value(each.right)}"
+
+
+def _frames(numbers: tuple[int, ...]) -> str:
+    shown = ", ".join(map(str, numbers[:FRAMES]))
+    more = "…" if len(numbers) > FRAMES else ""
+    return f"{'frame' if len(numbers) == 1 else 'frames'} {shown}{more}"
+
+
+def _value(value: Json) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return one_line(text, VALUE_WIDTH)

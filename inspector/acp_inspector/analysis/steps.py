@@ -1,0 +1,238 @@
+"""What both sides said, as steps that can be compared.
+
+How a text was cut into chunks and how often a tool call was touched is nobody's promise, so on the
+level `semantic` they become one step each; of plans, modes, options and usage the last value of a
+turn counts. On the level `shape` only methods, kinds, statuses and endings are left. On the level
+`strict` each message is a step.
+
+Source: docs/design/replay.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Literal, TypeAlias, cast
+
+from acp_inspector.analysis.exchanges import Exchange
+from acp_inspector.analysis.items import entries, member, string
+from acp_inspector.journal import Frame
+from acp_protocol.framing import Side
+from acp_protocol.jsonrpc import (
+    Batch,
+    Failure,
+    Json,
+    Malformed,
+    Message,
+    Notification,
+    Request,
+    RequestId,
+    Result,
+)
+
+Level: TypeAlias = Literal["strict", "semantic", "shape"]
+
+_CHUNKS: Final = frozenset(
+    {
+        *("agent_message_chunk", "agent_thought_chunk", "user_message_chunk"),
+        *("session_message_chunk", "compaction_summary_chunk"),
+    }
+)
+_LAST_VALUE: Final = frozenset(
+    {
+        *("plan", "plan_update", "current_mode_update", "config_option_update", "usage_update"),
+        *("session_info_update", "available_commands_update"),
+    }
+)
+_CALLS: Final = frozenset({"tool_call", "tool_call_update", "tool_call_content_chunk"})
+_TERMINALS: Final = frozenset({"terminal_update", "terminal_output_chunk"})
+_SHAPE: Final = frozenset(
+    {
+        *("sessionUpdate", "status", "states", "kind", "stopReason", "state", "code", "outcome"),
+        *("action", "protocolVersion", "type", "operation", "mode", "truncated"),
+    }
+)
+"""Members whose value is left on the level `shape`; of others, objects and lists of objects."""
+
+
+@dataclass(slots=True, eq=False)
+class Step:
+    """One thing that was said."""
+
+    side: Side
+    name: str
+    """What kind of thing: a method, `answer to METHOD`, an update's name."""
+    session: str | None
+    value: Json
+    frames: list[int] = field(default_factory=list[int])
+    """Numbers of the frames that it is made of."""
+    id: RequestId = None
+    """That of a request; None otherwise."""
+    is_request: bool = False
+
+
+class Steps:
+    """Takes what the frames of one connection mean, and makes steps of it."""
+
+    def __init__(self, level: Level = "semantic") -> None:
+        self.steps: list[Step] = []
+        self._level: Level = level
+        self._last: dict[tuple[Side, str | None], Step] = {}
+        self._values: dict[tuple[str | None, str], Step] = {}
+        self._entities: dict[tuple[str | None, str], Step] = {}
+
+    def apply(
+        self, frame: Frame, messages: Sequence[Message], exchanges: Sequence[Exchange]
+    ) -> None:
+        """Take the next frame, with the exchanges that it belongs to."""
+        pairs = {exchange.request.id: exchange for exchange in exchanges}
+        for message in messages:
+            match message:
+                case Batch(entries=inner):
+                    self.apply(frame, inner, exchanges)
+                case Request(id=id_, method=method, params=params):
+                    self._request(frame, id_, method, params)
+                case Notification(method="session/update", params=params):
+                    self._update(frame, _session(params), member(params, "update"))
+                case Notification(method=method, params=params):
+                    self._add(frame, method, _session(params), params)
+                case Result(id=id_, result=result):
+                    self._answer(frame, id_, pairs.get(id_), {"result": result})
+                case Failure(id=id_, code=code, message=text, data=data):
+                    error = {"code": code, "message": text, "data": data}
+                    self._answer(frame, id_, pairs.get(id_), {"error": error})
+                case Malformed():
+                    self._add(frame, "no message", None, frame.raw.decode(errors="replace"))
+
+    def finished(self) -> list[Step]:
+        """Return the steps as they are compared."""
+        if self._level == "shape":
+            for step in self.steps:
+                step.value = shape(step.value)
+        return self.steps
+
+    def _add(self, frame: Frame, name: str, session: str | None, value: Json) -> Step:
+        step = Step(frame.side, name, session, value, [frame.n])
+        self.steps.append(step)
+        self._last[frame.side, session] = step
+        return step
+
+    def _request(self, frame: Frame, id_: RequestId, method: str, params: Json) -> None:
+        session = _session(params)
+        step = self._add(frame, method, session, params)
+        step.id, step.is_request = id_, True
+        if method == "session/prompt":
+            # What is told in the next turn is news again.
+            self._values = {key: each for key, each in self._values.items() if key[0] != session}
+
+    def _answer(
+        self, frame: Frame, id_: RequestId, exchange: Exchange | None, value: Mapping[str, Json]
+    ) -> None:
+        if exchange is None:
+            self._add(frame, "answer to nothing that was asked", None, {"id": id_, **value})
+            return
+        method, session = exchange.request.method, exchange.session
+        if session is None and method.startswith("session/"):
+            # It stands before all that is said of the session it opens.
+            session = _session(value.get("result"))
+        self._add(frame, f"answer to {method}", session, value)
+
+    def _update(self, frame: Frame, session: str | None, update: Json) -> None:
+        name = string(update, "sessionUpdate") or "update without a name"
+        if self._level == "strict":
+            self._add(frame, name, session, update)
+        elif name in _CHUNKS:
+            self._chunk(frame, session, name, update)
+        elif name in _CALLS and string(update, "toolCallId"):
+            self._call(frame, session, name, update)
+        elif name in _TERMINALS and string(update, "terminalId"):
+            self._terminal(frame, session, update)
+        elif name in _LAST_VALUE:
+            self._value(frame, session, name, update)
+        else:
+            self._add(frame, name, session, update)
+
+    def _chunk(self, frame: Frame, session: str | None, name: str, update: Json) -> None:
+        content = member(update, "content")
+        text = string(content, "text") if string(content, "type") == "text" else None
+        if text is None:
+            self._add(frame, name, session, update)
+            return
+        message_id = member(update, "messageId")
+        last = self._last.get((frame.side, session))
+        goes_on = last is not None and last.name == name and "text" in last.value
+        if last is not None and goes_on and last.value["messageId"] == message_id:
+            last.value["text"] += text
+            last.frames.append(frame.n)
+            return
+        self._add(frame, name, session, {"messageId": message_id, "text": text})
+
+    def _call(self, frame: Frame, session: str | None, name: str, update: Json) -> None:
+        key = string(update, "toolCallId")
+        step = self._entities.get((session, f"call {key}"))
+        if step is None:
+            value = {"toolCallId": key, "states": list[Json](), "last": dict[str, Json]()}
+            step = self._add(frame, "tool call", session, value)
+            self._entities[session, f"call {key}"] = step
+        else:
+            step.frames.append(frame.n)
+        last: dict[str, Json] = step.value["last"]
+        if name == "tool_call_content_chunk":
+            last["content"] = [*entries(last.get("content")), member(update, "content")]
+            return
+        told = cast("Mapping[str, Json]", update)
+        last |= {
+            each: value
+            for each, value in told.items()
+            if each not in {"sessionUpdate", "toolCallId", "status"} and value is not None
+        }
+        states: list[Json] = step.value["states"]
+        status = member(update, "status")
+        if status is not None and states[-1:] != [status]:
+            states.append(status)
+
+    def _terminal(self, frame: Frame, session: str | None, update: Json) -> None:
+        key = string(update, "terminalId")
+        step = self._entities.get((session, f"terminal {key}"))
+        if step is None:
+            value: Json = {"terminalId": key, "data": list[Json]()}
+            step = self._add(frame, "terminal", session, value)
+            self._entities[session, f"terminal {key}"] = step
+        else:
+            step.frames.append(frame.n)
+        told = dict(cast("Mapping[str, Json]", update))
+        for name in ("sessionUpdate", "terminalId"):
+            told.pop(name, None)
+        if "data" in told:
+            step.value["data"].append(told.pop("data"))
+        if "output" in told:
+            step.value["data"] = [member(told.pop("output"), "data")]
+        step.value |= told
+
+    def _value(self, frame: Frame, session: str | None, name: str, update: Json) -> None:
+        step = self._values.get((session, name))
+        if step is None:
+            self._values[session, name] = self._add(frame, name, session, update)
+        else:
+            step.value = update
+            step.frames.append(frame.n)
+
+
+def shape(value: Json) -> Json:
+    """Return what is left of a value on the level `shape`."""
+    if isinstance(value, Mapping):
+        members = cast("Mapping[str, Json]", value)
+        kept: dict[str, Json] = {}
+        for name, inner in members.items():
+            if name in {"rawInput", "rawOutput", "_meta"}:
+                continue
+            if name in _SHAPE:
+                kept[name] = inner if isinstance(inner, str | int | list) else shape(inner)
+            elif isinstance(inner, Mapping) and (left := shape(cast("Json", inner))):
+                kept[name] = left
+        return kept
+    return None
+
+
+def _session(params: Json) -> str | None:
+    return string(params, "sessionId") or None

@@ -1,0 +1,78 @@
+"""Two recordings compared on the command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from acp_console.cli import exits
+from tests.console.conftest import Call
+
+RECORDINGS = Path(__file__).parents[3] / "recordings"
+EDIT, HELLO = str(RECORDINGS / "edit.acp.ndjson"), str(RECORDINGS / "hello.acp.ndjson")
+
+
+@pytest.fixture
+def other(tmp_path: Path) -> str:
+    """Write the recording of an edit whose user refuses."""
+    path = tmp_path / "other.acp.ndjson"
+    text = Path(EDIT).read_text()
+    path.write_text(text.replace('"optionId":"allow"}}}', '"optionId":"\\u001b[2Jreject"}}}'))
+    return str(path)
+
+
+def test_the_same_is_no_difference(call: Call) -> None:
+    done = call("diff", EDIT, EDIT)
+    assert (done.code, done.out) == (exits.DONE, "no difference: 28 and 28 steps compared\n")
+
+
+def test_a_difference_is_shown_with_its_frames_and_safe_to_show(call: Call, other: str) -> None:
+    done = call("diff", EDIT, other)
+    assert done.code == exits.FOUND
+    assert "* client: answer to session/request_permission at result.outcome.optionId" in done.out
+    assert "frame 32 and frame 32" in done.out
+    assert done.out.replace("\n", "").isprintable()
+
+
+def test_json_says_all_of_it(call: Call, other: str) -> None:
+    done = call("diff", "--format", "json", EDIT, other)
+    told = json.loads(done.out)
+    assert told["acp_diff"] == 1
+    assert told["counts"] == {"changed": 1}
+    (each,) = told["differences"]
+    assert (each["left"], each["right"]) == ("allow", "\x1b[2Jreject")
+    assert each["left_frames"] == each["right_frames"] == [32]
+
+
+def test_what_is_ignored_is_counted_and_no_difference(call: Call, other: str) -> None:
+    place = "$.result.outcome.optionId"
+    done = call("diff", "--ignore", place, EDIT, other)
+    assert done.code == exits.DONE
+    assert f"--ignore {place}: applied 2 times" in done.err
+    done = call("diff", "--ignore", "method == session/request_permission", EDIT, other)
+    assert done.code == exits.DONE
+
+
+def test_an_ignore_that_means_nothing_fails(call: Call) -> None:
+    done = call("diff", "--ignore", "$.no.such.place", EDIT, EDIT)
+    assert done.code == exits.USAGE
+    assert "nothing to ignore was found" in done.err
+
+
+def test_an_expression_that_cannot_be_read_is_shown_where(call: Call) -> None:
+    done = call("diff", "--ignore", "$.a ==", EDIT, EDIT)
+    assert done.code == exits.USAGE
+    assert "--ignore:" in done.err
+    assert "^" in done.err
+
+
+def test_two_runs_of_different_things_differ_on_each_level(call: Call) -> None:
+    for level in ("strict", "semantic", "shape"):
+        assert call("diff", "--level", level, EDIT, HELLO).code == exits.FOUND
+
+
+def test_a_file_that_is_none_is_a_wrong_file(call: Call, tmp_path: Path) -> None:
+    done = call("diff", EDIT, str(tmp_path / "none"))
+    assert done.code == exits.USAGE

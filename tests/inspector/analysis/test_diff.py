@@ -1,0 +1,191 @@
+"""Two journals compared by meaning."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import get_args
+
+import pytest
+from hypothesis import given
+
+from acp_inspector.analysis.diff import ABSENT, Difference, Ignore, compare
+from acp_inspector.analysis.steps import Level
+from acp_inspector.filter.language import compile_filter
+from acp_inspector.filter.paths import read_path
+from acp_inspector.journal import Entry, Frame
+from acp_inspector.recording.reader import read_recording
+from tests.inspector.analysis.talkers import TRAFFIC, real_frames, talks
+from tests.inspector.talks import Said, answer, ask, chunk, frames, prompt, update
+
+RECORDINGS = sorted((Path(__file__).parents[3] / "recordings").glob("*.acp.ndjson"))
+LEVELS: tuple[Level, ...] = get_args(Level)
+
+
+def found(
+    left: Sequence[Entry], right: Sequence[Entry], level: Level = "semantic", *ignores: Ignore
+) -> list[Difference]:
+    return list(compare(left, right, level=level, ignores=ignores).differences)
+
+
+def told(left: Sequence[Said], right: Sequence[Said], level: Level = "semantic") -> list[str]:
+    """Return the differences in a few words each."""
+    return [
+        f"{each.kind} {each.name} {each.path}".strip()
+        for each in found(frames(*left), frames(*right), level)
+    ]
+
+
+@given(talks())
+def test_nothing_differs_from_itself(talk: list[Said]) -> None:
+    said = frames(*talk)
+    for level in LEVELS:
+        assert found(said, said, level) == []
+
+
+@pytest.mark.parametrize("name", TRAFFIC)
+def test_no_real_talk_differs_from_itself(shared: Path, name: str) -> None:
+    said = real_frames(shared, name)
+    assert found(said, said, "strict") == found(said, said) == []
+
+
+@pytest.mark.parametrize("path", RECORDINGS, ids=lambda path: path.name)
+def test_another_run_of_the_same_is_no_difference(path: Path) -> None:
+    entries = read_recording(path).entries
+    again: list[Entry] = []
+    for entry in entries:
+        if isinstance(entry, Frame):
+            raw = entry.raw.replace(b'"call_', b'"tool-').replace(b"/tmp/acp-", b"/home/me/work/")
+            raw = raw.replace(b'"id":1,', b'"id":101,').replace(b'"id":3,', b'"id":103,')
+            entry = replace(entry, raw=raw, at=entry.at * 3, n=entry.n + 7)
+        again.append(entry)
+    for level in LEVELS:
+        assert found(entries, again, level) == []
+
+
+@pytest.mark.parametrize("path", RECORDINGS, ids=lambda path: path.name)
+def test_every_frame_that_is_missing_is_missed(path: Path) -> None:
+    entries = read_recording(path).entries
+    for place, entry in enumerate(entries):
+        if isinstance(entry, Frame):
+            without = [*entries[:place], *entries[place + 1 :]]
+            assert found(entries, without, "strict"), entry
+            assert found(without, entries, "strict"), entry
+
+
+def test_how_a_text_was_cut_is_no_difference_but_strictly() -> None:
+    one, other = [chunk("hello")], [chunk("hel"), chunk("lo")]
+    assert told(one, other) == []
+    assert told(one, other, "strict") == [
+        *("changed agent_message_chunk content.text", "right only agent_message_chunk")
+    ]
+
+
+def test_how_often_a_tool_call_was_touched_is_none_but_its_states_are() -> None:
+    def call(**more: str) -> Said:
+        return update("tool_call_update", toolCallId="c", **more)
+
+    whole = [call(title="Look", status="pending"), call(status="completed")]
+    assert told(whole, [call(title="Look"), call(status="pending"), whole[1]]) == []
+    failed = [whole[0], call(status="failed")]
+    assert told(whole, failed) == ["changed tool call states[1]"]
+    assert told(whole, failed, "shape") == ["changed tool call states[1]"]
+
+
+def test_words_are_no_part_of_the_shape_but_endings_are() -> None:
+    def turn(words: str, stop: str = "end_turn") -> list[Said]:
+        return [prompt(1, words), chunk(words), answer("agent", 1, {"stopReason": stop})]
+
+    assert told(turn("one"), turn("two"), "shape") == []
+    ending = told(turn("one"), turn("two", "refusal"), "shape")
+    assert ending == ["changed answer to session/prompt result.stopReason"]
+
+
+def test_one_more_call_in_the_middle_is_told_alone() -> None:
+    def calls(*titles: str) -> list[Said]:
+        return [update("tool_call", toolCallId=title, title=title) for title in titles]
+
+    (extra,) = found(frames(*calls("a", "b", "c")), frames(*calls("a", "new", "b", "c")))
+    assert (extra.kind, extra.right_frames, extra.left) == ("right only", (2,), ABSENT)
+
+
+def test_an_id_that_stands_for_two_things_is_a_difference() -> None:
+    def twice(second: str) -> list[Said]:
+        return [
+            update("tool_call", toolCallId="a", title="One"),
+            update("tool_call", toolCallId="b", title="Two"),
+            ask(
+                *("agent", 1, "session/request_permission"),
+                sessionId="s1",
+                toolCall={"toolCallId": second},
+            ),
+        ]
+
+    assert told(twice("a"), twice("b")) == [
+        "changed session/request_permission toolCall.toolCallId"
+    ]
+
+
+def test_an_id_of_another_type_is_a_difference() -> None:
+    one, other = [ask("client", 1, "initialize")], [ask("client", "1", "initialize")]
+    assert told(one, other) == ["changed initialize id"]
+
+
+def test_sessions_are_paired_in_their_order_and_may_interleave() -> None:
+    one = [chunk("a"), chunk("x", session="s2"), chunk("b")]
+    other = [chunk("a", session="t"), chunk("b", session="t"), chunk("x", session="u")]
+    assert told(one, other) == []
+
+
+def test_true_is_no_one_and_a_whole_float_is_an_integer() -> None:
+    def sized(value: object) -> list[Said]:
+        return [update("usage_update", used=value)]
+
+    assert told(sized(1), sized(1.0)) == []
+    assert told(sized(1), sized(True)) == ["changed usage_update used"]
+    assert told(sized(None), sized(False)) == ["changed usage_update used"]
+
+
+def test_frames_that_a_filter_means_are_ignored_and_counted() -> None:
+    one, other = frames(chunk("a"), update("usage_update", used=1)), frames(chunk("a"))
+    ignore = Ignore("…", compile_filter("update == usage_update"))
+    assert found(one, other, "semantic", ignore) == []
+    assert ignore.applied == 1
+    pending = Ignore("pending", compile_filter("pending"))
+    asked = frames(ask("client", 1, "a"), ask("client", 2, "b"), answer("agent", 1, {}))
+    assert found(asked, [asked[0], asked[2]], "semantic", pending) == []
+
+
+def test_a_place_is_ignored_wherever_it_stands() -> None:
+    one, other = frames(update("session_info_update", title="a")), frames(
+        update("session_info_update", title="b")
+    )  # fmt: skip
+    title = Ignore("…", read_path("$.params.update.title"))
+    assert found(one, other, "semantic", title) == []
+    assert title.applied == 2
+    assert len(found(one, other)) == 1
+    nowhere = Ignore("…", read_path("$.params.nowhere"))
+    assert len(found(one, other, "semantic", nowhere)) == 1
+    assert nowhere.applied == 0
+
+
+def test_the_directory_of_the_session_stands_for_itself() -> None:
+    def opened(cwd: str) -> list[Said]:
+        return [
+            ask("client", 1, "session/new", cwd=cwd),
+            answer("agent", 1, {"sessionId": "s1"}),
+            chunk(f"in {cwd}/notes.md, not in {cwd}-2"),
+        ]
+
+    assert told(opened("/a"), opened("/tmp/b")) == ["changed agent_message_chunk text"]
+    assert told(opened("/a")[:2], opened("/tmp/b")[:2]) == []
+
+
+def test_what_is_nested_without_end_is_compared_too() -> None:
+    deep = b'{"jsonrpc":"2.0","method":"m","params":%s1%s}' % (b'{"a":' * 400, b"}" * 400)
+    other = deep.replace(b"1}", b"2}")
+    assert json.loads(deep) != json.loads(other)
+    assert found(frames(("agent", deep)), frames(("agent", deep))) == []
+    assert len(found(frames(("agent", deep)), frames(("agent", other)))) == 1
