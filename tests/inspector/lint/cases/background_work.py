@@ -1,0 +1,92 @@
+"""Talks about what goes on behind a session of version 2."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.inspector.lint.talk import Talk, breaks, keeps
+
+TOOL = {"type": "tool_call", "toolCallId": "t1"}
+TERMINAL = {"type": "terminal", "terminalId": "x1"}
+
+
+def idle(talk: Talk, *background: Any) -> None:
+    """Say that nothing runs but this."""
+    talk.state("idle", stopReason="end_turn", background=list(background))
+
+
+def begun(talk: Talk, *background: Any) -> None:
+    """Have a tool call and a terminal go on behind a prompt that was worked on."""
+    talk.open()
+    talk.accept(talk.prompt())
+    talk.tool(content=[{"type": "terminal", "terminalId": "x1"}], status="in_progress")
+    talk.update("terminal_update", terminalId="x1", command="sleep 1")
+    idle(talk, *background)
+
+
+@breaks("ACP-L440", 2)
+def a_list_is_left_out_later(talk: Talk) -> None:
+    begun(talk, TERMINAL)
+    talk.state("running")
+
+
+@breaks("ACP-L440", 2)
+def an_empty_list_is_null_later(talk: Talk) -> None:
+    begun(talk)
+    talk.state("running", background=None)
+
+
+@keeps("ACP-L440", 2)
+def a_list_is_told_from_some_time_on(talk: Talk) -> None:
+    begun(talk)
+    talk.state("running", background=[])
+
+
+@breaks("ACP-L441", 2)
+def a_tool_call_is_listed_unannounced(talk: Talk) -> None:
+    begun(talk, TOOL | {"toolCallId": "t2"})
+
+
+@breaks("ACP-L441", 2)
+def a_terminal_is_listed_unannounced(talk: Talk) -> None:
+    begun(talk, TERMINAL | {"terminalId": "t1"})
+
+
+@keeps("ACP-L441", 2)
+def a_terminal_and_work_to_come_are_listed(talk: Talk) -> None:
+    begun(talk, TERMINAL, {"type": "_deployment", "id": "d1"})
+
+
+@breaks("ACP-L442", 2)
+def a_terminal_vanishes_from_the_list(talk: Talk) -> None:
+    begun(talk, TERMINAL)
+    idle(talk)
+
+
+@breaks("ACP-L442", 2)
+def a_paused_tool_call_vanishes_from_the_list(talk: Talk) -> None:
+    begun(talk, TOOL)
+    talk.update("tool_call_update", toolCallId="t1", status="paused")
+    idle(talk)
+
+
+@keeps("ACP-L442", 2)
+def a_terminal_exits_and_leaves_the_list(talk: Talk) -> None:
+    begun(talk, TERMINAL)
+    talk.update("terminal_update", terminalId="x1", exitStatus={})
+    idle(talk)
+
+
+@breaks("ACP-L443", 2)
+def a_process_is_listed_twice(talk: Talk) -> None:
+    begun(talk, TERMINAL, TOOL)
+
+
+@keeps("ACP-L443", 2)
+def a_process_and_another_tool_call_are_listed(talk: Talk) -> None:
+    talk.open()
+    talk.accept(talk.prompt())
+    talk.tool("t2", status="in_progress")
+    talk.tool(content=[{"type": "terminal", "terminalId": "x1"}], status="in_progress")
+    talk.update("terminal_update", terminalId="x1", command="sleep 1")
+    idle(talk, TERMINAL, TOOL | {"toolCallId": "t2"})
