@@ -46,13 +46,14 @@ class Lanes:
     def __init__(self, tasks: TaskGroup, length: int = LANE_LENGTH) -> None:
         self._tasks = tasks
         self._length = length
-        self._lanes: dict[str, _Lane] = {}
+        self.open: dict[str, _Lane] = {}
+        """Lanes with something to do, by session."""
         self._gap: anyio.Event | None = None
         """Set when a lane has gone, for who waits for room among them."""
 
     def is_free(self, session: str | None) -> bool:
         """Tell whether nothing waits or runs before what would come next for `session`."""
-        return not self._lanes or (session is not None and session not in self._lanes)
+        return not self.open or (session is not None and session not in self.open)
 
     async def put(self, session: str | None, step: Step) -> None:
         """Let `step` run when the steps before it are done; wait while its lane is full.
@@ -82,7 +83,7 @@ class Lanes:
 
     async def _put_last(self, step: Step) -> None:
         """Run `step` when every lane has done what it holds now; new entries wait for it."""
-        others = list(self._lanes)
+        others = list(self.open)
         if not others:
             await self._append("", step)
             return
@@ -105,11 +106,11 @@ class Lanes:
             await self._append(session, meet)
 
     async def _append(self, session: str, step: Step) -> None:
-        while session not in self._lanes and len(self._lanes) >= LANES:
+        while session not in self.open and len(self.open) >= LANES:
             self._gap = self._gap or anyio.Event()
             await self._gap.wait()
         # Looked up anew after each wait: a lane that ran empty meanwhile is gone.
-        while len((lane := self._lanes.setdefault(session, _Lane())).steps) >= self._length:
+        while len((lane := self.open.setdefault(session, _Lane())).steps) >= self._length:
             lane.room = lane.room or anyio.Event()
             await lane.room.wait()
         lane.steps.append(step)
@@ -125,8 +126,8 @@ class Lanes:
                 lane.room = None
         lane.is_running = False
         # Entries only arrive between awaits, so the lane is empty here and may go.
-        if self._lanes.get(session) is lane:
-            del self._lanes[session]
+        if self.open.get(session) is lane:
+            del self.open[session]
         if self._gap is not None:
             self._gap.set()
             self._gap = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from typing import cast
 
 import anyio
 import pytest
@@ -18,6 +19,7 @@ from acp_protocol.errors import (
 )
 from acp_protocol.handling import Limits
 from acp_protocol.jsonrpc import Json, Notification, Request
+from acp_protocol.transport.eager import WaitingTransport
 from acp_protocol.transport.memory import memory_pair
 from tests.protocol.talks import LIMIT, Script, Sink, read, talk, talk_with_bytes
 
@@ -431,7 +433,7 @@ async def test_a_flood_of_our_own_notifications_lets_the_peer_be_heard() -> None
 
     with anyio.fail_after(LIMIT):
         async with Connection(Sink(), Script(on_request=flood)) as agent:
-            sink = agent._transport  # pyright: ignore[reportPrivateUsage]
+            sink = cast("WaitingTransport", agent._transport).inner
             assert isinstance(sink, Sink)
             await sink.incoming.send(jsonrpc.request_line(1, "m"))
             await sink.incoming.send(

@@ -5,9 +5,10 @@ Every transport keeps the same contract, which one suite of tests holds.
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Sequence
+from typing import Protocol, runtime_checkable
 
-__all__ = ["Transport"]
+__all__ = ["EagerTransport", "Transport"]
 
 
 class Transport(Protocol):
@@ -38,4 +39,36 @@ class Transport(Protocol):
 
     async def aclose(self) -> None:
         """Close both directions; closing twice is no error."""
+        ...
+
+
+@runtime_checkable
+class EagerTransport(Transport, Protocol):
+    """A transport that does without waiting what can be done without.
+
+    The other transports are made such ones by `transport.eager`.
+    """
+
+    def begin(self, lines: Sequence[bytes]) -> bool:
+        """Send frames as far as there is room; return whether all of them have left.
+
+        Otherwise `finish` has to be awaited, before anything else is sent.
+
+        Raises:
+            ConnectionClosedError: nobody reads any more, or the transport is closed.
+        """
+        ...
+
+    async def finish(self) -> None:
+        """Send what `begin` had to leave; return when there is room for the next frame.
+
+        Cancelled, it keeps to what `send` promises.
+
+        Raises:
+            ConnectionClosedError: nobody reads any more, or the transport is closed.
+        """
+        ...
+
+    def receive_nowait(self) -> bytes | None:
+        """Return the next frame if it has come already; None if `receive` has to be awaited."""
         ...

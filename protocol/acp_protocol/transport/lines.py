@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
+from typing import Protocol, runtime_checkable
 
 import anyio
 from anyio.abc import ByteReceiveStream, ByteSendStream
@@ -19,6 +21,15 @@ from acp_protocol.framing import (
 
 CHUNK: int = 65536
 """Bytes asked for in one read."""
+
+
+@runtime_checkable
+class _Beginning(Protocol):
+    """A stream of bytes that writes at once what it has room for."""
+
+    def begin(self, item: bytes) -> bool: ...
+
+    async def finish(self) -> None: ...
 
 
 class LineTransport:
@@ -39,6 +50,9 @@ class LineTransport:
     ) -> None:
         self._incoming = incoming
         self._outgoing = outgoing
+        self._beginning = outgoing if isinstance(outgoing, _Beginning) else None
+        self._begun = b""
+        """What waits for `finish`, of a stream that begins nothing."""
         self._framer = _open_framer(framing, limit)
         self._frames: deque[bytes] = deque()
         self._has_ended = False
@@ -48,12 +62,37 @@ class LineTransport:
         """How frames are kept apart; None while the peer has not shown it."""
         return self._framer.framing
 
-    async def send(self, line: bytes) -> None:
-        """Write `line` and what frames it at once."""
+    def begin(self, lines: Sequence[bytes]) -> bool:
+        """Write `lines` and what frames them, as far as there is room."""
+        framing = self._framer.framing or "lines"
+        data = b"".join([frame_bytes(line, framing) for line in lines])
+        if self._beginning is None:
+            self._begun += data
+            return False
         try:
-            await self._outgoing.send(frame_bytes(line, self._framer.framing or "lines"))
+            return self._beginning.begin(data)
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):
             raise ConnectionClosedError from None
+
+    async def finish(self) -> None:
+        """Write what is left."""
+        try:
+            if self._beginning is not None:
+                await self._beginning.finish()
+            elif self._begun:
+                data, self._begun = self._begun, b""
+                await self._outgoing.send(data)
+        except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+            raise ConnectionClosedError from None
+
+    async def send(self, line: bytes) -> None:
+        """Write `line` and what frames it at once."""
+        if not self.begin((line,)):
+            await self.finish()
+
+    def receive_nowait(self) -> bytes | None:
+        """Return the next frame that was read already."""
+        return self._frames.popleft() if self._frames else None
 
     async def receive(self) -> bytes:
         """Return the next frame; the last one may lack its end."""

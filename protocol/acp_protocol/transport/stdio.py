@@ -16,6 +16,7 @@ from anyio.abc import ByteReceiveStream, ByteSendStream
 
 from acp_protocol.framing import Framing
 from acp_protocol.transport.lines import LineTransport
+from acp_protocol.transport.readiness import Readiness
 
 CHUNK: Final = 65536
 """Bytes asked for in one read."""
@@ -26,9 +27,9 @@ CHUNKS_AHEAD: Final = 4
 class DescriptorReader(ByteReceiveStream):
     """Reads a file descriptor of any kind (pipe, socket, terminal, file) and owns it.
 
-    The selector is asked once and not anew for each read, which would cost more than the read.
-    What came is held until it is received; beyond a few chunks nothing more is read, and the sender
-    has to wait.
+    The selector is asked once and not anew for each read, which would cost more than the read, and
+    who waits goes on as soon as something came. What came is held until it is received; beyond a
+    few chunks nothing more is read, and the sender has to wait.
     """
 
     def __init__(self, descriptor: int) -> None:
@@ -37,7 +38,7 @@ class DescriptorReader(ByteReceiveStream):
         """What was read and not received yet; an empty chunk is the end."""
         self._loop: asyncio.AbstractEventLoop | None = None
         """The loop that watches the descriptor; None while nobody does."""
-        self._waiting: asyncio.Future[None] | None = None
+        self._waiting: Readiness | None = None
         self._is_open = True
         self._is_file = False
 
@@ -60,7 +61,8 @@ class DescriptorReader(ByteReceiveStream):
             self._is_open = False
             self._stop()
             os.close(self._descriptor)
-            self._wake()
+            if self._waiting is not None:
+                self._waiting.wake_later()
 
     async def _wait(self) -> None:
         """Return when something may have come.
@@ -76,7 +78,7 @@ class DescriptorReader(ByteReceiveStream):
             await anyio.lowlevel.checkpoint()
             self._read()
             return
-        self._waiting = asyncio.Future()
+        self._waiting = Readiness()
         try:
             await self._waiting
         finally:
@@ -111,11 +113,8 @@ class DescriptorReader(ByteReceiveStream):
         self._chunks.append(chunk)
         if not chunk or len(self._chunks) >= CHUNKS_AHEAD:
             self._stop()
-        self._wake()
-
-    def _wake(self) -> None:
-        if self._waiting is not None and not self._waiting.done():
-            self._waiting.set_result(None)
+        if self._waiting is not None:
+            self._waiting.wake()
 
 
 class DescriptorWriter(ByteSendStream):
@@ -128,19 +127,37 @@ class DescriptorWriter(ByteSendStream):
         self._was_blocking = os.get_blocking(descriptor)
         os.set_blocking(descriptor, False)
 
-    async def send(self, item: bytes) -> None:
-        """Write all of `item`; what a cancelled call has left over goes out before the next item.
+    def begin(self, item: bytes) -> bool:
+        """Write as much of `item` as goes in at once, behind what was left over before.
+
+        Returns whether nothing is left for `finish`, which otherwise has to be awaited.
 
         Raises:
             anyio.BrokenResourceError: nobody reads any more.
             anyio.ClosedResourceError: this writer is closed.
         """
-        await self._write_rest()
-        # What comes to be cancelled from here on leaves whole before the next item.
-        self._rest = memoryview(item)
-        await self._write_rest()
+        if self._rest:
+            self._rest = memoryview(self._rest.tobytes() + item)
+            return False
+        if not self._is_open:
+            raise anyio.ClosedResourceError
+        try:
+            written = os.write(self._descriptor, item)
+        except BlockingIOError:
+            written = 0
+        except OSError:
+            raise anyio.BrokenResourceError from None
+        if written < len(item):
+            self._rest = memoryview(item)[written:]
+        return not self._rest
 
-    async def _write_rest(self) -> None:
+    async def finish(self) -> None:
+        """Write what is left over; what a cancelled call leaves goes out before the next item.
+
+        Raises:
+            anyio.BrokenResourceError: nobody reads any more.
+            anyio.ClosedResourceError: this writer is closed.
+        """
         while self._rest:
             if not self._is_open:
                 raise anyio.ClosedResourceError
@@ -150,6 +167,12 @@ class DescriptorWriter(ByteSendStream):
                 await anyio.wait_writable(self._descriptor)
             except OSError:
                 raise anyio.BrokenResourceError from None
+
+    async def send(self, item: bytes) -> None:
+        """Write all of `item`, as `begin` and `finish` do."""
+        await self.finish()
+        if not self.begin(item):
+            await self.finish()
 
     async def aclose(self) -> None:
         """Close the descriptor and leave its open file as it was found."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Final
 
@@ -14,6 +14,7 @@ from acp_protocol.dialects.recognition import Recognition
 from acp_protocol.errors import ConnectionClosedError
 from acp_protocol.framing import Side
 from acp_protocol.transport import Transport
+from acp_protocol.transport.eager import eager
 from acp_protocol.transport.lines import LineTransport
 
 REMEMBERED: Final = 64
@@ -38,7 +39,7 @@ class TranslatedTransport:
         dialect: Dialect | None = None,
         on_recognised: Callable[[str], None] | None = None,
     ) -> None:
-        self._inner = inner
+        self._inner = eager(inner)
         self._us: Side = us
         self._them: Side = "agent" if us == "client" else "client"
         self._dialect = dialect
@@ -48,6 +49,8 @@ class TranslatedTransport:
         self._inbox: deque[bytes] = deque()
         self._outbox: deque[bytes] = deque()
         self._turn = anyio.Lock(fast_acquire=True)
+        self._is_inner_busy = False
+        """Whether what was begun last went to the inner transport, and not all of it has left."""
         self._is_closed = False
 
     @property
@@ -55,19 +58,40 @@ class TranslatedTransport:
         """The name of the dialect that is spoken; None for the official words."""
         return None if self._dialect is None else self._dialect.name
 
-    async def send(self, line: bytes) -> None:
-        """Send what says `line` in the dialect."""
+    def begin(self, lines: Sequence[bytes]) -> bool:
+        """Send what says `lines` in the dialect, as far as there is room."""
         if self._is_official:
-            await self._inner.send(line)
+            self._is_inner_busy = not self._inner.begin(lines)
+            return not self._is_inner_busy
+        for line in lines:
+            if self._dialect is None:
+                self._keep(self._us, line)
+                self._outbox.append(line)
+            else:
+                self._outbox.extend(self._dialect.write(line, self._us))
+        return False
+
+    async def finish(self) -> None:
+        """Send what is left, in the order in which it was said."""
+        if self._is_inner_busy:
+            await self._inner.finish()
             return
-        if self._dialect is None:
-            self._keep(self._us, line)
-            self._outbox.append(line)
-        else:
-            self._outbox.extend(self._dialect.write(line, self._us))
         await self._flush()
         if self._is_closed:
             raise ConnectionClosedError
+
+    async def send(self, line: bytes) -> None:
+        """Send what says `line` in the dialect."""
+        if not self.begin((line,)):
+            await self.finish()
+
+    def receive_nowait(self) -> bytes | None:
+        """Return the next frame in official v1 that has come, if nothing is to be sent first."""
+        if self._outbox:
+            return None
+        if self._inbox:
+            return self._inbox.popleft()
+        return self._inner.receive_nowait() if self._is_official else None
 
     async def receive(self) -> bytes:
         """Return the next frame in official v1, after having sent what its sender must get."""
