@@ -23,6 +23,8 @@ QUOTED_CHARACTERS: Final = 80
 """Characters of a value that a problem quotes."""
 PATIENCE: Final = 2.0
 """Seconds after which a frame counts as received by the other side, without further proof."""
+UNSUPPORTED_VERSION: Final = -32022
+"""What only agents that know version 2 answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,6 +204,8 @@ class Moment:
             return self.state.version
         source = self.result_object if self.kind == "result" else self.params
         if self.kind == "failure" and self.ask is not None:
+            if self.code == UNSUPPORTED_VERSION:
+                return 2
             source = self.ask.params
         wanted = source.get("protocolVersion")
         if type(wanted) is not int or wanted < 1:
