@@ -100,7 +100,7 @@ LIMITS = {
 """What is known not to hold, and why; docs/security.md says it too."""
 
 
-def tests_in(part: str) -> set[str]:
+def named_in(part: str) -> set[str]:
     tree = ast.parse((Path(__file__).parent / f"test_{part}.py").read_text())
     functions = (node for node in tree.body if isinstance(node, ast.FunctionDef))
     return {node.name for node in functions if node.name.startswith("test_")}
@@ -115,7 +115,7 @@ def test_every_fault_is_tried_on_every_part_or_it_is_said_why_not() -> None:
 @pytest.mark.parametrize("part", PARTS)
 def test_what_the_matrix_names_exists_and_what_exists_is_named(part: str) -> None:
     named = {name for (_, column), names in MATRIX.items() if column == part for name in names}
-    assert named == tests_in(part)
+    assert named == named_in(part)
 
 
 def test_what_does_not_hold_is_told_to_readers() -> None:
