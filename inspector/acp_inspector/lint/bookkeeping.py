@@ -212,7 +212,9 @@ def _state_told(moment: Moment) -> None:
 def _tool_told(moment: Moment) -> None:
     if moment.session is not None:
         is_announced = moment.variant == "tool_call" or moment.state.version == 2
-        _learn_tool(moment, moment.session, moment.update, is_announced=is_announced)
+        tool = _learn_tool(moment, moment.session, moment.update, is_announced=is_announced)
+        if tool is not None and moment.variant == "tool_call":
+            tool.created = tool.created or moment.point
 
 
 @learns(updates("tool_call_content_chunk"))

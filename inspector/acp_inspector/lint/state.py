@@ -59,6 +59,8 @@ class ToolCall:
     first: Point
     is_announced: bool = False
     """By a `tool_call`, a first update (v2), or a permission request."""
+    created: Point | None = None
+    """The first `tool_call` (v1)."""
     title: Json = None
     kind: Json = None
     name: Json = None
