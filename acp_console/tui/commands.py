@@ -49,20 +49,112 @@ COMMANDS: Final = (
     Command(
         "watch.next", "f3", "next_source", "Next", "Look at the next proxy or recording", "watch"
     ),
-    Command("frames.copy", "c", "copy", "Copy", "Copy the frame's exact bytes", "traffic"),
-    Command("frames.follow", "f", "follow", "Follow", "Keep the newest frame in sight", "traffic"),
     Command(
-        "frames.filter", "slash", "filter", "Filter", "Show frames that hold a text", "traffic"
+        "frames.filter", "slash", "filter", "Filter", "Show only what a filter means", "traffic"
+    ),
+    Command(
+        "frames.unfilter",
+        "escape",
+        "unfilter",
+        "All",
+        "Stop a search; show everything",
+        "traffic",
+        False,
+    ),
+    Command("frames.follow", "f", "follow", "Follow", "Keep the newest row in sight", "traffic"),
+    Command(
+        "frames.detail", "enter", "detail", "Look", "Go to what the row holds", "traffic", False
+    ),
+    Command("frames.tree", "1", "tab('tree')", "Tree", "Look at it as a tree", "traffic", False),
+    Command("frames.raw", "2", "tab('raw')", "Raw", "Look at its exact bytes", "traffic", False),
+    Command(
+        *("frames.spelled", "3", "tab('pretty')", "Pretty", "Look at it spelled out"),
+        *("traffic", False),
+    ),
+    Command(
+        *("frames.pair", "4", "tab('pair')", "Pair"),
+        *("Look at question and answer side by side", "traffic", False),
+    ),
+    Command("frames.whole", "v", "whole", "Whole", "Show all of what is shortened", "traffic"),
+    Command("frames.answer", "a", "jump", "Answer", "Jump to the answer or question", "traffic"),
+    Command(
+        *("frames.permission", "P", "permission", "Permission"),
+        *("Jump to the tool call's permission, or back", "traffic", False),
+    ),
+    Command(
+        "frames.error", "e", "trouble(True)", "Error", "Jump to the next error", "traffic", False
+    ),
+    Command(
+        *("frames.error_before", "E", "trouble(False)", "Error before"),
+        *("Jump to the error before", "traffic", False),
+    ),
+    Command("frames.mark", "m", "mark", "Mark", "Mark the row, or no longer", "traffic"),
+    Command(
+        "frames.next_mark",
+        "n",
+        "go_to_mark(True)",
+        "Next",
+        "Jump to the next mark",
+        "traffic",
+        False,
+    ),
+    Command(
+        *("frames.mark_before", "N", "go_to_mark(False)", "Before"),
+        *("Jump to the mark before", "traffic", False),
+    ),
+    Command(
+        *("frames.session", "s", "same('session')", "Session"),
+        *("Show only the same session", "traffic", False),
+    ),
+    Command(
+        *("frames.tool", "t", "same('tool_call')", "Tool call"),
+        *("Show only the same tool call", "traffic", False),
+    ),
+    Command("frames.copy", "c", "copy('raw')", "Copy", "Copy the exact bytes", "traffic"),
+    Command(
+        "frames.pretty", "C", "copy('pretty')", "Copy JSON", "Copy it spelled out", "traffic", False
+    ),
+    Command(
+        *("frames.path", "y", "copy('path')", "Copy path"),
+        *("Copy the path of the place in the tree", "traffic", False),
+    ),
+    Command(
+        *("frames.as_filter", "w", "copy('filter')", "Copy filter"),
+        *("Copy a filter for such rows, or for the place in the tree", "traffic", False),
     ),
     Command("watch.intercept", "f2", "intercept", "Intercept", "Hold and change frames", "watch"),
     Command("hold.release", "r", "release", "Release", "Let the frame go as it is", "intercept"),
     Command("hold.edit", "e", "edit", "Edit", "Change the frame, then let it go", "intercept"),
-    Command("hold.discard", "x", "discard", "Discard", "The frame never leaves", "intercept"),
+    Command(
+        "hold.discard",
+        "x",
+        "discard",
+        "Discard",
+        "The frame never leaves; who asked with it gets an error",
+        "intercept",
+    ),
+    Command("hold.answer", "a", "answer", "Answer", "Answer a request by hand", "intercept"),
+    Command("hold.delay", "w", "delay", "Delay", "Let it leave after a while", "intercept"),
     Command("hold.duplicate", "d", "duplicate", "Twice", "Let it leave twice", "intercept"),
+    Command("hold.keep", "k", "keep", "Keep", "More time: the countdowns begin anew", "intercept"),
+    Command(
+        "hold.lose",
+        "X",
+        "lose",
+        "Lose",
+        "The frame never leaves, and nobody is told",
+        "intercept",
+        False,
+    ),
     Command("hold.all", "R", "release_all", "All", "Release everything", "intercept"),
+    Command("hold.break", "b", "break", "Break", "Write which frames to hold", "intercept"),
     Command("hold.pause", "p", "pause", "Pause", "Hold everything, or no longer", "intercept"),
-    Command("hold.clear", "delete", "clear", "Clear", "Take a breakpoint away", "intercept"),
-    Command("frames.answer", "a", "jump", "Answer", "Jump to the answer or question", "traffic"),
+    Command(
+        "hold.inject", "i", "inject", "Inject", "Send a frame of your own to a side", "intercept"
+    ),
+    Command(
+        "hold.clear", "delete", "clear", "Clear", "Take the newest breakpoint away", "intercept"
+    ),
 )
 
 EDITOR_KEYS: Final = (

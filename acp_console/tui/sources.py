@@ -1,7 +1,7 @@
 """Where a screen gets the traffic of others from: a running proxy, or a recording.
 
-A thread reads, and a screen takes what has come at its own pace; what it does not take in time
-makes the thread wait, and nobody else.
+A recording is looked at where it lies. To a proxy a thread listens, and a screen takes what has
+come at its own pace; what it does not take in time makes the thread wait, and nobody else.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import Final, Protocol
 
 from acp_inspector.attach.attachment import Attachment, RunningProxy
 from acp_inspector.journal import Entry, Frame, JournalEvent, StderrText
+from acp_inspector.recording.file import RecordingFile
 from acp_inspector.recording.format import Footer, Header, Line
-from acp_inspector.recording.reader import read_recording
 from acp_protocol.errors import AcpError
 
 AHEAD: Final = 10_000
@@ -23,7 +23,7 @@ AHEAD: Final = 10_000
 
 
 class Source(Protocol):
-    """Traffic that somebody else has, or had."""
+    """Traffic that somebody else has, or had, in a process or in a file."""
 
     @property
     def title(self) -> str:
@@ -33,18 +33,6 @@ class Source(Protocol):
     @property
     def is_live(self) -> bool:
         """Whether more may come."""
-        ...
-
-    def lines(self) -> Iterator[Line]:
-        """Yield the lines of its recording, until there are no more.
-
-        Raises:
-            AcpError: it cannot be read; the message says why.
-        """
-        ...
-
-    def close(self) -> None:
-        """Stop a thread that waits for more."""
         ...
 
 
@@ -73,7 +61,7 @@ class ProxySource:
 
 
 class FileSource:
-    """A recording on disk."""
+    """A recording on disk, also one that is still written."""
 
     is_live = False
 
@@ -81,20 +69,19 @@ class FileSource:
         self.path = path
         self.title = path.name
 
-    def lines(self) -> Iterator[Line]:
-        """Yield its entries."""
-        recording = read_recording(self.path)
-        yield recording.header
-        yield from recording.entries
+    def open(self) -> RecordingFile:
+        """Return the recording; whoever asked closes it.
 
-    def close(self) -> None:
-        """Nothing waits."""
+        Raises:
+            RecordingError: it cannot be read, or is no recording.
+        """
+        return RecordingFile(self.path)
 
 
 class Reading:
-    """A thread that reads a source, and what it has read."""
+    """A thread that listens to a proxy, and what it has heard."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: ProxySource) -> None:
         self._source = source
         self._read: deque[Entry] = deque()
         self._room = threading.Condition()

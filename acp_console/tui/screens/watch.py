@@ -13,10 +13,13 @@ from textual.widgets import Footer, Static
 
 from acp_console.tui.commands import bindings
 from acp_console.tui.desk import Desk
-from acp_console.tui.sources import ProxySource, Reading, Source
+from acp_console.tui.sources import FileSource, ProxySource, Reading, Source
 from acp_console.tui.widgets.intercept import InterceptPane
 from acp_console.tui.widgets.traffic import TrafficPane
 from acp_inspector.journal import JournalEvent
+from acp_inspector.recording.file import RecordingFile
+from acp_inspector.recording.format import Header
+from acp_protocol.errors import AcpError
 from acp_protocol.host.text import one_line
 
 TICK: Final = 0.05
@@ -37,26 +40,24 @@ class WatchScreen(Screen[None]):
         super().__init__()
         self._sources = tuple(sources)
         self._place = 0
-        self._reading = Reading(self._sources[0])
-        self._count = 0
+        self._reading: Reading | None = None
+        self._recording: RecordingFile | None = None
+        self._problem: AcpError | None = None
         self._ending = ""
         self._desk: Desk | None = None
 
     def compose(self) -> ComposeResult:
-        yield Static(id="status", classes="bar")
-        yield TrafficPane(id="traffic")
+        yield Static(id="status", classes="bar", markup=False)
         yield Footer()
 
-    def on_mount(self) -> None:
+    async def on_mount(self) -> None:
         """Begin to read."""
-        self._begin()
+        await self._begin()
         self.set_interval(TICK, self._take)
-        self._tell_status()
 
     def on_unmount(self) -> None:
         """Leave the source as it is."""
-        self._reading.close()
-        self._leave_desk()
+        self._leave()
 
     async def action_intercept(self) -> None:
         """Show what the proxy holds, or leave that to itself again."""
@@ -84,54 +85,84 @@ class WatchScreen(Screen[None]):
         if len(self._sources) < 2:
             self.notify("There is only this one")
             return
-        self._reading.close()
-        self._leave_desk()
         await self.query(InterceptPane).remove()
+        # What is shown reads from what is closed then.
+        await self.query(TrafficPane).remove()
+        self._leave()
         self._place = (self._place + 1) % len(self._sources)
-        self._reading = Reading(self._sources[self._place])
-        self._count, self._ending = 0, ""
-        await self.traffic.remove()
-        await self.mount(TrafficPane(id="traffic"), after="#status")
-        self._begin()
+        await self._begin()
 
-    def _begin(self) -> None:
+    async def _begin(self) -> None:
+        source = self._sources[self._place]
+        self._reading, self._recording = None, None
+        self._problem, self._ending = None, ""
+        if isinstance(source, FileSource):
+            try:
+                self._recording = source.open()
+            except AcpError as problem:
+                self._problem = problem
+        elif isinstance(source, ProxySource):
+            self._reading = Reading(source)
+            self._reading.start()
+        pane = TrafficPane(self._recording, id="traffic")
+        await self.mount(pane, after="#status")
         # What is over is read from its beginning, what goes on from its newest frame.
-        self.traffic.table.is_following = self._sources[self._place].is_live
-        self.traffic.table.focus()
-        self._reading.start()
+        pane.table.is_following = source.is_live
+        pane.table.focus()
+        self._tell_status()
+
+    def _leave(self) -> None:
+        """Let go of what is looked at."""
+        if self._reading is not None:
+            self._reading.close()
+        if self._recording is not None:
+            self._recording.close()
+        self._leave_desk()
 
     def _take(self) -> None:
-        entries = self._reading.take(MOST)
-        if entries:
-            self.traffic.extend(entries)
-            self._count += len(entries)
-        for entry in entries:
-            if isinstance(entry, JournalEvent) and entry.name == "exit":
-                how = [f"{name} {value}" for name, value in entry.data.items()]
-                self._ending = f"the agent ended: {', '.join(how)}"
+        if self._reading is not None:
+            entries = self._reading.take(MOST)
+            for pane in self.query(TrafficPane):
+                pane.extend(entries)
+            for entry in entries:
+                if isinstance(entry, JournalEvent) and entry.name == "exit":
+                    how = [f"{name} {value}" for name, value in entry.data.items()]
+                    self._ending = f"the agent ended: {', '.join(how)}"
         for pane in self.query(InterceptPane):
             pane.sync()
         self._tell_status()
 
     def _tell_status(self) -> None:
         source = self._sources[self._place]
-        reading = self._reading
-        parts = [self._state(source), one_line(source.title, 60), f"{self._count:,} entries"]
-        if reading.unreadable:
-            parts.append(f"{reading.unreadable} unreadable lines")
+        problem = self._trouble()
+        parts = [self._state(), one_line(source.title, 60)]
         if len(self._sources) > 1:
             parts.append(f"{self._place + 1} of {len(self._sources)}")
-        if reading.problem is not None or self._ending:
-            parts.append(one_line(str(reading.problem or self._ending), 120))
-        if reading.header is not None and reading.header.command:
-            parts.append(one_line(" ".join(reading.header.command), 80))
-        self.query_one("#status", Static).update(
-            " " + "  ·  ".join(part.replace("[", r"\[") for part in parts)
-        )
+        if self._reading is not None and self._reading.unreadable:
+            parts.append(f"{self._reading.unreadable} unreadable lines")
+        if problem is not None or self._ending:
+            parts.append(one_line(str(problem or self._ending), 120))
+        header = self._header()
+        if header is not None and header.about:
+            parts.append(one_line(header.about, 80))
+        if header is not None and header.command:
+            parts.append(one_line(" ".join(header.command), 80))
+        self.query_one("#status", Static).update("  ·  ".join(parts))
 
-    def _state(self, source: Source) -> str:
-        if self._reading.problem is not None:
+    def _trouble(self) -> AcpError | None:
+        found = [self._problem, self._reading and self._reading.problem]
+        found += [pane.problem for pane in self.query(TrafficPane)]
+        return next((problem for problem in found if problem is not None), None)
+
+    def _header(self) -> Header | None:
+        shown = self._recording or self._reading
+        return None if shown is None else shown.header
+
+    def _state(self) -> str:
+        if self._trouble() is not None:
             return "✗ cannot be read"
-        if not source.is_live:
-            return "■ recording" if self._reading.is_over else "… reading"
-        return "○ ended" if self._reading.is_over else "● live"
+        if self._reading is not None:
+            return "○ ended" if self._reading.is_over else "● live"
+        if self._recording is None or not self._recording.is_complete:
+            return "… reading"
+        return "■ recording" if self._recording.footer is not None else "■ recording, not ended"

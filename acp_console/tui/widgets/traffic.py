@@ -1,35 +1,48 @@
-"""The traffic of a connection: rows, a filter, and the exact JSON of the chosen frame."""
+"""The traffic of a connection: rows, a filter, and the chosen row looked at closely."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import ClassVar, Final
 
-from rich.text import Text
 from textual import getters, on
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Vertical, VerticalScroll
-from textual.highlight import highlight
-from textual.widgets import Input, Static, TabbedContent, TabPane
+from textual.containers import Vertical
+from textual.timer import Timer
+from textual.widgets import Static
 
 from acp_console.tui.clipboard import copy
 from acp_console.tui.commands import bindings
-from acp_console.tui.widgets.frames import FrameTable, head_text
-from acp_inspector.analysis.exchanges import Exchanges
-from acp_inspector.analysis.search import TextFilter
-from acp_inspector.analysis.summary import Row, describe
+from acp_console.tui.widgets.frames import FrameTable
+from acp_console.tui.widgets.frames_rows import LARGE, head_text, size_of
+from acp_console.tui.widgets.traffic_deeds import (
+    TROUBLE,
+    filter_for,
+    permission_filter,
+    same_filter,
+)
+from acp_console.tui.widgets.traffic_detail import FrameDetail, Subject, raw_text
+from acp_console.tui.widgets.traffic_filter import FilterBar
+from acp_console.tui.widgets.traffic_value import ValueScreen
+from acp_console.tui.widgets.traffic_view import TrafficView
+from acp_console.tui.widgets.traffic_work import NOWHERE, TrafficWork
+from acp_inspector.filter.entries import Entries, EntryList
+from acp_inspector.filter.language import Filter, compile_filter
 from acp_inspector.journal import Entry, Frame
-from acp_protocol.host.text import visible
-from acp_protocol.jsonrpc import Json, parse
+from acp_inspector.recording.file import RecordingFile
+from acp_protocol.errors import AcpError
 
-SHOWN_CHARACTERS: Final = 100_000
-"""Characters of one frame that are drawn; copying takes all of it."""
+SLICE: Final = 0.004
+"""Seconds that are worked in the background at once, between two looks at the keys."""
+PAUSE: Final = 0.008
+"""Seconds from one such slice to the next."""
+LOOK: Final = 0.25
+"""Seconds between two looks at whether a recording has grown."""
 
 
 class TrafficPane(Vertical):
-    """Shows the frames of a journal; whoever owns it hands over the entries."""
+    """Shows the entries of a journal or a recording; whoever owns it hands them over."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("traffic")
 
@@ -43,9 +56,6 @@ class TrafficPane(Vertical):
         #frame-list:focus-within {
             border: round $primary;
         }
-        #frame-filter {
-            margin-bottom: 0;
-        }
         #frame-head {
             height: 1;
             color: $text-muted;
@@ -54,95 +64,172 @@ class TrafficPane(Vertical):
         #frames {
             height: 1fr;
         }
+        #nothing {
+            height: 1fr;
+            color: $text-muted;
+            content-align: center middle;
+            text-align: center;
+        }
         #frame-detail {
             height: 2fr;
-            padding: 0 1;
-        }
-        #frame-detail Static {
-            width: 1fr;
-            height: auto;
-        }
-        TabPane {
             padding: 0 1;
         }
     }
     """
 
     table = getters.query_one("#frames", FrameTable)
-    filter = getters.query_one("#frame-filter", Input)
+    bar = getters.query_one("#frame-bar", FilterBar)
+    detail = getters.query_one("#frame-detail", FrameDetail)
 
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's word
+    def __init__(
+        self,
+        entries: Entries | None = None,
+        *,
+        id: str | None = None,  # noqa: A002 - Textual's word
+    ) -> None:
+        """Show `entries`; None: those that `extend` hands over."""
         super().__init__(id=id)
-        self._frames: dict[int, Frame] = {}
-        self._rows: list[Row] = []
-        self._exchanges = Exchanges()
-        self._wanted = TextFilter("")
-        self._chosen: Frame | None = None
+        self._entries = EntryList() if entries is None else entries
+        self._view = TrafficView(self._entries)
+        self._row: int | None = None
+        """The row that is looked at."""
+        self._anchor: int | None = None
+        """The one that was looked at last: where to come back to."""
+        self._sought: int | None = None
+        """The row to go to once the filter has come to it."""
+        self._was_open = False
+        self._work = TrafficWork(self._view)
+        self._timer: Timer | None = None
 
     def compose(self) -> ComposeResult:
         with Vertical(id="frame-list"):
-            yield Input(placeholder="Filter by text", id="frame-filter", compact=True)
+            yield FilterBar(self._view.known, id="frame-bar")
             yield Static(id="frame-head", markup=False)
-            yield FrameTable(id="frames")
-        with TabbedContent(id="frame-detail"):
-            with TabPane("Pretty", id="pretty"), VerticalScroll(can_focus=False):
-                yield Static(id="pretty-text")
-            with TabPane("Raw", id="raw"), VerticalScroll(can_focus=False):
-                yield Static(id="raw-text")
+            yield FrameTable(self._view, id="frames")
+            yield Static(id="nothing", markup=False)
+        yield FrameDetail(id="frame-detail")
 
     def on_mount(self) -> None:
-        """Say that nothing is there yet."""
-        self._tell_count()
-        self._show_frame(None)
+        """Begin to read."""
+        self._timer = self.set_interval(PAUSE, self._work_on)
+        if isinstance(self._entries, RecordingFile):
+            self.set_interval(LOOK, self._look)
+        self._show_row(None)
+        self._sync()
 
     def on_resize(self) -> None:
-        """Fit the heading to the width."""
-        width = self.query_one("#frame-head").size.width
-        self.query_one("#frame-head", Static).update(head_text(width)[: max(width, 0)])
+        """Fit the heading to the width, once the rows have theirs."""
+        self.call_after_refresh(self._head)
 
     def extend(self, entries: Sequence[Entry]) -> None:
         """Take the next entries of the journal."""
-        fresh: list[Row] = []
-        for entry in entries:
-            if isinstance(entry, Frame):
-                row = describe(entry, self._exchanges)
-                self._frames[entry.n] = entry
-                self._rows.append(row)
-                if self._wanted.matches(entry, row):
-                    fresh.append(row)
-        self.table.extend(fresh)
+        if isinstance(self._entries, EntryList) and entries:
+            self._entries.extend(entries)
+            if {"pending"} & self._view.wanted.needs:
+                self._renew()
+            self._begin_work()
+            self._sync()
+
+    @property
+    def problem(self) -> AcpError | None:
+        """Why the recording cannot be read on, if it cannot."""
+        return self._work.problem
+
+    @property
+    def progress(self) -> float:
+        """How much of the recording has been looked at, from 0 to 1."""
+        return self._entries.progress if isinstance(self._entries, RecordingFile) else 1.0
+
+    # Work in the background.
+
+    def _begin_work(self) -> None:
+        if self._timer is not None:
+            self._timer.resume()
+
+    def _work_on(self) -> None:
+        is_busy = self._work.run(SLICE)
+        found = self._work.take_found()
+        if found is not None:
+            self._arrive(found)
+        if not is_busy and self._timer is not None:
+            self._timer.pause()
+        self._sync()
+
+    def _look(self) -> None:
+        growth = self._work.look()
+        if growth == "anew":
+            self._row = self._anchor = self._sought = None
+            self.table.show(0)
+        if growth != "none":
+            self._begin_work()
+
+    def _sync(self) -> None:
+        """Show what has come, and how far everything is."""
+        digits = self.table.digits
+        self.table.sync()
+        if self.table.digits != digits:
+            self._head()
+        self._settle()
+        if self._was_open and self._row is not None and not self._view.row(self._row).is_open:
+            self._show_row(self._row)
         self._tell_count()
 
-    @on(Input.Changed, "#frame-filter")
-    def filter_rows(self, event: Input.Changed) -> None:
-        """Show the frames that hold what was typed."""
-        self._wanted = TextFilter(event.value)
-        self.table.show(
-            [row for row in self._rows if self._wanted.matches(self._frames[row.n], row)]
-        )
-        self._tell_count()
+    def _settle(self) -> None:
+        """Go back to the row that was looked at before the filter changed, once that is known."""
+        if self._sought is None or self.table.is_following:
+            return
+        position = self._view.position_of(self._sought)
+        if position is None and self._view.looked_at <= self._sought:
+            return
+        if position is None:
+            position = self._view.position_near(self._sought)
+        self._sought = None
+        self.table.show(position)
 
-    @on(Input.Submitted, "#frame-filter")
-    def leave_filter(self) -> None:
+    # Filter and rows.
+
+    @on(FilterBar.Wanted)
+    def filter_rows(self, event: FilterBar.Wanted) -> None:
+        """Show what is meant."""
+        event.stop()
+        self._apply(event.filter)
+
+    @on(FilterBar.Left)
+    def leave_filter(self, event: FilterBar.Left) -> None:
         """Go on to the rows."""
+        event.stop()
         self.table.focus()
 
     @on(FrameTable.Moved, "#frames")
     def show_chosen(self, event: FrameTable.Moved) -> None:
-        """Show the frame under the cursor."""
-        self._show_frame(None if event.row is None else self._frames[event.row.n])
+        """Show the row under the cursor."""
+        event.stop()
+        row = self._view.row_at(event.position) if 0 <= event.position < len(self._view) else None
+        if row is not None and self.table.has_moved:
+            self._sought = None
+        self.table.has_moved = False
+        if row != self._row:
+            self._show_row(row)
         self._tell_count()
 
-    def action_copy(self) -> None:
-        """Copy the frame's exact line."""
-        if self._chosen is None:
-            self.notify("There is no frame to copy", severity="warning")
-            return
-        way = copy(self._chosen.raw.decode(errors="replace"), self.app.copy_to_clipboard)
-        self.notify(f"Frame {self._chosen.n} copied {way}")
+    def _apply(self, wanted: Filter) -> None:
+        self._sought = self._anchor
+        self._view.filter(wanted)
+        self._work.begin_anew()
+        self.table.show(0)
+        self._begin_work()
+        self._sync()
+
+    def _set_filter(self, text: str, without: str) -> None:
+        if not text:
+            self.notify(without, severity="warning")
+        else:
+            self.bar.set_filter(text)
+
+    # Deeds.
 
     def action_follow(self) -> None:
-        """Keep the newest frame in sight, or no longer."""
+        """Keep the newest row in sight, or no longer."""
         self.table.is_following = not self.table.is_following
         if self.table.is_following:
             self.table.action_edge(is_last=True)
@@ -150,40 +237,184 @@ class TrafficPane(Vertical):
 
     def action_filter(self) -> None:
         """Go to the filter."""
-        self.filter.focus()
+        self.bar.input.focus()
+
+    def action_unfilter(self) -> None:
+        """Stop looking for something, or else show everything again."""
+        if self._work.is_searching:
+            self._work.stop_search()
+            self.notify("The search was stopped")
+        elif not self._view.wanted.is_empty or self.bar.input.value:
+            self.bar.set_filter("")
+
+    def action_detail(self) -> None:
+        """Go to what the row holds."""
+        self.detail.focus_content()
+
+    def action_tab(self, name: str) -> None:
+        """Look at the row in another way."""
+        self.detail.open_tab(name)
 
     def action_jump(self) -> None:
         """Go to the other half of the exchange."""
-        exchange = self._exchanges.of(self._chosen) if self._chosen else None
-        if exchange is None or exchange.answer is None:
-            self.notify("This frame has no answer or question here", severity="warning")
-            return
-        is_question = self._chosen is exchange.question
-        other = exchange.answer if is_question else exchange.question
-        if not self.table.move_to(other.n):
-            self.notify("The filter hides it", severity="warning")
+        other = None if self._row is None else self._view.other_of(self._row)
+        if other is None:
+            self.notify("This row has no answer or question here", severity="warning")
+        else:
+            self._arrive(other)
 
-    def _show_frame(self, frame: Frame | None) -> None:
-        self._chosen = frame
-        pretty, raw = self.query_one("#pretty-text", Static), self.query_one("#raw-text", Static)
-        if frame is None:
-            pretty.update(Text("Choose a frame to see its JSON.", "dim"))
-            raw.update("")
+    def action_permission(self) -> None:
+        """Go to the permission of the tool call, or from there to the call."""
+        facts = None if self._row is None else self._view.facts(self._row)
+        wanted = "" if facts is None else permission_filter(facts)
+        if not wanted:
+            self.notify("This row is about no tool call", severity="warning")
             return
-        exact = frame.raw.decode(errors="backslashreplace")
-        raw.update(Text(visible(exact[:SHOWN_CHARACTERS])))
+        # It mostly stands behind the call, and the call before it.
+        is_forward = "update ==" not in wanted
+        self._seek(wanted, is_forward=is_forward, turns=True)
+
+    def action_trouble(self, is_next: bool) -> None:
+        """Go to the next error, or the one before."""
+        self._seek(TROUBLE, is_forward=is_next)
+
+    def action_mark(self) -> None:
+        """Mark the row, or no longer."""
+        if self._row is None or self._view.mark(self._row) is None:
+            self.notify("There is nothing to mark", severity="warning")
+            return
+        if "marked" in self._view.wanted.needs:
+            self._renew()
+        self.table.redraw()
+        self._tell_count()
+
+    def action_go_to_mark(self, is_next: bool) -> None:
+        """Go to the next mark, or the one before; behind the last comes the first."""
+        at = -1 if self._row is None else self._row
+        marks = self._view.marks
+        others = [row for row in marks if (row > at if is_next else row < at)] or marks
+        if not others:
+            self.notify("Nothing is marked: m marks a row", severity="warning")
+        else:
+            self._arrive(others[0 if is_next else -1])
+
+    def action_same(self, what: str) -> None:
+        """Show only what belongs to the same session or tool call."""
+        facts = None if self._row is None else self._view.facts(self._row)
+        name = "session" if what == "session" else "tool"
+        text = "" if facts is None else same_filter(facts, name)
+        self._set_filter(text, f"This row belongs to no {what.replace('_', ' ')}")
+
+    def action_copy(self, what: str = "raw") -> None:
+        """Copy the row: its exact bytes, spelled out, the place in it, or a filter for it."""
+        row, facts = self._row, None if self._row is None else self._view.facts(self._row)
+        if row is None or facts is None:
+            self.notify("There is nothing to copy", severity="warning")
+            return
+        match what:
+            case "raw":
+                text = self._exact(row)
+            case "pretty":
+                text = self.detail.pretty()
+            case "path":
+                text = self.detail.json_path or "$"
+            case _:
+                text = filter_for(facts, self.detail.json_path, self.detail.json_value)
+        way = copy(text, self.app.copy_to_clipboard)
+        names = {"raw": "bytes", "pretty": "JSON", "path": text, "filter": text}
+        self.notify(f"Entry {facts.n}: {names[what]} copied {way}", markup=False)
+
+    def action_whole(self) -> None:
+        """Show all of what is shortened here."""
+        if self._row is None:
+            return
+        text, is_json = self.detail.whole()
+        if size_of(self._entries, self._row) > LARGE:
+            text, is_json = self._exact(self._row), False
+        self.app.push_screen(ValueScreen(text, is_json=is_json))
+
+    # Inside.
+
+    def _seek(self, text: str, *, is_forward: bool, turns: bool = False) -> None:
+        if self._row is not None:
+            wanted = compile_filter(text)
+            self._work.seek(wanted, self._row, is_forward=is_forward, turns=turns)
+            self._begin_work()
+
+    def _arrive(self, row: int) -> None:
+        """Put the cursor on a row that was looked for."""
+        position = None if row == NOWHERE else self._view.position_of(row)
+        if row == NOWHERE:
+            self.notify("There is none in this direction", severity="warning")
+        elif position is None:
+            self.notify("The filter hides it: Esc shows everything", severity="warning")
+        else:
+            self._sought = None
+            self.table.go_to(position)
+
+    def _renew(self) -> None:
+        self._view.renew()
+        self._work.begin_anew()
+        self._begin_work()
+
+    def _exact(self, row: int) -> str:
+        said = self._view.said(row)
+        return said.raw.decode(errors="replace") if isinstance(said, Frame) else raw_text(said)
+
+    def _show_row(self, row: int | None) -> None:
+        self._row = row
+        self._anchor = self._anchor if row is None else row
+        self._was_open = row is not None and self._view.row(row).is_open
+        self.detail.show(self._subject(row))
+
+    def _subject(self, row: int | None) -> Subject:
+        if row is None:
+            return Subject(None)
+        if (size := size_of(self._entries, row)) > LARGE:
+            told = f"This frame has {size / 2**20:,.0f} MB: v reads and shows it."
+            return Subject(None, problem=told)
         try:
-            value: Json = parse(frame.raw)
-            text = json.dumps(value, ensure_ascii=False, indent=2)
-        except (ValueError, RecursionError) as problem:
-            pretty.update(Text(f"{visible(str(problem))}; the bytes stand under Raw", "dim"))
-            return
-        pretty.update(highlight(visible(text[:SHOWN_CHARACTERS]), language="json"))
+            return Subject(self._view.said(row), *self._view.pair_of(row))
+        except AcpError as problem:
+            return Subject(None, problem=str(problem))
+
+    def _head(self) -> None:
+        width = self.table.scrollable_content_region.width
+        self.query_one("#frame-head", Static).update(head_text(width, self.table.digits)[:width])
 
     def _tell_count(self) -> None:
-        shown, every = len(self.table.rows), len(self._rows)
-        count = f"{shown:,} of {every:,}".replace(",", " ") if shown != every else f"{every:,}"
-        follow = " · following" if self.table.is_following else ""
+        view = self._view
+        shown, every = len(view), len(self._entries)
+        is_filtered = not view.wanted.is_empty
+        parts = [f"{_number(shown)} of {_number(every)}" if is_filtered else _number(every)]
+        parts[0] += " entries"
+        if is_filtered and view.looked_at < every:
+            parts.append(f"{view.looked_at * 100 // every} % looked at")
+        if self.progress < 1:
+            parts.append(f"{self.progress:.0%} read")
+        if self._work.is_searching:
+            parts.append("searching, Esc stops")
+        if view.marks:
+            parts.append(f"{len(view.marks)} marked")
+        if self.table.is_following:
+            parts.append("following")
         box = self.query_one("#frame-list")
         box.border_title = "Traffic"
-        box.border_subtitle = f"{count} frames{follow}"
+        box.border_subtitle = " · ".join(parts)
+        self._tell_nothing()
+
+    def _tell_nothing(self) -> None:
+        """Say why there is no row, where there is none."""
+        nothing = self.query_one("#nothing", Static)
+        is_empty = not len(self._view)
+        nothing.display = is_empty
+        self.table.display = not is_empty
+        if is_empty and len(self._entries):
+            is_over = not self._view.is_behind
+            nothing.update("No row matches. Esc shows everything." if is_over else "Looking …")
+        elif is_empty:
+            nothing.update("Nothing has been said yet.")
+
+
+def _number(count: int) -> str:
+    return f"{count:,}".replace(",", " ")

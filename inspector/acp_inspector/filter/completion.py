@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Final, Literal, TypeAlias
@@ -26,6 +26,7 @@ _PATHS: Final = (
     *("$.params.update.rawInput", "$.params.update.content", "$.params._meta", "$.result"),
     *("$.result.stopReason", "$.error.data", "$..text", "$..path"),
 )
+_SEEN: Final = "seen in this journal"
 _ABOUT: Final = {
     "==": "is",
     "!=": "is there and is not",
@@ -54,10 +55,12 @@ class Completion:
     end: int
 
 
-def completions(text: str, position: int, *, sessions: Sequence[str] = ()) -> list[Completion]:
+def completions(
+    text: str, position: int, *, seen: Mapping[str, Sequence[str]] | None = None
+) -> list[Completion]:
     """Return what may stand at `position`; what begins with what is typed comes first.
 
-    `sessions` are the ids that are known. Nothing is offered within quotes.
+    `seen` are values of fields that stand in the journal; nothing is offered within quotes.
     """
     position = min(max(position, 0), len(text))
     before = text[:position]
@@ -70,7 +73,7 @@ def completions(text: str, position: int, *, sessions: Sequence[str] = ()) -> li
     place, subject = _place(before[:start])
     if place is None:
         return []
-    offers = _offers(place, subject, partial, sessions)
+    offers = _offers(place, subject, partial, seen or {})
     return [
         Completion(word, about, start, end) for word, about in _fitting(offers, partial.lower())
     ]
@@ -117,7 +120,7 @@ def _next(place: _Place, kind: str) -> _Place:
 
 
 def _offers(
-    place: _Place, subject: str, partial: str, sessions: Sequence[str]
+    place: _Place, subject: str, partial: str, seen: Mapping[str, Sequence[str]]
 ) -> Iterable[tuple[str, str]]:
     match place:
         case "condition":
@@ -133,7 +136,7 @@ def _offers(
                 yield from _joints()
         case "value" | "list":
             if subject in FIELDS:
-                yield from _values(FIELDS[subject], sessions)
+                yield from _values(FIELDS[subject], seen.get(subject, ()))
         case "in":
             yield "(", "a list"
         case "comma":
@@ -147,12 +150,13 @@ def _joints() -> Iterable[tuple[str, str]]:
     return ((word, _ABOUT[word]) for word in ("and", "or"))
 
 
-def _values(field: Field, sessions: Sequence[str]) -> Iterable[tuple[str, str]]:
-    yield from ((word, field.about) for word in field.values)
+def _values(field: Field, seen: Sequence[str]) -> Iterable[tuple[str, str]]:
+    known = dict.fromkeys(field.values, field.about)
     if field.name == "method":
-        yield from _methods().items()
-    if field.name == "session":
-        yield from ((_written(session), "a session of this journal") for session in sessions)
+        known = _methods()
+    # What was seen comes first, with what is known about it.
+    yield from ((_written(value), known.get(value, _SEEN)) for value in seen)
+    yield from ((word, about) for word, about in known.items() if word not in seen)
 
 
 @cache

@@ -37,8 +37,15 @@ class Scan:
     """
 
     def __init__(
-        self, entries: Entries, wanted: Filter, notes: Callable[[Entry], Notes] = no_notes
+        self,
+        entries: Entries,
+        wanted: Filter,
+        notes: Callable[[Entry], Notes] = no_notes,
+        *,
+        begin: int = 0,
+        end: int | None = None,
     ) -> None:
+        """Look from row `begin` on, up to row `end`; None: to whatever is the last one."""
         self._entries = entries
         self._wanted = wanted
         self._notes = notes
@@ -49,7 +56,8 @@ class Scan:
         self._column = column_test(wanted.expression)
         self.rows = array("I")
         """The rows that are meant, in order."""
-        self.place = 0
+        self._end = end
+        self.place = begin
         """Rows that have been looked at."""
 
     def run(self) -> Iterator[None]:
@@ -58,16 +66,20 @@ class Scan:
         To be called again later where there is more.
         """
         if isinstance(self._entries, RecordingFile):
-            while self.place < len(self._entries):
+            while self.place < self._last:
                 yield from self._take_stretch(self._entries)
             return
         cost = 0
-        while self.place < len(self._entries):
+        while self.place < self._last:
             self._judge(self.place, self._entries[self.place])
             self.place += 1
             if (cost := cost + 1) >= STEP:
                 cost = 0
                 yield
+
+    @property
+    def _last(self) -> int:
+        return len(self._entries) if self._end is None else min(self._end, len(self._entries))
 
     def complete(self) -> array[int]:
         """Look at everything that is there, and return the rows that are meant."""
@@ -77,7 +89,7 @@ class Scan:
 
     def _take_stretch(self, recording: RecordingFile) -> Iterator[None]:
         first, columns = recording.index.columns(self.place)
-        columns = columns[self.place - first :]
+        columns = columns[self.place - first : self._last - first]
         first = self.place
         stretch = Stretch(recording.index, columns, first)
         known = self._column(stretch)

@@ -17,7 +17,7 @@ SESSIONS = ["s1", "a b", "/x/"]
 def offered(text: str) -> list[str]:
     """Return what is offered where the bar stands."""
     before, _, after = text.partition("|")
-    found = completions(before + after, len(before), sessions=SESSIONS)
+    found = completions(before + after, len(before), seen={"session": SESSIONS})
     return [completion.text for completion in found]
 
 
@@ -82,7 +82,7 @@ def test_the_whole_word_is_replaced() -> None:
 
 @given(st.text(alphabet="nmethod=<>~ ()\"',$.[]in0sé/", max_size=20), st.integers(-3, 25))
 def test_any_place_of_any_text_has_its_offers(text: str, position: int) -> None:
-    for offer in completions(text, position, sessions=SESSIONS):
+    for offer in completions(text, position, seen={"session": SESSIONS}):
         assert 0 <= offer.start <= offer.end <= len(text)
 
 

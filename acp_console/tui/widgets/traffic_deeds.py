@@ -1,0 +1,64 @@
+"""Filters that stand for what one looks at: the same session, tool call or place."""
+
+from __future__ import annotations
+
+import json
+from typing import Literal
+
+from acp_inspector.filter.expressions import (
+    All,
+    Compare,
+    Exists,
+    Expression,
+    spelled,
+)
+from acp_inspector.filter.facts import Facts
+from acp_inspector.filter.paths import read_path
+from acp_protocol.jsonrpc import Json
+
+TROUBLE = "error or malformed"
+"""What one looks for when something went wrong."""
+
+
+def same_filter(facts: Facts, what: Literal["session", "tool"]) -> str:
+    """Return the filter for what belongs to the same session or tool call; empty if to none."""
+    value = facts.session if what == "session" else facts.tool
+    return spelled(Compare(what, "==", value)) if value else ""
+
+
+def permission_filter(facts: Facts) -> str:
+    """Return the filter that leads from a tool call to its permission, or back."""
+    if not facts.tool:
+        return ""
+    same = Compare("tool", "==", facts.tool)
+    is_asked = facts.method == "session/request_permission"
+    asked = Compare("method", "==", "session/request_permission")
+    called = Compare("update", "==", "tool_call")
+    return spelled(All((called if is_asked else asked, same)))
+
+
+def filter_for(facts: Facts, path: str, value: Json) -> str:
+    """Return the filter for what is like a row, or has the same value at a place of its message."""
+    if path and isinstance(value, str | int | float | bool | None):
+        if isinstance(value, str) and len(value) > 200:
+            return f"{path} contains {json.dumps(value[:200], ensure_ascii=False)}"
+        return spelled(Compare(read_path(path), "==", value))
+    if path and path != "$":
+        return spelled(Exists(read_path(path)))
+    return spelled(_alike(facts))
+
+
+def _alike(facts: Facts) -> Expression:
+    kind = facts.kind
+    if kind == "event":
+        return Compare("event", "==", facts.event)
+    if kind in {"stderr", "malformed"}:
+        return Exists(kind)
+    terms: list[Expression] = [Compare("kind", "==", kind)] if kind in {"result", "error"} else []
+    if facts.method:
+        terms.append(Compare("method", "==", facts.method))
+    if facts.update:
+        terms.append(Compare("update", "==", facts.update))
+    if not terms:
+        return Compare("kind", "==", kind)
+    return terms[0] if len(terms) == 1 else All(tuple(terms))

@@ -1,0 +1,87 @@
+"""The filters that were used, kept between runs."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+KEPT: Final = 200
+"""Filters that are kept, at most."""
+LONGEST: Final = 2000
+"""Characters of a filter that is kept, at most."""
+
+
+def history_path() -> Path:
+    """Return where filters are kept.
+
+    Source: XDG Base Directory Specification, `XDG_STATE_HOME`.
+    """
+    home = os.environ.get("XDG_STATE_HOME", "")
+    # What is not absolute is to be ignored.
+    folder = Path(home) if home.startswith("/") else Path.home() / ".local" / "state"
+    return folder / "acp-console" / "filters"
+
+
+class FilterHistory:
+    """Filters, the newest last. What cannot be read or kept is not: it is a convenience."""
+
+    def __init__(self, path: Path | None = None) -> None:
+        self._path = path or history_path()
+        self._filters = self._read()
+        self._place = len(self._filters)
+        self._draft = ""
+
+    def older(self, text: str) -> str:
+        """Return the filter before the one that was returned last; `text` is what stands now."""
+        if self._place == len(self._filters):
+            self._draft = text
+        self._place = max(self._place - 1, 0)
+        return self._here()
+
+    def newer(self) -> str:
+        """Return the filter behind the one that was returned last; at the end, what was typed."""
+        self._place = min(self._place + 1, len(self._filters))
+        return self._here()
+
+    @property
+    def is_browsed(self) -> bool:
+        """Whether an older filter than what was typed was returned last."""
+        return self._place < len(self._filters)
+
+    def leave(self) -> None:
+        """Begin at the newest again."""
+        self._place = len(self._filters)
+
+    def add(self, text: str) -> None:
+        """Keep a filter as the newest."""
+        text = text.strip()
+        if text and "\n" not in text and len(text) <= LONGEST:
+            # Another run may have added some since.
+            others = [each for each in self._read() if each != text]
+            self._filters = [*others, text][-KEPT:]
+            self._write()
+        self.leave()
+
+    def _here(self) -> str:
+        at_end = self._place >= len(self._filters)
+        return self._draft if at_end else self._filters[self._place]
+
+    def _read(self) -> list[str]:
+        try:
+            text = self._path.read_text("utf-8", errors="replace")
+        except OSError:
+            return []
+        return [line for line in text.splitlines() if line and len(line) <= LONGEST][-KEPT:]
+
+    def _write(self) -> None:
+        with suppress(OSError):
+            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            fresh = self._path.with_name(f"{self._path.name}.{os.getpid()}")
+            descriptor = os.open(
+                fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600
+            )
+            with os.fdopen(descriptor, "w", encoding="utf-8", errors="replace") as file:
+                file.write("".join(f"{each}\n" for each in self._filters))
+            fresh.replace(self._path)

@@ -1,0 +1,133 @@
+"""What is done in the background of the traffic: reading on, filtering, searching.
+
+All of it goes in small steps on the loop of the screen: keys are heard between any two, nothing
+needs a lock, and leaving off is forgetting.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Final, Literal, TypeAlias
+
+from acp_console.tui.widgets.traffic_view import TrafficView
+from acp_inspector.filter.language import Filter
+from acp_inspector.recording.file import RecordingFile
+from acp_protocol.errors import AcpError
+
+PIECE: Final = 1 << 17
+"""Bytes of a recording that are looked at in one step."""
+NOWHERE: Final = -1
+"""What a search has found that has found nothing."""
+
+Growth: TypeAlias = Literal["none", "more", "anew"]
+
+
+class TrafficWork:
+    """Works for one view."""
+
+    def __init__(self, view: TrafficView) -> None:
+        self._view = view
+        self._recording = view.entries if isinstance(view.entries, RecordingFile) else None
+        self._scan: Iterator[None] | None = None
+        self._search: Iterator[int | None] | None = None
+        self._found: int | None = None
+        self.problem: AcpError | None = None
+        """Why the recording cannot be read on, if it cannot."""
+
+    def run(self, seconds: float) -> bool:
+        """Work for so long at most; return whether there is more to do."""
+        end = time.monotonic() + seconds
+        is_busy = True
+        while is_busy and time.monotonic() < end:
+            try:
+                # Each of them, as none may wait for another.
+                is_busy = any([self._read_on(), self._scan_on(), self._search_on()])
+            except AcpError as problem:
+                self.problem = problem
+                self._scan = self._search = None
+                is_busy = False
+        return is_busy
+
+    def look(self) -> Growth:
+        """See whether a recording that was read to its end has grown, or is another one."""
+        recording = self._recording
+        if recording is None or self.problem or not recording.is_complete:
+            return "none"
+        before = len(recording)
+        try:
+            recording.advance(PIECE)
+        except AcpError as problem:
+            self.problem = problem
+            return "none"
+        if len(recording) == before and recording.is_complete:
+            return "none"
+        if len(recording) >= before:
+            return "more"
+        self._scan = self._search = None
+        self._view.forget()
+        return "anew"
+
+    # Searching.
+
+    @property
+    def is_searching(self) -> bool:
+        """Whether something is looked for."""
+        return self._search is not None
+
+    def seek(self, wanted: Filter, row: int, *, is_forward: bool, turns: bool = False) -> None:
+        """Look for the next row that is meant; `turns`: then for the one before, if there is none.
+
+        `take_found` tells of it.
+        """
+        self._found = None
+        self._search = self._seek(wanted, row, is_forward=is_forward, turns=turns)
+
+    def stop_search(self) -> None:
+        """Look for nothing any more."""
+        self._search = None
+
+    def take_found(self) -> int | None:
+        """Return the row that was found, once; `NOWHERE` if there is none, None while looking."""
+        found, self._found = self._found, None
+        return found
+
+    def _seek(
+        self, wanted: Filter, row: int, *, is_forward: bool, turns: bool
+    ) -> Iterator[int | None]:
+        for way in (is_forward, not is_forward) if turns else (is_forward,):
+            for found in self._view.scan_from(row, wanted, is_forward=way):
+                yield found
+                if found is not None:
+                    return
+        yield NOWHERE
+
+    # Steps.
+
+    def _read_on(self) -> bool:
+        if self._recording is None or self._recording.is_complete or self.problem:
+            return False
+        self._recording.advance(PIECE)
+        return True
+
+    def _scan_on(self) -> bool:
+        if self._scan is None:
+            if not self._view.is_behind:
+                return False
+            self._scan = self._view.run()
+        for _ in self._scan:
+            return True
+        self._scan = None
+        return self._view.is_behind
+
+    def _search_on(self) -> bool:
+        if self._search is None:
+            return False
+        self._found = next(self._search, NOWHERE)
+        if self._found is not None:
+            self._search = None
+        return self._search is not None
+
+    def begin_anew(self) -> None:
+        """Filter from the beginning: something else is wanted."""
+        self._scan = None
