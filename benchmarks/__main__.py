@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from benchmarks import connection, opening, round_trip, start, throughput
+from benchmarks import connection, memory, opening, round_trip, start, throughput
 from benchmarks.peer import SilentPeerError
 from benchmarks.table import Section, machine, table
 
@@ -15,6 +15,7 @@ MEASURES: Final[dict[str, Callable[[], Section]]] = {
     "start": start.measure,
     "round-trip": round_trip.measure,
     "throughput": throughput.measure,
+    "memory": memory.measure,
     "connection": connection.measure,
     "opening": opening.measure,
 }

@@ -19,6 +19,8 @@ WAIT: Final = 30.0
 CHUNK: Final = 1 << 16
 """Bytes asked for in one read, which is what a pipe holds."""
 SCRIPTS: Final = Path(sysconfig.get_path("scripts"))
+EMITTER: Final = (sys.executable, str(Path(__file__).with_name("emitter.py")))
+"""Stands before a size and a count: an agent that says so many messages, and nothing else."""
 AGENT: Final = (str(SCRIPTS / "acp-agent"),)
 CONSOLE: Final = (str(SCRIPTS / "acp-console"),)
 CAT: Final = ("cat",)
@@ -26,21 +28,32 @@ PUMP: Final = (sys.executable, str(Path(__file__).with_name("pump.py")), "--")
 """Stands before a command: the same place in the middle, with nothing but reads and writes."""
 
 
-def proxy(record: Path, command: Sequence[str]) -> tuple[str, ...]:
-    """Return the command that runs `command` behind the recording proxy."""
-    return (*CONSOLE, "proxy", "--record", str(record), "--", *command)
+def proxy(record: Path | None, command: Sequence[str], *options: str) -> tuple[str, ...]:
+    """Return the command that runs `command` behind the proxy, which records if there is where."""
+    recording = () if record is None else ("--record", str(record))
+    return (*CONSOLE, "proxy", *recording, *options, "--", *command)
 
 
-def message(size: int) -> bytes:
-    """Return a line of exactly `size` bytes, newline included, as an agent sends it most often."""
+def tee(copy: Path, command: Sequence[str]) -> tuple[str, ...]:
+    """Return the command that runs `command` and keeps what it says, as people do without us."""
+    return ("sh", "-c", f"{shlex.join(command)} | tee {shlex.quote(str(copy))}")
+
+
+def envelope() -> tuple[bytes, bytes]:
+    """Return what stands before and behind the text of what an agent sends most often."""
     params = {
         "sessionId": "sess_0123456789abcdef",
         "update": {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": ""}},
     }
     frame = {"jsonrpc": "2.0", "method": "session/update", "params": params}
     start, end = json.dumps(frame, separators=(",", ":")).split('"text":""')
-    fill = size - len(start) - len(end) - len('"text":""\n')
-    return f'{start}"text":"{"x" * fill}"{end}\n'.encode()
+    return f'{start}"text":"'.encode(), f'"{end}\n'.encode()
+
+
+def message(size: int) -> bytes:
+    """Return a line of exactly `size` bytes, newline included, as an agent sends it most often."""
+    start, end = envelope()
+    return start + b"x" * (size - len(start) - len(end)) + end
 
 
 def environment() -> dict[str, str]:

@@ -1,7 +1,7 @@
 """What a place in the middle adds to the round trip of one message.
 
 The agent is `cat`, which answers at once with what it was told. In the middle stands nothing, a
-`cat` for each direction, the bare pump, or the recording proxy.
+`cat` for each direction, a `tee` that keeps a copy, the bare pump, or the recording proxy.
 """
 
 from __future__ import annotations
@@ -24,24 +24,30 @@ WARM_UP: Final = 100
 ROUNDS: Final = 500
 """Round trips after each start."""
 HOP: Final = ("sh", "-c", "cat | cat | cat")
+TEE: Final = ("sh", "-c", 'tee "$0.1" | cat | tee "$0.2"')
+"""Takes the copies' name as its last word."""
 
 
 def measure() -> Section:
     """Send a message through each in turns, in one run, and compare what they add."""
-    durations: list[list[float]] = [[], [], [], []]
+    durations: list[list[float]] = [[] for _ in range(5)]
     with tempfile.TemporaryDirectory() as folder:
         for number in range(STARTS):
             record = Path(folder, f"{number}.acp.ndjson")
-            talks = _talks((CAT, HOP, (*PUMP, *CAT), proxy(record, CAT)))
+            rival = (*TEE, str(Path(folder, f"{number}")))
+            talks = _talks((CAT, HOP, rival, (*PUMP, *CAT), proxy(record, CAT)))
             for pooled, taken in zip(durations, talks, strict=True):
                 pooled.extend(taken)
-    direct, hop, pump, recorded = (Spread.of(taken) for taken in durations)
+    direct, hop, teed, pump, recorded = (Spread.of(taken) for taken in durations)
     added = hop.median - direct.median
-    middle, ours = (f"{(it.median - direct.median) / added:.1f} ×" for it in (pump, recorded))
+    rival, middle, ours = (
+        f"{(it.median - direct.median) / added:.1f} ×" for it in (teed, pump, recorded)
+    )
     slow = f"slow ones {recorded.slow / hop.slow:.1f} × the hop's"
     rows = (
         _row("nothing between, the agent is `cat`", direct, "floor"),
         _row("a hop through `cat`", hop, "1 × what the hop adds"),
+        _row("a hop through `tee`, which keeps a copy", teed, f"{rival} what the hop adds"),
         _row("bare pump in Python, no recording", pump, f"{middle} what the hop adds"),
         _row(
             "`acp-console proxy --record`",
