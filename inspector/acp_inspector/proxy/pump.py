@@ -33,6 +33,11 @@ CHUNK: Final = 1 << 16
 """Bytes asked for in one read, which is what a pipe holds."""
 DRAIN: Final = 2.0
 """Seconds after which what an agent that has ended left behind is ended too."""
+TURN: Final = 0.0005
+"""Seconds for which a thread may keep the interpreter's lock while a pump waits for it.
+
+The recorder would keep it for ten times as long; a pump wants it for a few microseconds.
+"""
 FORWARDED: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 """Signals that are passed on to the agent's process group."""
 
@@ -53,6 +58,7 @@ def run_proxy(
     Raises:
         AgentStartError: the command could not be started.
     """
+    sys.setswitchinterval(TURN)
     child = AgentChild(command)
     if recorder is not None:
         recorder.event("spawn", pid=child.pid)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from acp_inspector.journal import Entry, Frame, split_ending
-from acp_inspector.recording.format import encode_entry, encoded_end, fits_as_value, is_json
+from acp_inspector.recording.format import PLAIN, encode_entry, encoded_end, fits_as_value, is_json
 from acp_inspector.recording.validity import are_json
 from acp_protocol import jsonrpc
 from acp_protocol.framing import Side
@@ -22,6 +22,8 @@ from acp_protocol.framing import Side
 GROUP: Final = 256
 """Lines that are judged together, at most: the interpreter's lock is not free meanwhile."""
 
+FEW: Final = 4
+"""Lines that are sooner judged one by one than together."""
 LARGE: Final = 1 << 20
 """Bytes of a frame from which on it is encoded in parts, so that it is not held several times."""
 _B64_PART: Final = 3 << 18
@@ -98,6 +100,15 @@ class Batch:
 
 
 def _encoded_run(run: Run) -> Iterator[bytes]:
+    if len(run.lines) < FEW:
+        plain = PLAIN[run.side]
+        for n, line in enumerate(run.lines, start=run.n):
+            raw, end = split_ending(line[:-1])
+            if end == b"\n" and is_json(raw):
+                yield plain % (n, run.at, raw)
+            else:
+                yield encode_entry(Frame(n, run.at, run.side, raw, end))
+        return
     start = b'{"n":%%d,"t":%.6f,"from":"%b","msg":%%.*b}\n' % (run.at, run.side.encode())
     for at in range(0, len(run.lines), GROUP):
         lines = run.lines[at : at + GROUP]

@@ -100,7 +100,7 @@ class Unreadable:
 Line: TypeAlias = Header | Entry | Footer | Unreadable
 
 
-_PLAIN: Final[Mapping[Side, bytes]] = {
+PLAIN: Final[Mapping[Side, bytes]] = {
     "client": b'{"n":%d,"t":%.6f,"from":"client","msg":%b}\n',
     "agent": b'{"n":%d,"t":%.6f,"from":"agent","msg":%b}\n',
 }
@@ -122,7 +122,7 @@ def encode_entry(entry: Entry) -> bytes:
     """Return the entry's line, with its newline."""
     if isinstance(entry, Frame) and entry.end == b"\n" and is_json(entry.raw):
         # What almost every line is, spelled in one go: a flood consists of these.
-        return _PLAIN[entry.side] % (entry.n, entry.at, entry.raw)
+        return PLAIN[entry.side] % (entry.n, entry.at, entry.raw)
     start = b'{"n":%d,"t":%.6f' % (entry.n, entry.at)
     match entry:
         case Frame(side=side, raw=raw):
@@ -191,19 +191,18 @@ def _has_many_openings(block: bytes, lines: int) -> bool:
 
 
 def _is_too_deep(raw: bytes) -> bool:
-    return _has_many_openings(raw, 0) and _depth(raw) > DEPTH_LIMIT
-
-
-def _depth(raw: bytes) -> int:
-    deepest = depth = 0
+    if not _has_many_openings(raw, 0):
+        return False
+    depth = 0
     for found in _NESTING.finditer(raw):
         token = found[0]
         if token in b"[{":
             depth += 1
-            deepest = max(deepest, depth)
+            if depth > DEPTH_LIMIT:
+                return True
         elif token in b"]}":
             depth -= 1
-    return deepest
+    return False
 
 
 def _content(raw: bytes) -> bytes:

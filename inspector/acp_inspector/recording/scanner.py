@@ -49,7 +49,7 @@ LEVELS: Final = 3
 """Of nesting that one step goes over."""
 _NESTED: Final = _containing(_containing(_containing(_SCALAR)))
 _BLANK: Final = re.compile(_SPACE)
-_WORD: Final = re.compile(rb"[-+.0-9A-Za-z]++")
+_WORD: Final = re.compile(rb"true|false|null|-?+[0-9][-+.0-9eE]*+")
 _TEXT: Final = re.compile(_PIECES)
 _ITEMS: Final = re.compile(rb"(?:%b,)*+" % _padded(_NESTED))
 _MEMBERS: Final = re.compile(rb"(?:%b,)*+" % _member(_NESTED))

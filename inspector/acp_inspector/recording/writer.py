@@ -34,6 +34,10 @@ Mode: TypeAlias = Literal["new", "append", "overwrite"]
 
 WRITE: Final = 32 * 2**20
 """Bytes after which a write is due: more than ever waits, unless a single frame is as large."""
+SMALL: Final = 1 << 14
+"""Bytes below which a part is not worth a step of its own."""
+MANY: Final = 256
+"""Small parts that are joined, at most."""
 PARTS: Final = 512
 """Parts that one write may have; systems take at least twice as many."""
 
@@ -186,9 +190,21 @@ _COUNTED: Final[dict[type[Entry], str]] = {
 
 def _hashed(parts: Iterable[bytes], digest: Digest) -> Iterator[bytes]:
     """Hash each part as soon as it is made, while the processor still has it at hand."""
-    for part in parts:
+    for part in _joined(parts):
         digest.update(part)
         yield part
+
+
+def _joined(parts: Iterable[bytes]) -> Iterator[bytes]:
+    """Return `parts`, the small ones joined: each that is hashed and written alone costs steps."""
+    small: list[bytes] = []
+    for part in parts:
+        small.append(part)
+        if len(part) >= SMALL or len(small) == MANY:
+            yield b"".join(small) if len(small) > 1 else part
+            small.clear()
+    if small:
+        yield b"".join(small)
 
 
 def _grouped(parts: Iterable[bytes]) -> Iterator[list[bytes]]:
