@@ -1,0 +1,333 @@
+"""Talks about what is told of tool calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tests.inspector.lint.talk import CWD, Talk, breaks, keeps
+
+TEXT: dict[str, Any] = {"type": "text", "text": "Hello"}
+WRAPPED: dict[str, Any] = {"type": "content", "content": TEXT}
+
+
+def _turn(talk: Talk, *told: Callable[[], Any]) -> None:
+    """Have one turn, with what is told in the midst of it, and the tool call t1 ended."""
+    talk.open()
+    prompt = talk.prompt()
+    if talk.version == 2:
+        talk.accept(prompt)
+    for each in told:
+        each()
+    talk.update("tool_call_update", toolCallId="t1", status="completed")
+    if talk.version == 2:
+        talk.state("idle", stopReason="end_turn")
+    else:
+        talk.finish(prompt)
+
+
+def _tool(talk: Talk, **members: Any) -> None:
+    """Have one turn with a tool call."""
+    _turn(talk, lambda: talk.tool(**members))
+
+
+def _update(talk: Talk, **members: Any) -> int:
+    return talk.update("tool_call_update", toolCallId="t1", **members)
+
+
+def _chunk(talk: Talk, content: Any) -> int:
+    return talk.update("tool_call_content_chunk", toolCallId="t1", content=content)
+
+
+@breaks("ACP-L192")
+def a_tool_call_is_updated_unannounced(talk: Talk) -> None:
+    talk.open()
+    _update(talk, status="completed")
+
+
+@keeps("ACP-L192")
+def a_tool_call_is_announced_by_asking(talk: Talk) -> None:
+    _turn(talk, lambda: talk.choose(talk.permission("t1")))
+
+
+@breaks("ACP-L193")
+def a_tool_call_has_no_title(talk: Talk) -> None:
+    talk.open()
+    talk.update("tool_call", toolCallId="t1", name="Read")
+
+
+@breaks("ACP-L193")
+def a_tool_call_has_no_id(talk: Talk) -> None:
+    talk.open()
+    talk.update("tool_call", id="t1", title="Read")
+
+
+@keeps("ACP-L193")
+def a_tool_call_has_id_and_title(talk: Talk) -> None:
+    _turn(talk, lambda: talk.update("tool_call", toolCallId="t1", title=""))
+
+
+@breaks("ACP-L194")
+def a_tool_call_is_announced_twice(talk: Talk) -> None:
+    _turn(talk, talk.tool, talk.tool)
+
+
+@keeps("ACP-L194")
+def a_tool_call_is_announced_after_asking(talk: Talk) -> None:
+    _turn(talk, lambda: talk.choose(talk.permission("t1")), talk.tool)
+
+
+@keeps("ACP-L194")
+def a_tool_call_is_announced_again_in_a_replay(talk: Talk) -> None:
+    _tool(talk)
+    load = talk.ask("session/load", sessionId="s1", cwd=CWD, mcpServers=[])
+    talk.update("user_message_chunk", content=TEXT)
+    talk.tool(status="completed")
+    talk.answer(load)
+
+
+@breaks("ACP-L195", 2)
+def a_first_update_has_no_title(talk: Talk) -> None:
+    _turn(talk, lambda: _update(talk, kind="read"))
+
+
+@keeps("ACP-L195", 2)
+def a_second_update_has_no_title(talk: Talk) -> None:
+    _tool(talk, title="Read")
+
+
+@breaks("ACP-L196")
+def a_status_of_version_2_is_used(talk: Talk) -> None:
+    _turn(talk, talk.tool, lambda: _update(talk, status="cancelled"))
+
+
+@breaks("ACP-L196")
+def a_status_is_written_otherwise(talk: Talk) -> None:
+    _turn(talk, talk.tool, lambda: _update(talk, status="inProgress"))
+
+
+@keeps("ACP-L196")
+def a_status_is_known(talk: Talk) -> None:
+    _turn(talk, talk.tool, lambda: _update(talk, status="in_progress"))
+
+
+@breaks("ACP-L197", 2)
+def a_status_of_ones_own_has_no_underscore(talk: Talk) -> None:
+    _turn(talk, talk.tool, lambda: _update(talk, status="done"))
+
+
+@keeps("ACP-L197", 2)
+def a_status_of_ones_own_has_an_underscore(talk: Talk) -> None:
+    _turn(talk, talk.tool, lambda: _update(talk, status="_streaming"))
+
+
+@breaks("ACP-L201")
+def a_kind_is_made_up(talk: Talk) -> None:
+    _tool(talk, kind="_bash")
+
+
+@breaks("ACP-L201")
+def a_kind_is_made_up_in_a_request(talk: Talk) -> None:
+    _turn(
+        talk,
+        lambda: talk.choose(
+            talk.permission(toolCall={"toolCallId": "t1", "title": "Run", "kind": "bash"})
+        ),
+    )
+
+
+@keeps("ACP-L201")
+def a_kind_switches_the_mode(talk: Talk) -> None:
+    _tool(talk, kind="switch_mode")
+
+
+@breaks("ACP-L202", 2)
+def a_kind_of_ones_own_has_no_underscore(talk: Talk) -> None:
+    _tool(talk, kind="bash")
+
+
+@keeps("ACP-L202", 2)
+def a_kind_of_ones_own_has_an_underscore(talk: Talk) -> None:
+    _tool(talk, kind="_bash")
+
+
+@breaks("ACP-L203")
+def a_block_is_not_wrapped(talk: Talk) -> None:
+    _tool(talk, content=[WRAPPED, TEXT])
+
+
+@breaks("ACP-L203")
+def content_is_a_string(talk: Talk) -> None:
+    _tool(talk, content="Hello")
+
+
+@breaks("ACP-L203", 2)
+def a_block_of_a_chunk_is_not_wrapped(talk: Talk) -> None:
+    _turn(talk, talk.tool, lambda: _chunk(talk, TEXT))
+
+
+@keeps("ACP-L203")
+def a_block_is_wrapped(talk: Talk) -> None:
+    _tool(talk, content=[WRAPPED])
+
+
+@keeps("ACP-L203", 2)
+def an_item_of_ones_own_is_no_block(talk: Talk) -> None:
+    _tool(talk, content=[WRAPPED, {"type": "_table", "rows": []}])
+
+
+@breaks("ACP-L212")
+def a_location_is_relative(talk: Talk) -> None:
+    _tool(talk, locations=[{"path": "main.py", "line": 1}])
+
+
+@breaks("ACP-L212", 2)
+def a_location_is_a_uri(talk: Talk) -> None:
+    _tool(talk, locations=[{"path": "file:///main.py"}])
+
+
+@keeps("ACP-L212")
+def a_location_is_absolute(talk: Talk) -> None:
+    _tool(talk, locations=[{"path": f"{CWD}/main.py", "line": 1}])
+
+
+@keeps("ACP-L212", 2)
+def a_location_is_on_a_drive(talk: Talk) -> None:
+    _tool(talk, locations=[{"path": "D:\\main.py"}])
+
+
+@breaks("ACP-L213")
+def a_line_is_0(talk: Talk) -> None:
+    _tool(talk, locations=[{"path": f"{CWD}/main.py", "line": 0}])
+
+
+@breaks("ACP-L213", 2)
+def a_line_is_0_in_version_2(talk: Talk) -> None:
+    _tool(talk, locations=[{"path": f"{CWD}/main.py", "line": 0}])
+
+
+@keeps("ACP-L213")
+def a_line_is_1(talk: Talk) -> None:
+    _tool(talk, locations=[{"path": f"{CWD}/main.py", "line": 1}])
+
+
+@keeps("ACP-L213", 2)
+def a_line_is_1_in_version_2(talk: Talk) -> None:
+    _tool(talk, locations=[{"path": f"{CWD}/main.py", "line": 1}])
+
+
+def _terminal(talk: Talk) -> None:
+    create = talk.ask("terminal/create", {"sessionId": "s1", "command": "ls"}, side="agent")
+    talk.answer(create, terminalId="x1")
+
+
+def _release(talk: Talk) -> None:
+    release = talk.ask("terminal/release", sessionId="s1", terminalId="x1", side="agent")
+    talk.answer(release)
+
+
+def _show(talk: Talk) -> int:
+    return _update(talk, content=[{"type": "terminal", "terminalId": "x1"}])
+
+
+@breaks("ACP-L214")
+def a_shown_terminal_was_never_created(talk: Talk) -> None:
+    _turn(talk, talk.tool, lambda: _show(talk))
+
+
+@breaks("ACP-L214")
+def a_terminal_is_shown_after_its_release(talk: Talk) -> None:
+    _turn(
+        talk,
+        talk.tool,
+        lambda: _terminal(talk),
+        lambda: _release(talk),
+        lambda: _show(talk),
+    )
+
+
+@keeps("ACP-L214")
+def a_terminal_is_shown_again_after_its_release(talk: Talk) -> None:
+    _turn(
+        talk,
+        talk.tool,
+        lambda: _terminal(talk),
+        lambda: _show(talk),
+        lambda: _release(talk),
+        lambda: _show(talk),
+    )
+
+
+@breaks("ACP-L215", 2)
+def a_chunk_comes_before_its_tool_call(talk: Talk) -> None:
+    _turn(talk, lambda: _chunk(talk, WRAPPED), talk.tool)
+
+
+@keeps("ACP-L215", 2)
+def a_chunk_follows_its_tool_call(talk: Talk) -> None:
+    _turn(talk, talk.tool, lambda: _chunk(talk, WRAPPED))
+
+
+@breaks("ACP-L216", 2)
+def a_chunk_of_a_tool_call_is_a_list(talk: Talk) -> None:
+    _turn(talk, talk.tool, lambda: _chunk(talk, [WRAPPED]))
+
+
+@keeps("ACP-L216", 2)
+def a_chunk_of_a_tool_call_is_one_item(talk: Talk) -> None:
+    _turn(talk, talk.tool, lambda: _chunk(talk, WRAPPED))
+
+
+@breaks("ACP-L217")
+def raw_input_is_a_string(talk: Talk) -> None:
+    _tool(talk, rawInput="ls -l")
+
+
+@breaks("ACP-L217", 2)
+def raw_output_is_a_list(talk: Talk) -> None:
+    _tool(talk, rawOutput=["a", "b"])
+
+
+@keeps("ACP-L217")
+def raw_input_is_an_object(talk: Talk) -> None:
+    _tool(talk, rawInput={"command": "ls -l"}, rawOutput=None)
+
+
+@keeps("ACP-L217", 2)
+def raw_output_is_an_empty_object(talk: Talk) -> None:
+    _tool(talk, rawOutput={})
+
+
+@breaks("ACP-L220")
+def a_tool_changes_its_name(talk: Talk) -> None:
+    _turn(talk, lambda: talk.tool(name="read"), lambda: _update(talk, name="Read"))
+
+
+@breaks("ACP-L220", 2)
+def a_tool_changes_its_name_in_version_2(talk: Talk) -> None:
+    _turn(talk, lambda: talk.tool(name="read"), lambda: _update(talk, name="write"))
+
+
+@keeps("ACP-L220")
+def a_tool_gets_its_name_later(talk: Talk) -> None:
+    _turn(talk, talk.tool, lambda: _update(talk, name="read"), lambda: _update(talk, name="read"))
+
+
+@keeps("ACP-L220", 2)
+def a_tool_keeps_its_name(talk: Talk) -> None:
+    _turn(talk, lambda: talk.tool(name="read"), lambda: _update(talk, name="read"))
+
+
+@breaks("ACP-L221")
+def a_title_is_to_be_cleared(talk: Talk) -> None:
+    _turn(talk, talk.tool, lambda: _update(talk, title=None))
+
+
+@breaks("ACP-L221")
+def a_kind_is_to_be_cleared(talk: Talk) -> None:
+    _turn(talk, talk.tool, lambda: _update(talk, kind=None))
+
+
+@keeps("ACP-L221")
+def a_title_is_replaced(talk: Talk) -> None:
+    _turn(talk, talk.tool, lambda: _update(talk, title="", status=None))
