@@ -68,6 +68,8 @@ class Foreground:
     """The last state update, and how often it came again right behind itself."""
     told_at: Point | None = None
     repeats: int = 0
+    replayed: Point | None = None
+    """The last message that was told again."""
 
 
 @dataclass(slots=True)
@@ -93,7 +95,12 @@ def background_of(update: dict[str, Json]) -> list[dict[str, Json]] | None:
 
 def _is_live(moment: Moment) -> bool:
     session = moment.session
-    return moment.version == 2 and session is not None and not session.is_replaying
+    if moment.version != 2 or session is None:
+        return False
+    if session.is_replaying:
+        foreground(moment).replayed = moment.point
+        return False
+    return True
 
 
 @learns(updates("user_message", "user_message_chunk"))
@@ -129,7 +136,7 @@ def _prompt_answered(moment: Moment) -> None:
 @learns(updates(*WORDS))
 def _words_told(moment: Moment) -> None:
     id_ = moment.update.get("messageId")
-    if moment.version != 2 or not isinstance(id_, str) or not _is_live(moment):
+    if not _is_live(moment) or not isinstance(id_, str):
         return
     own = foreground(moment)
     session = moment.session
