@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Final, cast
 
 from acp_inspector.lint.checks import asks, failures, learns, results, tells, updates
-from acp_inspector.lint.moment import Moment, entries, members
+from acp_inspector.lint.moment import INITIALIZE, Moment, entries, members
 from acp_inspector.lint.state import Ask, Origin, Session, Terminal, ToolCall
 from acp_protocol.framing import Side
 from acp_protocol.jsonrpc import Json, RequestId, id_key, is_request_id
@@ -28,7 +28,8 @@ def remember(moment: Moment) -> None:
     state.last[moment.side] = moment.frame
     if moment.kind in {"request", "notification"}:
         state.calls[moment.side] += 1
-        if state.version is None and state.initialize is None and moment.method != "initialize":
+        is_first = state.version is None and state.initialize is None
+        if is_first and moment.method not in INITIALIZE:
             state.version = 1
     if moment.kind == "request" and (key := moment.key) is not None:
         state.asks[key] = Ask(
@@ -68,7 +69,7 @@ def _cancelled_request(moment: Moment) -> None:
             ask.cancelled = moment.point
 
 
-@learns(asks("initialize"))
+@learns(asks(*INITIALIZE))
 def _asked_to_initialize(moment: Moment) -> None:
     if (key := moment.key) is not None:
         moment.state.initialize = moment.state.asks[key]
@@ -78,7 +79,7 @@ def _asked_to_initialize(moment: Moment) -> None:
             break
 
 
-@learns(results("initialize"))
+@learns(results(*INITIALIZE))
 def _initialized(moment: Moment) -> None:
     state, result = moment.state, moment.result_object
     if moment.version is not None:
@@ -171,6 +172,13 @@ def _open(session: Session, ask: Ask) -> None:
     session.closed = session.deleted = None
     session.cwd = ask.params.get("cwd")
     session.roots = entries(ask.params.get("additionalDirectories"))
+
+
+@learns(updates("subagent_update"))
+def _child_told(moment: Moment) -> None:
+    if isinstance(id_ := moment.update.get("sessionId"), str):
+        child = _known(moment, id_, "child")
+        child.is_open = child.is_open or child.origin == "child"
 
 
 @learns(asks("session/prompt"))

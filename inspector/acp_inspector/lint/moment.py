@@ -19,6 +19,8 @@ from acp_protocol.jsonrpc import Json, RequestId, id_key, is_request_id, parse
 
 Kind: TypeAlias = Literal["request", "notification", "result", "failure", "batch", "broken"]
 
+INITIALIZE: Final = ("initialize", "proxy/initialize")
+"""Methods that agree upon the version."""
 QUOTED_CHARACTERS: Final = 80
 """Characters of a value that a problem quotes."""
 PATIENCE: Final = 2.0
@@ -200,7 +202,7 @@ class Moment:
         return session if isinstance(session, str) else None
 
     def _find_version(self) -> int | None:
-        if self.method != "initialize":
+        if self.method not in INITIALIZE:
             return self.state.version
         source = self.result_object if self.kind == "result" else self.params
         if self.kind == "failure" and self.ask is not None:

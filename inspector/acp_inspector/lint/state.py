@@ -18,7 +18,7 @@ from acp_protocol.jsonrpc import Json, RequestId
 Own = TypeVar("Own")
 IdKey: TypeAlias = tuple[Side, str, RequestId]
 """Who asked, and the id with the name of its type."""
-Origin: TypeAlias = Literal["new", "load", "resume", "fork", "listed"]
+Origin: TypeAlias = Literal["new", "load", "resume", "fork", "listed", "child"]
 
 
 @dataclass(frozen=True, slots=True)

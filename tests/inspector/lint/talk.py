@@ -164,9 +164,8 @@ class Talk:
         """Send a piece of the agent's message."""
         if self.version == 2:
             members = {"messageId": "m-agent"} | members
-        return self.update(
-            "agent_message_chunk", session, content={"type": "text", "text": text}, **members
-        )
+        members = {"content": {"type": "text", "text": text}} | members
+        return self.update("agent_message_chunk", session, **members)
 
     def finish(self, prompt: Call, reason: str = "end_turn") -> int:
         """End the turn of version 1."""

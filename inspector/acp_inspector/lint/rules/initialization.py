@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from acp_inspector.lint.checks import asks, calls, check, learns, results, tells
-from acp_inspector.lint.moment import FINE, Found, Moment, members, quoted
+from acp_inspector.lint.moment import FINE, INITIALIZE, Found, Moment, members, quoted
 from acp_inspector.lint.state import Ask, Point
 from acp_protocol.jsonrpc import Json
 
@@ -36,7 +36,7 @@ def initialize_comes_first(moment: Moment) -> Found:
     """Tell of a first message that is something else."""
     if moment.side != "client" or moment.state.calls["client"]:
         return None
-    if moment.method == "initialize":
+    if moment.method in INITIALIZE:
         return FINE
     return moment.problem(f"the first message is {quoted(moment.method)}", path="method")
 
@@ -82,7 +82,8 @@ def initialize_is_sent_once(moment: Moment) -> Found:
 )
 def an_agent_waits_for_its_own_answer(moment: Moment) -> Found:
     """Tell of an agent that speaks before it was introduced."""
-    if moment.side != "agent":
+    if moment.side != "agent" or moment.method == "proxy/successor":
+        # A proxy has to ask its successor before it can answer.
         return None
     if moment.state.is_ready or moment.state.version is not None:
         return FINE

@@ -129,7 +129,7 @@ def requests_have_ids(moment: Moment) -> Found:
 def unknown_requests_get_method_not_found(moment: Moment) -> Found:
     """Tell of other errors for methods that do not exist."""
     ask = moment.ask
-    if ask is None or ask.method.startswith("_"):
+    if ask is None or ask.method.startswith("_") or RETIRED.match(ask.method):
         return None
     if any(find_method(ask.method, version) for version in VERSIONS):
         return None

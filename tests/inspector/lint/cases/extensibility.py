@@ -110,13 +110,13 @@ def a_method_was_announced(talk: Talk) -> None:
 @breaks("ACP-L381")
 def a_path_is_relative(talk: Talk) -> None:
     talk.open()
-    talk.tool(locations=[{"path": "src/main.py"}])
+    talk.answer(talk.ask("session/list", cwd="work"), sessions=[])
 
 
 @breaks("ACP-L381", 2)
 def a_path_is_a_uri(talk: Talk) -> None:
     talk.open()
-    talk.tool(locations=[{"path": f"file://{CWD}/main.py"}])
+    talk.answer(talk.ask("session/list", cwd=f"file://{CWD}"), sessions=[])
 
 
 @keeps("ACP-L381")

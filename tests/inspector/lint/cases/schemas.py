@@ -81,13 +81,15 @@ def meta_has_an_underscore(talk: Talk) -> None:
 @breaks("ACP-L376", 2)
 def a_word_is_made_up(talk: Talk) -> None:
     talk.open()
-    talk.update("session_mood", mood="good")
+    notes = {"audience": ["robots"]}
+    talk.say(content={"type": "text", "text": "Hi", "annotations": notes})
 
 
 @keeps("ACP-L376", 2)
 def a_word_is_ones_own(talk: Talk) -> None:
     talk.open()
-    talk.update("_mood", mood="good")
+    notes = {"audience": ["_robots", "user"]}
+    talk.say(content={"type": "text", "text": "Hi", "annotations": notes})
 
 
 @breaks("ACP-L377")
