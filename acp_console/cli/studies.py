@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 import click
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
@@ -92,7 +92,19 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, left: 
         table.add_column(columns[place], justify=justify, no_wrap=True, overflow="ellipsis")
     for row in rows:
         table.add_row(*(Text(row[place]) for place in shown))
-    console().print(table)
+    print_plainly(table)
+
+
+def print_plainly(shown: RenderableType) -> None:
+    """Print on a terminal as it is there, and anywhere else without what fills lines up."""
+    where = console()
+    if where.is_terminal:
+        where.print(shown)
+        return
+    with where.capture() as captured:
+        where.print(shown)
+    for line in captured.get().splitlines():
+        click.echo(line.rstrip())
 
 
 def safe(text: str) -> str:

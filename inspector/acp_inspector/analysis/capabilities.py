@@ -151,8 +151,10 @@ class Capabilities:
         for side, (source, n) in self._claims.items():
             root = AGENT if side == "agent" else CLIENT
             claimed = member(source, root if self.version == 1 else "capabilities")
-            for path in dict.fromkeys([*self._paths(root), *_leaves(claimed, root)]):
+            for path in self._paths(root):
                 self._claim(path, _at(claimed, path.split(".")[1:]), n)
+            for path, value in _leaves(claimed, root):
+                self._claim(path, value, n)
             if side == "agent":
                 self._claim(_AUTH, member(source, _AUTH), n)
 
@@ -191,13 +193,13 @@ def _at(value: Json, steps: Sequence[str]) -> Json:
     return value
 
 
-def _leaves(value: Json, path: str) -> Iterator[str]:
-    """Yield the path of each claim that holds no further ones."""
+def _leaves(value: Json, path: str) -> Iterator[tuple[str, Json]]:
+    """Yield each claim that holds no further ones; what is below `_meta` is not looked into."""
     if not isinstance(value, Mapping):
         return
     for name, inner in cast("Mapping[str, Json]", value).items():
         here = f"{path}.{name}"
-        if isinstance(inner, Mapping) and inner:
+        if isinstance(inner, Mapping) and inner and not path.endswith("._meta"):
             yield from _leaves(cast("Json", inner), here)
         else:
-            yield here
+            yield here, inner

@@ -8,7 +8,6 @@ Source: ACP, Prompt Turn; Agent Plan; Elicitation; the same of version 2.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Self, TypeAlias, cast
 
@@ -39,12 +38,13 @@ __all__ = [
 
 def member(value: Json, name: str) -> Json:
     """Return a member of what may be an object; None for what is not there."""
-    return cast("Mapping[str, Json]", value).get(name) if isinstance(value, Mapping) else None
+    # Asked many times for each frame: a plain test for what the parser makes.
+    return cast("dict[str, Json]", value).get(name) if isinstance(value, dict) else None
 
 
 def string(value: Json, name: str) -> str:
     """Return a member that is a string; empty for what is none."""
-    found = member(value, name)
+    found = cast("dict[str, Json]", value).get(name) if isinstance(value, dict) else None
     return found if isinstance(found, str) else ""
 
 

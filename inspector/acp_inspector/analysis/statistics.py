@@ -53,6 +53,25 @@ class MethodTally:
     """How its exchanges ended; `open` for those that have not."""
     latencies: Durations = field(default_factory=Durations)
 
+    def take(self, size: int) -> None:
+        """Count a notification."""
+        self.count += 1
+        self.bytes += size
+
+    def ask(self, size: int) -> None:
+        """Count a request."""
+        self.take(size)
+        self.endings["open"] = self.endings.get("open", 0) + 1
+
+    def close(self, exchange: Exchange, size: int) -> None:
+        """Count an answer."""
+        self.bytes += size
+        # A filter may have kept the question away from us.
+        self.endings["open"] = max(self.endings.get("open", 0) - 1, 0)
+        self.endings[exchange.ending] = self.endings.get(exchange.ending, 0) + 1
+        if exchange.latency is not None:
+            self.latencies.add(exchange.latency)
+
 
 @dataclass(slots=True)
 class Tally:
@@ -108,9 +127,8 @@ class Tally:
         self.began = frame.at if self.began is None else self.began
         self.last = frame.at
 
-    def update(self, at: float, update: Json) -> None:
-        """Take note of an update."""
-        name = string(update, "sessionUpdate")
+    def update(self, at: float, name: str, update: Json) -> None:
+        """Take note of an update of that name."""
         if name in _CHUNKS:
             self.chunks += 1
             if self._chunk is not None:
@@ -122,6 +140,14 @@ class Tally:
             self.tool_calls[key] = status or self.tool_calls.get(key, "pending")
         elif name == "usage_update":
             self.usage = update
+
+    def answer(self, answer: Result | Failure, exchange: Exchange | None) -> None:
+        """Take note of an answer, with its exchange where somebody asked."""
+        self.interrupt()
+        self.errors += isinstance(answer, Failure)
+        is_consent = exchange and exchange.request.method == "session/request_permission"
+        if exchange and is_consent and exchange.latency is not None:
+            self.approvals.add(exchange.latency)
 
     def interrupt(self) -> None:
         """Let what comes next not count as the same stream of chunks."""
@@ -160,11 +186,8 @@ class Statistics:
         for message in said:
             exchange = pairs.get(message.id) if isinstance(message, _WITH_ID) else None
             session = _session(message, exchange)
-            turn = talks.turn_of(session)
-            tallies = [self.total, *self._places(frame, session, turn, share)]
-            self._count(frame, message, exchange, share)
-            for tally in tallies:
-                _note(tally, frame, message, exchange)
+            places = self._places(frame, session, talks.turn_of(session), share)
+            self._count(frame, message, exchange, share, (self.total, *places))
 
     def _places(
         self, frame: Frame, session: str | None, turn: Turn | None, share: int
@@ -182,29 +205,34 @@ class Statistics:
             tally.take(frame, share)
         return places
 
-    def _count(self, frame: Frame, message: Message, exchange: Exchange | None, share: int) -> None:
+    def _count(
+        self,
+        frame: Frame,
+        message: Message,
+        exchange: Exchange | None,
+        share: int,
+        tallies: tuple[Tally, ...],
+    ) -> None:
         match message:
+            case Notification(method="session/update", params=params):
+                update = member(params, "update")
+                name = string(update, "sessionUpdate")
+                self._method(frame.side, message.method, name).take(share)
+                for tally in tallies:
+                    tally.update(frame.at, name, update)
+            case Notification(method=method):
+                self._method(frame.side, method).take(share)
             case Request(method=method):
-                tally = self._method(frame.side, method)
-                tally.count += 1
-                tally.endings["open"] = tally.endings.get("open", 0) + 1
-            case Notification(method=method, params=params):
-                update = string(member(params, "update"), "sessionUpdate")
-                tally = self._method(frame.side, method, update)
-                tally.count += 1
-            case Result() | Failure() if exchange is not None:
-                tally = self._method(exchange.asker, exchange.request.method)
-                self._close(tally, exchange)
-            case _:
-                return
-        tally.bytes += share
-
-    def _close(self, tally: MethodTally, exchange: Exchange) -> None:
-        # A filter may have kept the question away from us.
-        tally.endings["open"] = max(tally.endings.get("open", 0) - 1, 0)
-        tally.endings[exchange.ending] = tally.endings.get(exchange.ending, 0) + 1
-        if exchange.latency is not None:
-            tally.latencies.add(exchange.latency)
+                self._method(frame.side, method).ask(share)
+                for tally in tallies:
+                    tally.interrupt()
+            case Result() | Failure():
+                if exchange is not None:
+                    self._method(exchange.asker, exchange.request.method).close(exchange, share)
+                for tally in tallies:
+                    tally.answer(message, exchange)
+            case Malformed() | Batch():
+                self.total.malformed += isinstance(message, Malformed)
 
     def _method(self, side: Side, method: str, update: str = "") -> MethodTally:
         key = (side, method, update)
@@ -214,24 +242,6 @@ class Statistics:
 
 
 _WITH_ID: Final = (Request, Result, Failure)
-
-
-def _note(tally: Tally, frame: Frame, message: Message, exchange: Exchange | None) -> None:
-    match message:
-        case Notification(method="session/update", params=params):
-            tally.update(frame.at, member(params, "update"))
-        case Request():
-            tally.interrupt()
-        case Malformed():
-            tally.malformed += 1
-        case Result() | Failure():
-            tally.errors += isinstance(message, Failure)
-            tally.interrupt()
-            is_consent = exchange and exchange.request.method == "session/request_permission"
-            if exchange and is_consent and exchange.latency is not None:
-                tally.approvals.add(exchange.latency)
-        case _:
-            pass
 
 
 def _flat(message: Message) -> tuple[Message, ...]:

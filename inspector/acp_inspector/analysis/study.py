@@ -146,14 +146,17 @@ class Study:
         self._gone.set(n, gone)
 
     def _hear(self, frame: Frame, messages: tuple[Message, ...]) -> None:
-        sessions: set[str | None] = {None}
-        for message in messages:
-            if isinstance(message, Request | Notification):
-                sessions.add(string(message.params, "sessionId") or None)
-        sessions |= {exchange.session for exchange in self.exchanges.all_of(frame)}
-        self._session = next((session for session in sessions if session is not None), None)
-        for session in sessions:
-            numbers, times = self._heard.setdefault((frame.side, session), (array("Q"), array("d")))
+        sessions: list[str | None] = [
+            string(message.params, "sessionId") or None
+            for message in messages
+            if isinstance(message, Request | Notification)
+        ] or [exchange.session for exchange in self.exchanges.all_of(frame)]
+        self._session = next(filter(None, sessions), None)
+        for session in (None, *sessions):
+            spoken = self._heard.get((frame.side, session))
+            if spoken is None:
+                spoken = self._heard[frame.side, session] = (array("Q"), array("d"))
+            numbers, times = spoken
             if not times or frame.at - times[-1] >= TICK:
                 numbers.append(frame.n)
                 times.append(frame.at)

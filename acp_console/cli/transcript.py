@@ -1,0 +1,153 @@
+"""A conversation as lines of text, and what changed in it; every line is safe to show."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Final, assert_never
+
+from acp_inspector.analysis.changes import (
+    Difference,
+    ItemAppeared,
+    ItemChanged,
+    ItemVanished,
+    SessionAppeared,
+    SessionVanished,
+    SurroundingsChanged,
+    TextGrew,
+)
+from acp_inspector.analysis.items import (
+    Elicitation,
+    Item,
+    Notice,
+    Plan,
+    SessionMessage,
+    Text,
+    Thought,
+    ToolCall,
+    TurnEnd,
+    UserMessage,
+    string,
+)
+from acp_inspector.analysis.picture import statuses
+from acp_inspector.analysis.snapshot import Snapshot
+from acp_protocol.host.text import one_line, visible
+from acp_protocol.jsonrpc import Json
+
+WIDTH: Final = 160
+"""Characters of what is told in one line, at most."""
+_INDENT: Final = "  "
+
+
+def transcript_lines(snapshot: Snapshot) -> Iterator[str]:
+    """Yield a session as a person reads it: what surrounds it, then all that was said."""
+    around = snapshot.surroundings
+    state = "busy" if snapshot.is_busy else "closed" if around.is_closed else "ready"
+    parts = [f"session {snapshot.session_id}", f"version {snapshot.version}", state]
+    parts += [f"mode {around.current_mode}"] if around.current_mode else []
+    parts += [f"“{around.title}”"] if around.title else []
+    parts += [f"child of {around.parent}"] if around.parent else []
+    yield one_line(", ".join(parts), WIDTH)
+    for item in snapshot.items:
+        yield from (f"{_INDENT}{line}".rstrip() for line in item_lines(item))
+    for trouble in snapshot.troubles:
+        said = f"{trouble.message} ({trouble.code})"
+        line = f"error of the {trouble.by} to {trouble.method} in frame {trouble.n}: {said}"
+        yield _INDENT + one_line(line, WIDTH)
+
+
+def item_lines(item: Item) -> Iterator[str]:
+    """Yield one item; what has several lines goes on further in."""
+    match item:
+        case Text():
+            yield from _text(item)
+        case ToolCall():
+            yield from _call(item)
+        case Plan():
+            yield f"plan, {len(item.entries)} steps"
+            for entry in item.entries:
+                step = f"{string(entry, 'status') or '?'}: {string(entry, 'content')}"
+                yield _INDENT + one_line(step, WIDTH)
+        case TurnEnd():
+            yield one_line(f"— {item.error or item.stop_reason or 'ended'}", WIDTH)
+        case Notice():
+            answer = ""
+            if isinstance(item, Elicitation):
+                answer = f": {string(item.outcome, 'action') or 'open'}"
+            yield one_line(f"· {item.text}{answer}", WIDTH)
+        case _:
+            assert_never(item)
+
+
+def _text(item: Text) -> Iterator[str]:
+    match item:
+        case UserMessage():
+            who = "you"
+        case Thought():
+            who = "thought"
+        case SessionMessage():
+            who = f"session {item.sender.now}".strip()
+        case _:
+            who = "agent"
+    first, *rest = visible(item.text).rstrip().splitlines() or [""]
+    yield f"{one_line(who, WIDTH)}: {first}"
+    yield from ((_INDENT + line).rstrip() for line in rest)
+    for block in item.blocks:
+        yield _INDENT + one_line(f"[{string(block, 'type') or 'nothing'}]", WIDTH)
+
+
+def _call(item: ToolCall) -> Iterator[str]:
+    states = " → ".join(statuses(item))
+    yield one_line(f"tool {item.title or item.key} ({item.kind}): {states}", WIDTH)
+    for permission in item.permissions:
+        outcome = permission.outcome
+        chosen = string(outcome, "optionId") or string(outcome, "outcome")
+        yield _INDENT + one_line(f"permission: {chosen or 'open'}", WIDTH)
+    for block in item.content:
+        yield _INDENT + one_line(_content(block), WIDTH)
+    for terminal in item.terminals.values():
+        yield _INDENT + one_line(f"$ {terminal.command or terminal.key}", WIDTH)
+        yield from (_INDENT * 2 + line for line in visible(terminal.text).splitlines())
+
+
+def _content(block: Json) -> str:
+    match block:
+        case {"type": "diff", "path": str(path)}:
+            return f"[diff of {path}]"
+        case {"type": "content", "content": {"type": "text", "text": str(text)}}:
+            return text
+        case _:
+            return f"[{string(block, 'type') or 'nothing'}]"
+
+
+def change_lines(change: Difference) -> Iterator[str]:
+    """Yield what changed between two states."""
+    match change:
+        case SessionAppeared(session_id):
+            yield one_line(f"+ session {session_id}", WIDTH)
+        case SessionVanished(session_id):
+            yield one_line(f"- session {session_id}", WIDTH)
+        case ItemAppeared(_, key, item):
+            yield one_line(f"+ {key}: {_short(item)}", WIDTH)
+        case ItemVanished(_, key, item):
+            yield one_line(f"- {key}: {_short(item)}", WIDTH)
+        case TextGrew(_, key, more):
+            yield one_line(f"* {key} goes on: {more}", WIDTH)
+        case ItemChanged(_, key, name, before, after):
+            yield one_line(f"* {key}, {name}: {_json(before)} → {_json(after)}", WIDTH)
+        case SurroundingsChanged(_, name, before, after):
+            yield one_line(f"* {name}: {_json(before)} → {_json(after)}", WIDTH)
+        case _:
+            assert_never(change)
+
+
+def _short(item: object) -> str:
+    for name in ("text", "title", "stopReason", "error"):
+        if found := string(item, name):
+            return f"{string(item, 'type')} “{found}”"
+    return string(item, "type")
+
+
+def _json(value: Json) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= WIDTH // 2 else text[: WIDTH // 2] + "…"

@@ -1,0 +1,356 @@
+"""What `acp-console show --view NAME` prints instead of frames.
+
+`ViewCommand` gives a command the options and takes over when one of them names a view.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Literal, TypeAlias, get_args
+
+import click
+from rich.text import Text
+from rich.tree import Tree
+
+from acp_console.cli import exits
+from acp_console.cli.printer import ascii_json
+from acp_console.cli.studies import (
+    entries_of,
+    filter_of,
+    print_plainly,
+    print_table,
+    safe,
+    seconds,
+    study_of,
+)
+from acp_console.cli.transcript import change_lines, transcript_lines
+from acp_inspector.analysis.capabilities import Capability
+from acp_inspector.analysis.changes import differences
+from acp_inspector.analysis.exchanges import Exchange, Fault
+from acp_inspector.analysis.picture import picture
+from acp_inspector.analysis.study import Study
+from acp_inspector.analysis.waiting import Wait, WaitingGraph
+from acp_inspector.filter.frames import FrameFacts
+from acp_inspector.filter.language import Filter
+from acp_inspector.journal import Frame
+from acp_protocol.jsonrpc import Json
+
+View: TypeAlias = Literal["exchanges", "conversation", "waiting", "capabilities"]
+
+VERSION: Final = 1
+"""Of the JSON that is printed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What is to be shown of a recording."""
+
+    file: Path
+    wanted: Filter
+    at: int | None
+    """After which entry; None: after the last."""
+    since: int | None
+    """What has changed since this entry is shown instead."""
+    is_json: bool
+
+
+class ViewCommand(click.Command):
+    """A command that prints frames, and with `--view` what they mean."""
+
+    def __init__(self, *words: Any, **more: Any) -> None:
+        super().__init__(*words, **more)
+        self.params += [
+            click.Option(
+                ["--view"],
+                type=click.Choice(get_args(View)),
+                help="Show what the frames mean instead of them.",
+            ),
+            click.Option(
+                ["--at"],
+                type=click.IntRange(min=1),
+                metavar="N",
+                help="With --view: as it was after frame N; as it is at the end by default.",
+            ),
+            click.Option(
+                ["--since"],
+                type=click.IntRange(min=0),
+                metavar="N",
+                help="With --view conversation: only what changed since frame N.",
+            ),
+        ]
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Print a view, if one is named; else do what the command does."""
+        view: View | None = ctx.params.pop("view")
+        at: int | None = ctx.params.pop("at")
+        since: int | None = ctx.params.pop("since")
+        if view is None:
+            if at is not None or since is not None:
+                raise click.UsageError("--at and --since need --view")
+            return super().invoke(ctx)
+        if since is not None and view != "conversation":
+            raise click.UsageError("--since needs --view conversation")
+        if ctx.params.get("format_") == "raw":
+            raise click.UsageError("a view has no raw bytes: --format table or json")
+        is_json = ctx.params.get("format_") == "json"
+        wish = Wish(ctx.params["file"], filter_of(ctx.params["text"]), at, since, is_json)
+        return print_view(view, wish)
+
+
+def print_view(view: View, wish: Wish) -> int:
+    """Print one view of a recording; return the exit code."""
+    study = study_of(wish.file)
+    at = study.n if wish.at is None else min(wish.at, study.n)
+    VIEWS[view](study, wish, at)
+    return exits.DONE
+
+
+def _print_json(view: View, at: int, **members: Json) -> None:
+    click.echo(ascii_json({"acp_view": VERSION, "view": view, "at": at, **members}))
+
+
+# Exchanges
+
+
+def _exchanges(study: Study, wish: Wish, at: int) -> None:
+    frames: dict[int, Frame] = {}
+    if not wish.wanted.is_empty:
+        frames = {entry.n: entry for entry in entries_of(wish.file) if isinstance(entry, Frame)}
+
+    def is_wanted(*those: Frame | None) -> bool:
+        facts = (FrameFacts(frame, study.exchanges) for frame in those if frame is not None)
+        return not frames or any(map(wish.wanted.matches, facts))
+
+    shown = [
+        each
+        for each in study.exchanges.all
+        if each.question.n <= at and is_wanted(each.question, each.answer)
+    ]
+    faults = [
+        each for each in study.exchanges.faults if each.frame.n <= at and is_wanted(each.frame)
+    ]
+    if wish.is_json:
+        exchanges = [_exchange_json(each, at) for each in shown]
+        told = [_fault_json(each) for each in faults]
+        _print_json("exchanges", at, exchanges=exchanges, faults=told)
+        return
+    print_table(
+        ("n", "from", "method", "id", "answer", "latency", "ending", "session"),
+        [_exchange_cells(each, at) for each in shown],
+        left=8,
+    )
+    for fault in faults:
+        click.echo(f"frame {fault.frame.n}: {fault.kind}: {safe(fault.why)}")
+
+
+def _exchange_cells(each: Exchange, at: int) -> list[str]:
+    is_over = each.answer is not None and each.answer.n <= at
+    ending = each.ending if is_over else "open"
+    if each.code is not None and is_over:
+        ending = f"{ending} {each.code}"
+    if each.withdrawn is not None and each.withdrawn.n <= at:
+        ending += ", withdrawn"
+    return [
+        str(each.question.n),
+        f"{'→' if each.asker == 'client' else '←'} {each.asker}",
+        safe(each.request.method),
+        safe(json.dumps(each.request.id, ensure_ascii=False)),
+        str(each.answer.n) if each.answer is not None and is_over else "",
+        seconds(each.latency) if is_over else "",
+        ending,
+        safe(each.session or ""),
+    ]
+
+
+def _exchange_json(each: Exchange, at: int) -> dict[str, Json]:
+    answer = each.answer if each.answer is not None and each.answer.n <= at else None
+    withdrawn = each.withdrawn if each.withdrawn and each.withdrawn.n <= at else None
+    return {
+        "question": each.question.n,
+        "from": each.asker,
+        "method": each.request.method,
+        "id": each.request.id,
+        "session": each.session,
+        "answer": None if answer is None else answer.n,
+        "latency": None if answer is None else round(answer.at - each.question.at, 6),
+        "ending": each.ending if answer is not None else "open",
+        "code": each.code if answer is not None else None,
+        "withdrawn": None if withdrawn is None else withdrawn.n,
+    }
+
+
+def _fault_json(fault: Fault) -> dict[str, Json]:
+    return {"kind": fault.kind, "n": fault.frame.n, "id": fault.id, "why": fault.why}
+
+
+# Conversation
+
+
+def _conversation(study: Study, wish: Wish, at: int) -> None:
+    then = study.conversations.at(at)
+    if wish.since is not None:
+        before = study.conversations.at(min(wish.since, at))
+        changes = differences(before, then)
+        if wish.is_json:
+            told = [{"change": type(each).__name__, **_members(each)} for each in changes]
+            _print_json("conversation", at, since=wish.since, changes=told)
+        else:
+            for each in changes:
+                _print_lines(change_lines(each))
+        return
+    if wish.is_json:
+        sessions = [picture(snapshot) for snapshot in then.values()]
+        _print_json("conversation", at, dialect=study.dialect, sessions=sessions)
+        return
+    for place, snapshot in enumerate(then.values()):
+        if place:
+            click.echo()
+        _print_lines(transcript_lines(snapshot))
+
+
+def _members(change: Any) -> dict[str, Json]:
+    return {name: getattr(change, name) for name in change.__slots__}
+
+
+def _print_lines(lines: Iterator[str]) -> None:
+    for line in lines:
+        click.echo(line)
+
+
+# Waiting
+
+
+def _waiting(study: Study, wish: Wish, at: int) -> None:
+    graph = study.waiting(at)
+    if wish.is_json:
+        waits = [_wait_json(wait, graph) for wait in graph.waits]
+        cycles = [[wait.frame for wait in cycle] for cycle in graph.cycles]
+        hung = [wait.frame for wait in graph.hung()]
+        _print_json("waiting", at, t=round(graph.at, 6), waits=waits, cycles=cycles, hung=hung)
+        return
+    if not graph.waits:
+        click.echo(f"nobody waits after entry {at}")
+    for root in graph.roots:
+        print_plainly(_tree(root, graph, frozenset()))
+    for cycle in graph.cycles:
+        is_sure = all(one in before.on for before, one in _steps(cycle))
+        frames = " → ".join(str(wait.frame) for wait in (*cycle, cycle[0]))
+        click.echo(f"{'deadlock' if is_sure else 'likely deadlock'}: frames {frames}")
+    for wait in graph.hung():
+        why = "nobody is there to answer"
+        if wait.whom != "nobody":
+            why = f"no sign of life for {seconds(wait.silence)}"
+        click.echo(f"hung: frame {wait.frame}, {safe(wait.method)}: {why}")
+
+
+def _steps(cycle: tuple[Wait, ...]) -> Iterator[tuple[Wait, Wait]]:
+    yield from zip(cycle, (*cycle[1:], cycle[0]), strict=True)
+
+
+def _tree(wait: Wait, graph: WaitingGraph, above: frozenset[Wait]) -> Tree:
+    tree = Tree(Text(_sentence(wait, graph)))
+    if wait in above:
+        tree.label = Text(f"… frame {wait.frame} again")
+        return tree
+    for inner in wait.on:
+        tree.children.append(_tree(inner, graph, above | {wait}))
+    for inner in wait.likely:
+        branch = _tree(inner, graph, above | {wait})
+        branch.label = Text.assemble("likely: ", Text(str(branch.label)))
+        tree.children.append(branch)
+    return tree
+
+
+_WHOM: Final = {
+    "user": "you",
+    "hold": "whoever holds it",
+    "nobody": "nobody: the other side has left",
+    "terminal": "a program",
+}
+
+
+def _sentence(wait: Wait, graph: WaitingGraph) -> str:
+    whom = _WHOM.get(wait.whom, f"the {wait.whom}")
+    name = "the end of the turn" if wait.method == "turn" else wait.method
+    asked = "" if wait.method == "turn" else f" {json.dumps(wait.id, ensure_ascii=False)}"
+    about = f" “{safe(wait.about)}”" if wait.about else ""
+    since = f"frame {wait.frame}, for {seconds(graph.at - wait.since)}"
+    return f"the {wait.who} waits for {whom}: {safe(name)}{safe(asked)}{about} ({since})"
+
+
+def _wait_json(wait: Wait, graph: WaitingGraph) -> dict[str, Json]:
+    return {
+        "frame": wait.frame,
+        "from": wait.who,
+        "for": wait.whom,
+        "method": wait.method,
+        "id": wait.id,
+        "session": wait.session,
+        "about": wait.about,
+        "since": round(wait.since, 6),
+        "waited": round(graph.at - wait.since, 6),
+        "silence": round(wait.silence, 6),
+        "on": [inner.frame for inner in wait.on],
+        "likely_on": [inner.frame for inner in wait.likely],
+    }
+
+
+# Capabilities
+
+
+def _capabilities(study: Study, wish: Wish, at: int) -> None:
+    rows = study.capabilities.rows()
+    if wish.is_json:
+        told = [_capability_json(row) for row in rows]
+        version = study.capabilities.version
+        _print_json("capabilities", at, version=version, capabilities=told)
+        return
+    shown = [row for row in rows if row.claim is not None or row.used]
+    print_table(
+        ("of", "capability", "claimed", "used", "worked", "failed", "refused", "mark"),
+        [_capability_cells(row) for row in shown],
+        left=3,
+    )
+    left = len(rows) - len(shown)
+    click.echo(f"{left} more of version {study.capabilities.version}: neither claimed nor used")
+
+
+def _capability_cells(row: Capability) -> list[str]:
+    claimed = "" if row.claim is None else json.dumps(row.claim, ensure_ascii=False)
+    return [
+        row.side,
+        safe(row.path),
+        safe(claimed),
+        *(str(count) if row.used else "" for count in (row.used, row.worked)),
+        *(str(count) if row.used else "" for count in (row.failed, row.refused)),
+        row.mark or ("" if row.is_known else "not in the schema"),
+    ]
+
+
+def _capability_json(row: Capability) -> dict[str, Json]:
+    return {
+        "side": row.side,
+        "path": row.path,
+        "known": row.is_known,
+        "claim": row.claim,
+        "claimed": row.is_claimed,
+        "claimed_in": row.claimed_in,
+        "used": row.used,
+        "first_used": row.first_used,
+        "worked": row.worked,
+        "failed": row.failed,
+        "refused": row.refused,
+        "mark": row.mark or None,
+    }
+
+
+VIEWS: Final[dict[View, Callable[[Study, Wish, int], None]]] = {
+    "exchanges": _exchanges,
+    "conversation": _conversation,
+    "waiting": _waiting,
+    "capabilities": _capabilities,
+}
+"""What prints each view."""
