@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import base64
+import json
 from pathlib import Path
 
 import pytest
 
 from acp_console.cli import exits
+from acp_console.cli.main import run
 from acp_inspector.recording.reader import read_recording
 from tests.console.conftest import Call
 
@@ -60,3 +63,42 @@ def test_nothing_is_overwritten_unless_that_is_said(call: Call, tmp_path: Path) 
     assert call("import", sample, "-o", str(out)).code == exits.USAGE
     assert out.read_text() == "precious"
     assert call("import", "--overwrite", sample, "-o", str(out)).code == exits.DONE
+
+
+def spoken(path: Path) -> dict[str, bytes]:
+    """Return what each side says in a capture, to the byte."""
+    said = {"c2a": b"", "a2c": b"", "stderr": b""}
+    for line in path.read_bytes().splitlines():
+        row = json.loads(line)
+        raw = base64.b64decode(row["b64"]) if "b64" in row else row["line"].encode()
+        said[row["dir"]] += raw + (b"" if row.get("noeol") else b"\n")
+    return said
+
+
+def told(capsysbinary: pytest.CaptureFixture[bytes], *words: str) -> bytes:
+    """Call the command line, which must have nothing to complain of; return its stdout."""
+    with pytest.raises(SystemExit) as ending:
+        run(words)
+    shown = capsysbinary.readouterr()
+    assert (ending.value.code, b"Traceback" in shown.err) == (exits.DONE, False), words
+    return shown.out
+
+
+def test_real_traffic_is_imported_and_shown_to_the_byte(
+    shared: Path, tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    files = sorted((shared / "traffic").glob("*.ndjson"))
+    assert len(files) >= 19
+    for path in files:
+        out = str(tmp_path / f"{path.stem}.acp.ndjson")
+        told(capsysbinary, "import", str(path), "-o", out)
+        said = spoken(path)
+        for side, key in (("client", "c2a"), ("agent", "a2c")):
+            only = ("--filter", f"from == {side}")
+            assert told(capsysbinary, "show", out, *only, "--format", "raw") == said[key], out
+        rows = told(capsysbinary, "show", out, "--format", "json").splitlines()
+        shown = [json.loads(row) for row in rows]
+        assert sum(row["from"] == "client" for row in shown) == said["c2a"].count(b"\n"), out
+        table = told(capsysbinary, "show", out)
+        assert b"\x1b" not in table
+        assert len(table.splitlines()) >= len(shown)
