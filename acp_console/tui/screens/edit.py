@@ -2,53 +2,122 @@
 
 from __future__ import annotations
 
-import json
-from typing import ClassVar
+from dataclasses import dataclass
+from typing import ClassVar, Final
 
+from textual import getters
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.screen import ModalScreen
-from textual.widgets import Static, TextArea
+from textual.widgets import Footer
 
-from acp_protocol.host.text import one_line
-from acp_protocol.jsonrpc import encode
+from acp_console.tui.desk import Desk, HeldFrame
+from acp_console.tui.desk_remarks import on_edit
+from acp_console.tui.widgets.intercept_editor import FrameEditor
+from acp_inspector.intercept.spelling import as_it_stands, gather
+from acp_protocol import jsonrpc
+
+LOOK: Final = 0.25
+"""Seconds between two looks at the countdown."""
+KEPT_ABOVE: Final = 0.5
+"""Share of the limit: who types while less is left gets all of it again."""
 
 
-class EditScreen(ModalScreen[str | None]):
-    """Returns the new frame on one line; None: it stays as it is."""
+@dataclass(frozen=True, slots=True)
+class Edited:
+    """What shall leave in place of the frame."""
+
+    raw: bytes
+    is_forced: bool
+    """Whether it leaves even if it is no JSON."""
+
+
+class EditScreen(ModalScreen[Edited | None]):
+    """Returns the new frame on one line; None: it stays held as it is."""
 
     CSS_PATH = "edit.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+s", "send", "Send", priority=True),
-        Binding("escape", "leave", "Leave it as it is", priority=True),
+        Binding("f4", "flaw", "To the error", priority=True),
+        Binding("f8", "force", "Send as it stands", priority=True),
+        Binding("escape", "leave", "Keep it held", priority=True),
     ]
 
-    def __init__(self, text: str) -> None:
+    editor = getters.query_one(FrameEditor)
+
+    def __init__(self, desk: Desk, hold: HeldFrame, text: str, raw: bytes) -> None:
+        """Begin with `text`, which spells `raw`: what nobody changes leaves as these bytes."""
         super().__init__()
-        self._text = text
+        self._desk = desk
+        self._hold = hold
+        self._begin = text
+        self._raw = raw
+        self._last = text
+        self._has_left = False
 
     def compose(self) -> ComposeResult:
-        with Vertical(id="edit-box"):
-            yield TextArea(self._text, language="json", id="edit-text", tab_behavior="indent")
-            yield Static("Ctrl+S sends it, Esc leaves it as it is", id="edit-hint", markup=False)
+        with Vertical(id="edit-box", classes="desk-box"):
+            yield FrameEditor(self._begin, on_edit(jsonrpc.read_message(self._raw)))
+        yield Footer()
 
     def on_mount(self) -> None:
-        """Name the box."""
-        self.query_one("#edit-box").border_title = "Edit the frame"
-        self.query_one(TextArea).focus()
+        """Name the box and begin to count."""
+        whose = "client → agent" if self._hold.side == "client" else "agent → client"
+        self.query_one("#edit-box").border_title = f"Edit frame {self._hold.n}, {whose}"
+        self.editor.area.focus()
+        self.set_interval(LOOK, self._count_down)
+        self._count_down()
 
     def action_send(self) -> None:
         """Send what stands there, if it is JSON."""
-        try:
-            line = encode(json.loads(self.query_one(TextArea).text)).decode()
-        except ValueError as problem:
-            hint = self.query_one("#edit-hint", Static)
-            hint.update(one_line(f"This is no JSON: {problem}", 200))
-            hint.add_class("-wrong")
-        else:
-            self.dismiss(line)
+        if self._may_send() and self.editor.check_now() is None:
+            text = self.editor.text
+            raw = self._raw if text == self._begin else gather(text)
+            # What came broken and is sent unchanged is nobody's mistake here.
+            self.dismiss(Edited(raw, is_forced=raw is self._raw))
+        elif self.editor.flaw is not None:
+            self.action_flaw()
+
+    def action_force(self) -> None:
+        """Send what stands there, whatever it is, so long as it is one line."""
+        raw = as_it_stands(self.editor.text)
+        if not self._may_send():
+            return
+        if b"\n" in raw:
+            if self.editor.check_now() is None:
+                raw = gather(self.editor.text)
+            else:
+                self.notify("A frame is one line: join the lines first", severity="error")
+                return
+        self.dismiss(Edited(raw, is_forced=True))
+
+    def action_flaw(self) -> None:
+        """Go to where it is no JSON."""
+        self.editor.go_to_flaw()
 
     def action_leave(self) -> None:
         """Change nothing."""
         self.dismiss(None)
+
+    def _may_send(self) -> bool:
+        if self._has_left:
+            self.notify("This frame has left as it was", severity="error")
+        return not self._has_left
+
+    def _count_down(self) -> None:
+        box = self.query_one("#edit-box")
+        state = self._desk.state
+        hold = state.hold(self._hold.id)
+        self._has_left = hold is None
+        box.set_class(hold is None, "-gone")
+        if hold is None:
+            gone = "the proxy is gone" if state.presence == "gone" else "it has left as it was"
+            box.border_subtitle = f"{gone}; Esc goes back"
+            return
+        text = self.editor.text
+        if text != self._last and hold.left < state.limit * KEPT_ABOVE:
+            # Somebody is at work: what is being changed must not leave under their hands.
+            self._desk.do("keep")
+        self._last = text
+        box.border_subtitle = f"leaves as it was in {hold.left:.0f} s; typing gives more time"

@@ -2,20 +2,57 @@
 
 from __future__ import annotations
 
-import json
-from typing import ClassVar
+from collections.abc import Callable
+from typing import Any, ClassVar, Final
 
-from textual import getters, on
+import anyio.to_thread
+from textual import getters, on, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Vertical
+from textual.containers import Vertical, VerticalScroll
+from textual.content import Content
+from textual.highlight import highlight
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from acp_console.tui.commands import bindings
-from acp_console.tui.desk import Desk, DeskState, HeldFrame
-from acp_console.tui.screens.edit import EditScreen
-from acp_protocol.host.text import one_line
+from acp_console.tui.desk import Desk, DeskState, HeldFrame, spelled
+from acp_console.tui.screens.answer import Answer, AnswerScreen
+from acp_console.tui.screens.compose import ComposeScreen
+from acp_console.tui.screens.delay import DelayScreen
+from acp_console.tui.screens.edit import Edited, EditScreen
+from acp_console.tui.widgets.intercept_filter import BreakpointInput
+from acp_inspector.attach.attachment import AttachError
+from acp_inspector.intercept.spelling import NoTextError, spread
+from acp_protocol.host.text import one_line, visible
+from acp_protocol.jsonrpc import Failure, Message, Notification, Request, Result
+
+EDITABLE: Final = 2**20
+"""Bytes of a frame that can be edited on a screen."""
+SOON: Final = 10.0
+"""Seconds that are left when a countdown becomes urgent."""
+CELLS: Final = 10
+"""Cells of a full countdown."""
+SHOWN: Final = 16_384
+"""Characters of a held frame that are drawn."""
+EMPTY: Final = """\
+Nothing is held, and nothing will be: there is no breakpoint yet.
+
+ 1  b, then write which frames shall wait, and press Enter:
+      method == session/prompt
+      from == agent and method == session/request_permission
+ 2  The next such frame stops here for up to {limit:.0f} s, with all behind it.
+ 3  You release, edit, answer, delay or discard it, by one key each.
+
+p holds whatever comes.  i sends a frame of your own, to either side."""
+WAITING: Final = """\
+No frame is held. What matches a breakpoint will wait here for up to {limit:.0f} s.
+
+Delete takes the newest breakpoint away; b writes another one."""
+PAUSED: Final = """\
+Everything that comes is held, both ways. Nothing has come yet; p ends that."""
+GONE: Final = """\
+The proxy has ended, or does not answer: nothing is held any more."""
 
 
 class InterceptPane(Vertical):
@@ -25,15 +62,15 @@ class InterceptPane(Vertical):
 
     DEFAULT_CSS = """
     InterceptPane {
-        height: auto;
-        max-height: 14;
+        height: 1fr;
         border: round $border-blurred;
         padding: 0 1;
-        #break-filter { margin-bottom: 0; }
         #breakpoints { height: auto; max-height: 3; color: $text-muted; }
-        #holds { height: auto; max-height: 8; border: none; background: transparent; }
+        #holds { height: auto; max-height: 4; border: none; background: transparent; padding: 0; }
+        #held-frame { height: 1fr; }
+        #held-text { height: auto; }
     }
-    InterceptPane:focus-within { border: round $primary; }
+    InterceptPane:focus-within { height: 1.5fr; border: round $primary; }
     """
 
     holds = getters.query_one("#holds", OptionList)
@@ -42,110 +79,280 @@ class InterceptPane(Vertical):
     def __init__(self, desk: Desk) -> None:
         super().__init__(id="intercept")
         self._desk = desk
-        self._shown = DeskState()
+        self._shown: DeskState | None = None
+        self._width = 0
+        self._drawn: object = None
 
     def compose(self) -> ComposeResult:
-        yield Input(
-            placeholder="Hold frames that match, such as: method == session/prompt",
-            id="break-filter",
-            compact=True,
-        )
+        yield BreakpointInput()
         yield Static(id="breakpoints", markup=False)
         yield OptionList(id="holds", compact=True, markup=False)
+        with VerticalScroll(id="held-frame", can_focus=False):
+            yield Static(id="held-text", markup=False)
 
     def on_mount(self) -> None:
         """Say what this is."""
         self.border_title = "Intercept"
         self.sync()
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Offer only what can be done now, and no letters where letters are written."""
+        del parameters
+        if action not in _DEEDS:
+            return True
+        is_writing = bool(self.query("#break-filter")) and self.filter.has_focus
+        is_gone = self._shown is not None and self._shown.presence == "gone"
+        if is_writing or is_gone:
+            return False
+        hold = self._hold()
+        if action == "answer":
+            return hold is not None and isinstance(hold.message, Request)
+        if action == "clear":
+            return bool(self._shown and self._shown.breakpoints)
+        return action in _ALWAYS or hold is not None
+
     def sync(self) -> None:
         """Show the newest state, and tell what was refused; nothing before all parts are there."""
-        if not self.query("#holds"):
+        if not self.query("#held-text"):
             return
-        state = self._desk.state
         while self._desk.refusals:
             self.notify(one_line(self._desk.refusals.popleft(), 200), severity="error")
-        points = [f"{number}: {one_line(text, 80)}" for number, text in state.breakpoints]
-        paused = ["everything is held"] if state.is_paused else []
-        told = "  ·  ".join([*paused, *points]) or "nothing is held: no breakpoint is set"
-        self.query_one("#breakpoints", Static).update(told)
-        if [hold.id for hold in state.holds] != [hold.id for hold in self._shown.holds]:
-            chosen = self.holds.highlighted or 0
-            self.holds.clear_options()
-            self.holds.add_options([Option(self._line(hold)) for hold in state.holds])
-            if state.holds:
-                self.holds.highlighted = min(chosen, len(state.holds) - 1)
-        else:
-            for place, hold in enumerate(state.holds):
-                self.holds.replace_option_prompt_at_index(place, self._line(hold))
-        self.border_subtitle = f"{len(state.holds)} held" if state.holds else ""
-        self._shown = state
+        state, width = self._desk.state, self.size.width
+        if state is self._shown and width == self._width:
+            return
+        before, self._shown, self._width = self._shown, state, width
+        self._show_breakpoints(state)
+        self._show_holds(state, before)
+        self._show_chosen()
+        self.refresh_bindings()
 
-    @on(Input.Submitted, "#break-filter")
-    def set_breakpoint(self, event: Input.Submitted) -> None:
+    @on(BreakpointInput.Set)
+    def set_breakpoint(self, event: BreakpointInput.Set) -> None:
         """Hold what the filter means from now on."""
-        if event.value.strip():
-            self._desk.do("break", filter=event.value)
-            self.filter.value = ""
+        self._desk.do("break", filter=event.expression)
+        self.holds.focus()
+
+    @on(BreakpointInput.Left)
+    def leave_filter(self) -> None:
+        """Go on to what is held."""
+        self.holds.focus()
+
+    @on(OptionList.OptionHighlighted, "#holds")
+    def show_other(self) -> None:
+        """Show the frame that was chosen."""
+        self._show_chosen()
+        self.refresh_bindings()
+
+    def on_descendant_focus(self) -> None:
+        """Offer other keys where something is written."""
+        self.refresh_bindings()
+
+    def action_break(self) -> None:
+        """Go to where breakpoints are written."""
+        self.filter.focus()
 
     def action_release(self) -> None:
         """Let the chosen frame go as it is."""
-        if (hold := self._chosen()) is not None:
-            self._desk.do("release", id=hold.id)
+        self._do("release")
 
     def action_release_all(self) -> None:
         """Let everything go."""
         self._desk.do("release_all")
 
     def action_discard(self) -> None:
-        """Let the chosen frame never leave."""
-        if (hold := self._chosen()) is not None:
-            self._desk.do("discard", id=hold.id)
+        """Let the chosen frame never leave, and tell who asked."""
+        if isinstance(self._message(), Result | Failure):
+            self.notify("It was an answer: who asked goes on waiting for it", severity="warning")
+        self._do("discard")
+
+    def action_lose(self) -> None:
+        """Let the chosen frame never leave, and tell nobody."""
+        self._do("discard", silent=True)
 
     def action_duplicate(self) -> None:
         """Let the chosen frame leave twice."""
-        if (hold := self._chosen()) is not None:
-            self._desk.do("duplicate", id=hold.id, times=2)
+        self._do("duplicate", times=2)
+
+    def action_keep(self) -> None:
+        """Let the countdowns begin anew."""
+        self._desk.do("keep")
 
     def action_pause(self) -> None:
         """Hold everything, or no longer."""
-        self._desk.do("resume" if self._shown.is_paused else "pause")
+        self._desk.do("resume" if self._shown and self._shown.is_paused else "pause")
 
     def action_clear(self) -> None:
         """Take the newest breakpoint away."""
-        if self._shown.breakpoints:
+        if self._shown and self._shown.breakpoints:
             self._desk.do("clear", id=self._shown.breakpoints[-1][0])
 
-    def action_edit(self) -> None:
-        """Change the chosen frame, then let it go."""
-        hold = self._chosen()
-        if hold is None:
+    def action_delay(self) -> None:
+        """Let the chosen frame leave later."""
+        if (hold := self._hold()) is not None:
+            self.app.push_screen(
+                DelayScreen(hold.n),
+                self._decide(lambda seconds: self._desk.do("delay", id=hold.id, seconds=seconds)),
+            )
+
+    def action_answer(self) -> None:
+        """Answer the chosen request in the other peer's place."""
+        hold = self._hold()
+        if hold is None or not isinstance(hold.message, Request):
             return
 
-        def edited(text: str | None) -> None:
-            if text is not None:
-                self._desk.do("edit", id=hold.id, text=text)
+        def answer(given: Answer) -> None:
+            self._desk.do("answer", id=hold.id, **{given.kind: given.value})
 
-        self.app.push_screen(EditScreen(_spread(hold.text)), edited)
+        self.app.push_screen(AnswerScreen(hold.n, hold.message), self._decide(answer))
 
-    def _line(self, hold: HeldFrame) -> str:
-        arrow = "→" if hold.side == "client" else "←"
-        behind = f"  +{hold.waiting} behind it" if hold.waiting else ""
-        start = f"{hold.left:3.0f} s  {hold.n:>5} {arrow} "
-        room = max(self.size.width - len(start) - len(behind) - 6, 10)
-        return f"{start}{one_line(hold.text, room)}{behind}"
+    def action_inject(self) -> None:
+        """Send a frame of one's own."""
+        self.app.push_screen(ComposeScreen(self._desk))
 
-    def _chosen(self) -> HeldFrame | None:
-        place = self.holds.highlighted
-        if place is None or place >= len(self._shown.holds):
-            self.notify("Nothing is held", severity="warning")
+    @work(exclusive=True, group="edit")
+    async def action_edit(self) -> None:
+        """Change the chosen frame, then let it go."""
+        hold = self._hold()
+        if hold is None:
+            return
+        if hold.size > EDITABLE:
+            self._refuse_edit(f"it has {hold.size:,} bytes")
+            return
+        try:
+            raw = await anyio.to_thread.run_sync(self._desk.whole, hold)
+            text = spread(raw)
+        except (AttachError, NoTextError) as problem:
+            self._refuse_edit(str(problem))
+            return
+
+        def edit(edited: Edited) -> None:
+            self._desk.do("edit", id=hold.id, force=edited.is_forced, **spelled(edited.raw))
+
+        self.app.push_screen(EditScreen(self._desk, hold, text, raw), self._decide(edit))
+
+    def _refuse_edit(self, reason: str) -> None:
+        self.notify(
+            f"Frame cannot be edited here: {one_line(reason, 120)}. "
+            "A shell can: acp-console attach --ask",
+            severity="error",
+        )
+
+    def _decide(self, deed: Callable[[Any], object]) -> Callable[[Any], None]:
+        """Return what does the deed with what a screen returns, unless that is nothing."""
+
+        def decide(given: Any) -> None:
+            if given is not None:
+                deed(given)
+
+        return decide
+
+    def _do(self, deed: str, **members: object) -> None:
+        if (hold := self._hold()) is not None:
+            self._desk.do(deed, id=hold.id, **members)
+
+    def _hold(self) -> HeldFrame | None:
+        """Return the frame that was chosen."""
+        if self._shown is None or not self.query("#holds"):
             return None
-        return self._shown.holds[place]
+        place = self.holds.highlighted
+        holds = self._shown.holds
+        return holds[place] if place is not None and place < len(holds) else None
+
+    def _message(self) -> Message | None:
+        hold = self._hold()
+        return None if hold is None else hold.message
+
+    def _show_breakpoints(self, state: DeskState) -> None:
+        points = [f"{number}: {one_line(text, 80)}" for number, text in state.breakpoints]
+        struck = [f"{one_line(name, 30)} ×{count}" for name, count in state.struck.items()]
+        parts = [
+            *(["everything is held"] if state.is_paused else []),
+            *([f"breaks on {'  ·  '.join(points)}"] if points else []),
+            *([f"rules and add-ons: {'  ·  '.join(struck)}"] if struck else []),
+        ]
+        line = self.query_one("#breakpoints", Static)
+        line.update("\n".join(parts))
+        line.display = bool(parts)
+
+    def _show_holds(self, state: DeskState, before: DeskState | None) -> None:
+        ids = [hold.id for hold in state.holds]
+        if before is None or ids != [hold.id for hold in before.holds]:
+            chosen = self.holds.highlighted or 0
+            self.holds.clear_options()
+            self.holds.add_options([Option(self._line(hold, state)) for hold in state.holds])
+            if ids:
+                self.holds.highlighted = min(chosen, len(ids) - 1)
+                if self.filter.has_focus and not self.filter.value:
+                    # Nobody is writing, and there is something to decide.
+                    self.holds.focus()
+        else:
+            for place, hold in enumerate(state.holds):
+                self.holds.replace_option_prompt_at_index(place, self._line(hold, state))
+        least = min((hold.left for hold in state.holds), default=0.0)
+        self.border_subtitle = f"{len(ids)} held · {least:.0f} s left" if ids else ""
+
+    def _line(self, hold: HeldFrame, state: DeskState) -> Content:
+        way = "client → agent" if hold.side == "client" else "agent → client"
+        cells = min(max(round(hold.left / state.limit * CELLS), 0), CELLS)
+        style = "bold $text-error" if hold.left < SOON else "$text-accent"
+        behind = f"  +{hold.waiting} behind" if hold.waiting else ""
+        start = f"  {way}  {hold.n:>4}  "
+        room = self.size.width - len(start) - len(behind) - CELLS - 7
+        return Content.assemble(
+            (f"{'▰' * cells}{'▱' * (CELLS - cells)} {hold.left:3.0f} s", style),
+            start,
+            one_line(_said(hold), max(room, 10)),
+            (behind, "$text-warning"),
+        )
+
+    def _show_chosen(self) -> None:
+        """Draw the chosen frame, or what to do when there is none; only where it has changed."""
+        state, hold = self._shown, self._hold()
+        if state is None:
+            return
+        points = bool(state.breakpoints)
+        key = (hold.id if hold else None, state.presence, state.is_paused, points, state.limit)
+        if key == self._drawn:
+            return
+        self._drawn = key
+        text = self.query_one("#held-text", Static)
+        text.update(_drawn(hold) if hold is not None else Content(_empty(state)))
 
 
-def _spread(text: str) -> str:
-    """Return JSON over several lines, for a person to change; anything else as it is."""
+_ALWAYS: Final = frozenset({"break", "pause", "inject", "release_all"})
+_DEEDS: Final = _ALWAYS | {
+    *("release", "edit", "discard", "lose", "duplicate", "delay", "answer", "keep", "clear")
+}
+
+
+def _empty(state: DeskState) -> str:
+    if state.presence == "gone":
+        return GONE
+    if state.is_paused:
+        return PAUSED
+    return (WAITING if state.breakpoints else EMPTY).format(limit=state.limit)
+
+
+def _said(hold: HeldFrame) -> str:
+    match hold.message:
+        case Request(method=method):
+            return f"request {method}"
+        case Notification(method=method):
+            return f"notification {method}"
+        case Result():
+            return "result"
+        case Failure(message=message):
+            return f"error {message}"
+        case _ if hold.is_whole:
+            return hold.raw.decode(errors="replace")
+        case _:
+            return f"{hold.size:,} bytes, {hold.raw[:200].decode(errors='replace')}"
+
+
+def _drawn(hold: HeldFrame) -> Content:
     try:
-        return json.dumps(json.loads(text), indent=2, ensure_ascii=False)
-    except ValueError:
-        return text
+        text = spread(hold.raw) if hold.is_whole else hold.raw.decode(errors="replace")
+    except NoTextError:
+        text = hold.raw.decode(errors="backslashreplace")
+    more = "" if hold.is_whole else f"\n… {hold.size:,} bytes in all"
+    return highlight(visible(text[:SHOWN]), language="json") + Content(more)

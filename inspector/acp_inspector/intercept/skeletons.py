@@ -1,0 +1,103 @@
+"""Messages to begin with: what the schema wants of a method, filled with next to nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import NoneType
+from typing import Any, Final, Literal, Union, cast
+
+from acp_protocol.framing import Side
+from acp_protocol.jsonrpc import Json
+from acp_protocol.schema.complaints import take_apart
+from acp_protocol.schema.method import Kind, Method
+from acp_protocol.schema.methods import find_method, methods_sent_by
+from acp_protocol.schema.validate import check_params, check_result, shape
+
+DEPTH: Final = 8
+"""Levels that a skeleton has; deeper ones are empty."""
+_EMPTY: Final = frozenset({"mcpServers", "additionalDirectories", "env", "args"})
+"""Lists that may have nothing in them."""
+_PLAIN: Final = (str, bool, int, float, dict, list)
+
+
+def methods_of(side: Side, version: int = 1) -> list[Method]:
+    """Return what `side` may send, by name."""
+    rows = {(row.name, row.kind): row for row in methods_sent_by(side, version)}
+    return [rows[key] for key in sorted(rows)]
+
+
+def call_skeleton(row: Method, known: Mapping[str, Json] | None = None) -> Json:
+    """Return a call of a method, with the members that it must have; `known` are values by name."""
+    message: dict[str, Json] = {"jsonrpc": "2.0"}
+    if row.kind == "request":
+        message["id"] = 0
+    message["method"] = row.name
+    if row.params is not None:
+        filled = _Filled(known or {}).value(shape(row.params, row.version))
+        message["params"] = filled
+    return message
+
+
+def result_skeleton(method: str, version: int = 1, known: Mapping[str, Json] | None = None) -> Json:
+    """Return a result of a method, with the members that it must have; {} for unknown methods."""
+    row = find_method(method, version, kind="request")
+    if row is None or row.result is None:
+        return {}
+    return _Filled(known or {}).value(shape(row.result, row.version))
+
+
+def complaints_about(message: Json, asked: str | None = None) -> list[str]:
+    """Return what does not fit the schema, in a phrase each; nothing if it fits in some version.
+
+    `message` is a call, or the result of the method `asked`.
+    """
+    call = cast("dict[str, Json]", message) if isinstance(message, dict) else {}
+    name = call.get("method") if asked is None else asked
+    if not isinstance(name, str):
+        return []
+    kind: Kind = "request" if asked is not None or "id" in call else "notification"
+    versions = [version for version in (1, 2) if find_method(name, version, kind=kind)]
+    found = [
+        check_params(name, call.get("params"), version, kind=kind)
+        if asked is None
+        else check_result(name, message, version)
+        for version in versions
+    ]
+    fewest = min(found, key=len, default=())
+    return [str(complaint) for complaint in fewest]
+
+
+class _Filled:
+    """Fills shapes."""
+
+    def __init__(self, known: Mapping[str, Json]) -> None:
+        self._known = known
+
+    def value(self, wanted: Any, name: str = "", depth: int = 0) -> Json:
+        if name in self._known:
+            return self._known[name]
+        plan = take_apart(wanted)
+        if depth >= DEPTH:
+            return None
+        if plan.is_object:
+            members = plan.type_.__annotations__.items()
+            required = plan.type_.__required_keys__
+            return {
+                key: self.value(member, key, depth + 1)
+                for key, member in members
+                if key in required
+            }
+        if plan.origin is Union:
+            arms = [arm for arm in plan.args if arm is not NoneType]
+            return self.value(arms[0], name, depth) if arms else None
+        if plan.origin is Literal:
+            return plan.args[0]
+        if plan.origin is list:
+            return [] if name in _EMPTY else [self.value(plan.args[0], "", depth + 1)]
+        return _plain(plan.origin or plan.type_)
+
+
+def _plain(kind: Any) -> Json:
+    # Whatever is no plain value may be anything.
+    make: Callable[[], Any] = cast("Any", kind if kind in _PLAIN else dict)
+    return make()

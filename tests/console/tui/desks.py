@@ -1,0 +1,62 @@
+"""A desk without a proxy: it holds what a test gives it, and notes what it is asked for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from acp_console.tui.desk import Desk, DeskState, HeldFrame, Sent
+from acp_inspector.attach.attachment import AttachError
+from acp_protocol.framing import Side
+
+ASK = (
+    b'{"jsonrpc":"2.0","id":7,"method":"session/request_permission","params":{"sessionId":"s1",'
+    b'"toolCall":{"toolCallId":"c1","title":"Edit [b]a.txt[/b]"},'
+    b'"options":[{"optionId":"yes","name":"Yes","kind":"allow_once"}]}}'
+)
+PROMPT = (
+    b'{"jsonrpc":"2.0","id":3,"method":"session/prompt","params":{"sessionId":"s1",'
+    b'"prompt":[{"type":"text","text":"hi"}]}}'
+)
+
+
+class StillDesk(Desk):
+    """Nothing happens by itself."""
+
+    def __init__(self, *holds: HeldFrame, **state: Any) -> None:
+        super().__init__(Path("nowhere"))
+        self.state = DeskState("there", holds=holds, **state)
+        self.asked: list[tuple[str, dict[str, Any]]] = []
+        self.wholes: dict[int, bytes] = {}
+
+    def do(self, deed: str, **members: Any) -> None:
+        self.asked.append((deed, members))
+
+    def send(self, side: Side, raw: bytes, *, is_forced: bool, keeps_id: bool) -> Sent:
+        self.asked.append(
+            ("inject", {"from": side, "raw": raw, "force": is_forced, "keep_id": keeps_id})
+        )
+        sent = Sent(side, raw.decode())
+        self.sent.append(sent)
+        return sent
+
+    def whole(self, hold: HeldFrame) -> bytes:
+        if hold.is_whole:
+            return hold.raw
+        if hold.id not in self.wholes:
+            raise AttachError("it has left")
+        return self.wholes[hold.id]
+
+    def become(self, *holds: HeldFrame, **state: Any) -> None:
+        """Hold these from now on."""
+        self.state = replace(self.state, holds=holds, **state)
+
+
+def held(raw: bytes = PROMPT, **members: Any) -> HeldFrame:
+    """Return a hold."""
+    about: dict[str, Any] = {
+        "id": 1, "n": 12, "side": "client", "left": 47.0, "waiting": 0, "size": len(raw),
+        **members,
+    }
+    return HeldFrame(raw=raw, **about)

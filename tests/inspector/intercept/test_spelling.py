@@ -1,0 +1,119 @@
+"""A frame spread over lines and gathered again: nothing but white space differs."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from acp_inspector.intercept.spelling import (
+    NoTextError,
+    as_it_stands,
+    find_flaw,
+    gather,
+    spread,
+)
+from acp_protocol import jsonrpc
+from acp_protocol.host.text import visible
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=20,
+).map(lambda value: json.loads(jsonrpc.encode(value).replace(b"Infinity", b"0")))
+
+
+@given(VALUES)
+def test_what_was_spread_and_gathered_says_the_same_and_is_safe_to_show(value: object) -> None:
+    text = spread(jsonrpc.encode(value))
+    assert json.loads(text) == value
+    assert visible(text) == text
+    line = gather(text)
+    assert b"\n" not in line
+    assert jsonrpc.parse(line) == value
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b'{"b":1.50,"a":1e5,"a":2,"c":-0,"d":[],"e":{}}',
+        b'["a, b : [c]","\\"{","\\u00e9"]',
+        b'"alone"',
+        b"12345678901234567890123",
+        b"[[[]],{}]",
+    ],
+)
+def test_spelling_order_and_doubles_survive(raw: bytes) -> None:
+    assert gather(spread(raw)) == raw
+
+
+def test_it_looks_as_people_write_it() -> None:
+    assert spread(b'{"a":[1,{}],"b":{"c":null}}') == (
+        '{\n  "a": [\n    1,\n    {}\n  ],\n  "b": {\n    "c": null\n  }\n}'
+    )
+
+
+def test_what_would_deceive_who_edits_it_stands_there_as_an_escape() -> None:
+    text = spread('"a\u202eb\u200b\U000e0041"'.encode())
+    assert text == r'"a\u202eb\u200b\udb40\udc41"'
+    assert json.loads(text) == "a\u202eb\u200b\U000e0041"
+
+
+def test_what_is_no_json_is_edited_as_it_is_or_not_at_all() -> None:
+    assert spread(b"no JSON") == "no JSON"
+    assert as_it_stands("no JSON\n") == b"no JSON"
+    for raw, reason in (
+        (b"\xff", "byte 0 is no UTF-8"),
+        (b"a\x00", "control"),
+        (b"a\tb", "control"),
+    ):
+        with pytest.raises(NoTextError, match=reason):
+            spread(raw)
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "column", "reason"),
+    [
+        ("", 1, 1, "expecting value"),
+        ('{"a": }', 1, 7, "expecting value"),
+        ('{\n  "a": 1\n  "b": 2\n}', 3, 3, "expecting ',' delimiter"),
+        ('{"a": "x\ny"}', 1, 9, "invalid control character"),
+        ('{"a": 1} x', 1, 10, "extra data"),
+        ('{\n"NaN": NaN}', 2, 8, "NaN is no number in JSON"),
+        ("[" * 100_000, 1, 1, "nested too deeply to be read"),
+        ("9" * 5000, 1, 1, "a number is too long to be read"),
+    ],
+)
+def test_a_flaw_has_its_place(text: str, line: int, column: int, reason: str) -> None:
+    flaw = find_flaw(text)
+    assert flaw is not None
+    assert (flaw.line, flaw.column, flaw.reason) == (line, column, reason)
+    assert str(flaw) == f"line {line}, column {column}: {reason}"
+
+
+def test_the_picture_has_a_caret_below_the_place_also_in_a_very_long_line() -> None:
+    flaw = find_flaw('{"long": "' + "x" * 5000 + '" oops}')
+    assert flaw is not None
+    shown, caret = flaw.picture.split("\n")
+    assert shown[caret.index("^") :].startswith("oops")
+    assert len(shown) <= 120
+    hostile = find_flaw("[\x1b\x1b, oops]")
+    assert hostile is not None
+    assert "\x1b" not in hostile.picture
+
+
+def test_a_text_without_a_flaw_has_none() -> None:
+    assert find_flaw(' {"a": [1, "NaN"]} ') is None
+
+
+@given(st.text())
+def test_any_text_is_json_or_has_a_flaw_within_it(text: str) -> None:
+    flaw = find_flaw(text)
+    if flaw is None:
+        assert jsonrpc.parse(gather(text)) == json.loads(text)
+    else:
+        assert 1 <= flaw.line <= text.count("\n") + 1
+        assert re.fullmatch(r"[^\n]*\n *\^", flaw.picture)
