@@ -1,0 +1,220 @@
+"""The diffs that tool calls show.
+
+Source: ACP, "Tool Calls", "Overview".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from acp_inspector.lint.checks import Trigger, check, updates
+from acp_inspector.lint.git_patches import NOWHERE, PatchedFile, read_patch
+from acp_inspector.lint.moment import Found, Moment, Problem, entries, members, quoted
+from acp_inspector.lint.paths import is_absolute
+from acp_inspector.lint.rules.tool_calls import ASKED, content_of
+from acp_protocol.jsonrpc import Json
+
+SHOWN: Final[tuple[Trigger, ...]] = (*ASKED, *updates("tool_call_content_chunk"))
+"""Messages that may show a diff."""
+PAIRS: Final = frozenset({"move", "copy"})
+"""Operations on a file that have a path before and one after."""
+OPERATIONS: Final = frozenset({"add", "delete", "modify"}) | PAIRS
+CHARACTERS: Final = 1_000_000
+"""Characters of a patch that are looked at; what is longer is passed over."""
+
+Place = tuple[str, dict[str, Json]]
+Complaint = tuple[str, str]
+"""What is wrong, and where."""
+
+
+def _diffs(moment: Moment) -> list[Place]:
+    if moment.variant == "tool_call_content_chunk":
+        item = members(moment.update.get("content"))
+        return [("params.update.content", item)] if item.get("type") == "diff" else []
+    place, content = content_of(moment)
+    if not isinstance(content, list):
+        return []
+    return [
+        (f"{place}.{index}", item)
+        for index, item in enumerate(map(members, entries(content)))
+        if item.get("type") == "diff"
+    ]
+
+
+def _changes(moment: Moment) -> list[Place]:
+    return [
+        (f"{place}.changes.{index}", members(change))
+        for place, diff in _diffs(moment)
+        for index, change in enumerate(entries(diff.get("changes")))
+    ]
+
+
+def _judged(
+    moment: Moment, places: list[Place], look: Callable[[str, dict[str, Json]], Iterator[Complaint]]
+) -> Found:
+    """Return what is wrong with any of these places; None where there is none."""
+    if not places:
+        return None
+    return tuple(
+        Problem(text, (moment.n,), path=path)
+        for place, each in places
+        for text, path in look(place, each)
+    )
+
+
+@check("ACP-L204", SHOWN, fix="Send path, which is absolute, and newText.")
+def diffs_are_complete(moment: Moment) -> Found:
+    """Tell of diffs of version 1 that do not say which file becomes what."""
+    return _judged(moment, _diffs(moment), _incomplete)
+
+
+def _incomplete(place: str, diff: dict[str, Json]) -> Iterator[Complaint]:
+    if not is_absolute(diff.get("path")):
+        what = "is no absolute path" if "path" in diff else "is missing"
+        yield f"the path of the diff {what}", f"{place}.path"
+    if not isinstance(diff.get("newText"), str):
+        what = "is no string" if "newText" in diff else "is missing"
+        yield f"the newText of the diff {what}", f"{place}.newText"
+
+
+@check("ACP-L205", SHOWN, fix="Send changes, and a patch with the text.")
+def diffs_have_changes(moment: Moment) -> Found:
+    """Tell of diffs of version 2 that are those of version 1."""
+    return _judged(moment, _diffs(moment), _without_changes)
+
+
+def _without_changes(place: str, diff: dict[str, Json]) -> Iterator[Complaint]:
+    if not isinstance(diff.get("changes"), list):
+        what = "are no array" if "changes" in diff else "are missing"
+        yield f"the changes of the diff {what}", f"{place}.changes"
+    for name in ("path", "oldText", "newText"):
+        if name in diff:
+            yield f"the diff has version 1's {name}", f"{place}.{name}"
+
+
+@check("ACP-L206", SHOWN, fix="Send oldPath and path for move and copy, path for all else.")
+def changes_have_their_paths(moment: Moment) -> Found:
+    """Tell of changes that do not say which file they are about."""
+    return _judged(moment, _changes(moment), _pathless)
+
+
+def _pathless(place: str, change: dict[str, Json]) -> Iterator[Complaint]:
+    operation = change.get("operation")
+    if isinstance(operation, str) and operation not in OPERATIONS:
+        return
+    wanted = ("oldPath", "path") if operation in PAIRS else ("path",)
+    for name in wanted:
+        if not isinstance(change.get(name), str):
+            yield f"the change {quoted(operation)} has no {name}", f"{place}.{name}"
+
+
+@check("ACP-L207", SHOWN, fix="Send absolute paths in diffs.")
+def paths_of_diffs_are_absolute(moment: Moment) -> Found:
+    """Tell of diffs of files whose place is not said whole."""
+    places = _diffs(moment)
+    return _judged(moment, places + _changes(moment) if places else places, _relative)
+
+
+def _relative(place: str, each: dict[str, Json]) -> Iterator[Complaint]:
+    for name in ("path", "oldPath"):
+        path = each.get(name)
+        if isinstance(path, str) and not is_absolute(path):
+            yield f"the {name} {quoted(path)} is not absolute", f"{place}.{name}"
+
+
+def _patches(moment: Moment) -> list[Place]:
+    """Return the diffs that come with a patch of Git."""
+    return [
+        (place, diff)
+        for place, diff in _diffs(moment)
+        if (patch := members(diff.get("patch"))).get("format") == "git_patch"
+        and isinstance(text := patch.get("text"), str)
+        and len(text) <= CHARACTERS
+    ]
+
+
+def _text(diff: dict[str, Json]) -> str:
+    text = members(diff.get("patch")).get("text")
+    return text if isinstance(text, str) else ""
+
+
+@check(
+    "ACP-L208",
+    SHOWN,
+    fix="Send what `git diff -p` prints, with absolute paths and without a/ and b/.",
+)
+def patches_are_bare_and_absolute(moment: Moment) -> Found:
+    """Tell of patches with headers of a commit or mail, or with paths of a working tree."""
+    return _judged(moment, _patches(moment), _no_git_patch)
+
+
+def _no_git_patch(place: str, diff: dict[str, Json]) -> Iterator[Complaint]:
+    patch, where = read_patch(_text(diff)), f"{place}.patch.text"
+    if patch.preamble:
+        yield f"the patch begins with {quoted(patch.preamble)}, not “diff --git”", where
+    elif not patch.files:
+        yield "the patch has no “diff --git”", where
+    for file in patch.files:
+        names = [name for name in file.names if name != NOWHERE and not is_absolute(name)]
+        header = file.header.removeprefix('"')
+        if names or not is_absolute(header):
+            yield f"the path {quoted(names[0] if names else header)} is not absolute", where
+
+
+@check("ACP-L209", SHOWN, fix="List every file of the patch in changes, with what happens to it.")
+def patches_agree_with_changes(moment: Moment) -> Found:
+    """Tell of files in a patch that changes does not have, or has otherwise.
+
+    A moved file may stand in the patch as one deleted and one added: so Git writes it on demand.
+    """
+    return _judged(moment, _patches(moment), _unlisted)
+
+
+def _unlisted(place: str, diff: dict[str, Json]) -> Iterator[Complaint]:
+    changes = [members(each) for each in entries(diff.get("changes"))]
+    for file in read_patch(_text(diff)).files:
+        if file.path is None or not is_absolute(file.path):
+            continue
+        if not any(_is_told_by(file, change) for change in changes):
+            yield (
+                f"the patch has {file.operation} of {quoted(file.path)}, changes has not",
+                f"{place}.changes",
+            )
+
+
+def _is_told_by(file: PatchedFile, change: dict[str, Json]) -> bool:
+    operation, path, old = change.get("operation"), change.get("path"), change.get("oldPath")
+    if isinstance(operation, str) and operation not in OPERATIONS:
+        return path == file.path
+    if operation == file.operation:
+        return path == file.path and (file.old is None or operation not in PAIRS or old == file.old)
+    if file.operation == "delete":
+        return operation == "move" and old == file.path
+    return file.operation == "add" and operation in PAIRS and path == file.path
+
+
+@check("ACP-L210", SHOWN, fix="Send a patch with the changes of text.")
+def texts_come_with_a_patch(moment: Moment) -> Found:
+    """Tell of changes to files of text that do not say what changed."""
+    return _judged(moment, _diffs(moment), _patchless)
+
+
+def _patchless(place: str, diff: dict[str, Json]) -> Iterator[Complaint]:
+    if diff.get("patch") is not None:
+        return
+    for change in map(members, entries(diff.get("changes"))):
+        if change.get("fileType") == "text":
+            yield f"the text {quoted(change.get('path'))} changes without a patch", f"{place}.patch"
+            return
+
+
+@check("ACP-L211", SHOWN, fix="Send a diff only where something changes.")
+def diffs_change_something(moment: Moment) -> Found:
+    """Tell of diffs without a change."""
+    return _judged(moment, _diffs(moment), _empty)
+
+
+def _empty(place: str, diff: dict[str, Json]) -> Iterator[Complaint]:
+    if diff.get("changes") == []:
+        yield "the diff has no changes", f"{place}.changes"
