@@ -1,0 +1,155 @@
+"""Talks about what clients say of their terminals."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.inspector.lint.cases.terminals import again, create, release, use
+from tests.inspector.lint.talk import Talk, breaks, keeps
+
+DONE = {"exitCode": 0, "signal": None}
+
+
+def running(talk: Talk, **members: Any) -> None:
+    """Have a terminal run."""
+    talk.answer(create(talk, **members), terminalId="x1")
+
+
+def tell(talk: Talk, output: str = "", *, truncated: bool = False, **members: Any) -> None:
+    """Tell a terminal's output."""
+    talk.answer(use(talk, "output"), {"output": output, "truncated": truncated} | members)
+
+
+@breaks("ACP-L256")
+def a_second_terminal_has_the_same_id(talk: Talk) -> None:
+    running(talk)
+    talk.answer(again(talk), terminalId="x1")
+
+
+@keeps("ACP-L256", despite=("ACP-L134",))
+def a_second_terminal_has_the_id_of_a_released_one(talk: Talk) -> None:
+    running(talk)
+    release(talk)
+    talk.answer(again(talk), terminalId="x1")
+    release(talk)
+
+
+@breaks("ACP-L257")
+def output_does_not_say_whether_it_was_cut(talk: Talk) -> None:
+    running(talk)
+    talk.answer(use(talk, "output"), output="")
+
+
+@breaks("ACP-L257")
+def output_is_an_array_of_lines(talk: Talk) -> None:
+    running(talk)
+    talk.answer(use(talk, "output"), output=["a"], truncated=False)
+
+
+@keeps("ACP-L257")
+def output_is_empty(talk: Talk) -> None:
+    running(talk)
+    tell(talk)
+    release(talk)
+
+
+@breaks("ACP-L258")
+def output_exceeds_its_limit_in_bytes(talk: Talk) -> None:
+    running(talk, outputByteLimit=4)
+    tell(talk, "äöü", truncated=True)
+
+
+@keeps("ACP-L258")
+def output_fills_its_limit(talk: Talk) -> None:
+    running(talk, outputByteLimit=4)
+    tell(talk, "öü", truncated=True)
+    release(talk)
+
+
+@breaks("ACP-L259")
+def output_is_cut_without_a_limit(talk: Talk) -> None:
+    running(talk, outputByteLimit=None)
+    tell(talk, "a", truncated=True)
+
+
+@keeps("ACP-L259")
+def output_is_cut_to_nothing(talk: Talk) -> None:
+    running(talk, outputByteLimit=0)
+    tell(talk, truncated=True)
+    release(talk)
+
+
+@breaks("ACP-L260")
+def an_exit_vanishes(talk: Talk) -> None:
+    running(talk)
+    tell(talk, exitStatus=DONE)
+    tell(talk)
+
+
+@breaks("ACP-L260")
+def an_exit_changes(talk: Talk) -> None:
+    running(talk)
+    talk.answer(use(talk, "wait_for_exit"), DONE)
+    tell(talk, exitStatus={"exitCode": None, "signal": "SIGKILL"})
+
+
+@keeps("ACP-L260")
+def an_exit_is_told_twice(talk: Talk) -> None:
+    running(talk)
+    early = use(talk, "output")
+    talk.answer(use(talk, "wait_for_exit"), DONE)
+    talk.answer(early, output="", truncated=False)
+    tell(talk, exitStatus={"exitCode": 0})
+    release(talk)
+
+
+@breaks("ACP-L261")
+def an_exit_code_is_negative(talk: Talk) -> None:
+    running(talk)
+    talk.answer(use(talk, "wait_for_exit"), exitCode=-1)
+
+
+@breaks("ACP-L261")
+def an_exit_code_is_a_word(talk: Talk) -> None:
+    running(talk)
+    tell(talk, exitStatus={"exitCode": "0"})
+
+
+@keeps("ACP-L261")
+def an_exit_code_is_null(talk: Talk) -> None:
+    running(talk)
+    talk.answer(use(talk, "wait_for_exit"), exitCode=None, signal="SIGTERM")
+    release(talk)
+
+
+@breaks("ACP-L263")
+def a_terminal_is_there_when_its_command_is_over(talk: Talk) -> None:
+    call = create(talk, command="sleep", args=["5"])
+    talk.wait(5)
+    talk.answer(call, terminalId="x1")
+    talk.answer(use(talk, "wait_for_exit"), DONE)
+
+
+@keeps("ACP-L263")
+def a_terminal_is_there_before_its_command_is_over(talk: Talk) -> None:
+    running(talk, command="sleep", args=["5"])
+    call = use(talk, "wait_for_exit")
+    talk.wait(5)
+    talk.answer(call, DONE)
+    release(talk)
+
+
+@breaks("ACP-L264")
+def output_shrinks(talk: Talk) -> None:
+    running(talk)
+    tell(talk, "one two")
+    tell(talk, "two")
+
+
+@keeps("ACP-L264")
+def output_stays(talk: Talk) -> None:
+    running(talk, outputByteLimit=5)
+    tell(talk, "one")
+    tell(talk, "one")
+    tell(talk, "two", truncated=True)
+    release(talk)

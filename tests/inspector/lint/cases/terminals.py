@@ -1,0 +1,186 @@
+"""Talks in which agents use terminals of their client."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.inspector.lint.talk import Call, Talk, breaks, keeps
+
+
+def create(talk: Talk, **members: Any) -> Call:
+    """Open a session, and ask for a terminal in its turn."""
+    talk.open()
+    return again(talk, **members)
+
+
+def again(talk: Talk, session: str = "s1", **members: Any) -> Call:
+    """Ask for a terminal in a turn."""
+    talk.prompt(session=session)
+    params = {"sessionId": session, "command": "make"} | members
+    return talk.ask("terminal/create", params, side="agent")
+
+
+def use(talk: Talk, what: str, id_: str = "x1", session: str = "s1") -> Call:
+    """Use a terminal."""
+    return talk.ask(f"terminal/{what}", side="agent", sessionId=session, terminalId=id_)
+
+
+def release(talk: Talk, id_: str = "x1") -> None:
+    """Release a terminal."""
+    talk.answer(use(talk, "release", id_))
+
+
+@breaks("ACP-L250")
+def a_terminal_is_asked_of_a_client_that_has_none(talk: Talk) -> None:
+    talk.initialize({"terminal": False})
+    talk.new_session()
+    talk.refuse(again(talk), -32601)
+
+
+@breaks("ACP-L250")
+def a_terminal_is_asked_of_a_client_that_claims_an_object(talk: Talk) -> None:
+    talk.initialize({"terminal": {}})
+    talk.new_session()
+    talk.refuse(again(talk), -32601)
+
+
+@keeps("ACP-L250")
+def a_terminal_is_asked_of_a_client_that_has_some(talk: Talk) -> None:
+    talk.initialize({"terminal": True})
+    talk.new_session()
+    talk.answer(again(talk), terminalId="x1")
+    release(talk)
+
+
+@breaks("ACP-L251")
+def a_terminal_has_no_command(talk: Talk) -> None:
+    talk.refuse(create(talk, command=["make"]), -32602)
+
+
+@breaks("ACP-L251")
+def a_terminal_has_a_number_for_an_argument(talk: Talk) -> None:
+    talk.refuse(create(talk, args=["-j", 2]), -32602)
+
+
+@breaks("ACP-L251")
+def a_terminal_has_variables_as_an_object(talk: Talk) -> None:
+    talk.refuse(create(talk, env={"A": "1"}), -32602)
+
+
+@breaks("ACP-L251")
+def a_terminal_has_a_variable_without_value(talk: Talk) -> None:
+    talk.refuse(create(talk, env=[{"name": "A"}]), -32602)
+
+
+@keeps("ACP-L251")
+def a_terminal_has_arguments_and_no_variables(talk: Talk) -> None:
+    talk.answer(create(talk, args=["-j", "2"], env=None), terminalId="x1")
+    release(talk)
+
+
+@breaks("ACP-L252")
+def a_command_runs_in_a_relative_directory(talk: Talk) -> None:
+    talk.answer(create(talk, cwd="src"), terminalId="x1")
+
+
+@keeps("ACP-L252")
+def a_command_runs_in_a_directory_of_windows(talk: Talk) -> None:
+    talk.answer(create(talk, cwd="C:/src"), terminalId="x1")
+    release(talk)
+
+
+@breaks("ACP-L253")
+def a_terminal_is_used_that_was_not_created(talk: Talk) -> None:
+    talk.answer(create(talk), terminalId="x1")
+    talk.refuse(use(talk, "kill", "make"), -32602)
+
+
+@keeps("ACP-L253")
+def a_terminal_is_used_that_was_created(talk: Talk) -> None:
+    talk.answer(create(talk), terminalId="x1")
+    talk.answer(use(talk, "wait_for_exit"), exitCode=0)
+    release(talk)
+
+
+@breaks("ACP-L254")
+def a_terminal_is_released_twice(talk: Talk) -> None:
+    talk.answer(create(talk), terminalId="x1")
+    release(talk)
+    release(talk)
+
+
+@breaks("ACP-L254")
+def a_released_terminal_is_read(talk: Talk) -> None:
+    talk.answer(create(talk), terminalId="x1")
+    release(talk)
+    talk.answer(use(talk, "output"), output="", truncated=False)
+
+
+@keeps("ACP-L254")
+def a_killed_terminal_is_read(talk: Talk) -> None:
+    talk.answer(create(talk), terminalId="x1")
+    talk.answer(use(talk, "kill"))
+    talk.answer(use(talk, "output"), output="", truncated=False)
+    release(talk)
+
+
+@breaks("ACP-L255")
+def a_session_is_closed_with_a_terminal(talk: Talk) -> None:
+    talk.answer(create(talk), terminalId="x1")
+    talk.answer(talk.ask("session/close", sessionId="s1"))
+
+
+@breaks("ACP-L255")
+def a_connection_ends_with_a_terminal(talk: Talk) -> None:
+    talk.open()
+    prompt = talk.prompt()
+    call = talk.ask("terminal/create", side="agent", sessionId="s1", command="make")
+    talk.answer(call, terminalId="x1")
+    talk.finish(prompt)
+    talk.wait(5)
+    talk.end()
+
+
+@keeps("ACP-L255")
+def a_connection_ends_within_a_turn_with_a_terminal(talk: Talk) -> None:
+    talk.answer(create(talk), terminalId="x1")
+    talk.wait(5)
+    talk.end(1)
+
+
+@breaks("ACP-L262")
+def a_terminal_is_used_by_another_session(talk: Talk) -> None:
+    talk.answer(create(talk), terminalId="x1")
+    talk.new_session("s2")
+    talk.prompt(session="s2")
+    talk.answer(use(talk, "output", session="s2"), output="", truncated=False)
+
+
+@keeps("ACP-L262")
+def two_sessions_use_a_terminal_each(talk: Talk) -> None:
+    talk.answer(create(talk), terminalId="x1")
+    talk.new_session("s2")
+    talk.answer(again(talk, "s2"), terminalId="x2")
+    talk.answer(use(talk, "release", "x2", session="s2"))
+    release(talk)
+
+
+@breaks("ACP-L265")
+def a_killed_terminal_is_kept(talk: Talk) -> None:
+    talk.open()
+    prompt = talk.prompt()
+    call = talk.ask("terminal/create", side="agent", sessionId="s1", command="make")
+    talk.answer(call, terminalId="x1")
+    talk.answer(use(talk, "kill"))
+    talk.finish(prompt)
+    talk.wait(5)
+    talk.turn()
+
+
+@keeps("ACP-L265")
+def a_killed_terminal_is_released(talk: Talk) -> None:
+    talk.answer(create(talk), terminalId="x1")
+    talk.answer(use(talk, "kill"))
+    release(talk)
+    talk.wait(5)
+    talk.say()
