@@ -27,6 +27,11 @@ _CACHED_LINES: Final = 512
 class Rows(Protocol):
     """What a table shows, by position."""
 
+    @property
+    def digits(self) -> int:
+        """Return how many digits the largest number has."""
+        ...
+
     def __len__(self) -> int:
         """Return how many are shown."""
         ...
@@ -110,6 +115,7 @@ class FrameTable(ScrollView, can_focus=True):
         self._rows = rows
         self._count = 0
         self.is_following = True
+        self._has_open = False
         self.has_moved = False
         """Whether a person has moved the cursor; whoever takes note of it sets it back."""
         self.digits = DIGITS
@@ -123,16 +129,20 @@ class FrameTable(ScrollView, can_focus=True):
             self.show(self.cursor)
             return
         if count > self._count:
+            is_seen = self._count < self.scroll_offset.y + self.size.height
             self._count = count
             self._resize()
+            if is_seen:
+                self.refresh()
             if self.is_following:
                 self.cursor = count - 1
                 self._reveal()
             elif self.cursor < 0:
                 self.cursor = 0
-        # Questions that waited may have been answered.
-        self._cache.clear()
-        self.refresh()
+        if self._has_open:
+            # Questions that waited may have been answered.
+            self._has_open = False
+            self.redraw()
 
     def show(self, cursor: int) -> None:
         """Show other rows; the cursor stays on its line of the screen, if possible."""
@@ -213,6 +223,7 @@ class FrameTable(ScrollView, can_focus=True):
 
     def _draw(self, position: int, width: int) -> Strip:
         row = self._rows.at(position)
+        self._has_open |= row.is_open
         text = row_text(
             row,
             width,
@@ -245,5 +256,5 @@ class FrameTable(ScrollView, can_focus=True):
             self.scroll_to(y=self.cursor - height + 1, animate=False, force=True)
 
     def _resize(self) -> None:
-        self.digits = max(DIGITS, len(str(self._count)))
+        self.digits = max(DIGITS, self._rows.digits)
         self.virtual_size = Size(self.scrollable_content_region.width, self._count)

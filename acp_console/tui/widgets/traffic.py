@@ -33,10 +33,12 @@ from acp_inspector.journal import Entry, Frame
 from acp_inspector.recording.file import RecordingFile
 from acp_protocol.errors import AcpError
 
-SLICE: Final = 0.004
+SLICE: Final = 0.010
 """Seconds that are worked in the background at once, between two looks at the keys."""
-PAUSE: Final = 0.008
+PAUSE: Final = 0.013
 """Seconds from one such slice to the next."""
+SYNC: Final = 4
+"""Slices after which what they have found is shown."""
 LOOK: Final = 0.25
 """Seconds between two looks at whether a recording has grown."""
 
@@ -100,6 +102,7 @@ class TrafficPane(Vertical):
         self._was_open = False
         self._work = TrafficWork(self._view)
         self._timer: Timer | None = None
+        self._slices = 0
 
     def compose(self) -> ComposeResult:
         with Vertical(id="frame-list"):
@@ -153,7 +156,9 @@ class TrafficPane(Vertical):
             self._arrive(found)
         if not is_busy and self._timer is not None:
             self._timer.pause()
-        self._sync()
+        self._slices += 1
+        if not is_busy or self._slices % SYNC == 0:
+            self._sync()
 
     def _look(self) -> None:
         growth = self._work.look()

@@ -46,6 +46,11 @@ class TrafficView:
     def __len__(self) -> int:
         return len(self.entries) if self._scan is None else len(self._scan.rows)
 
+    @property
+    def digits(self) -> int:
+        """How many digits the largest number has."""
+        return len(str(len(self.entries)))
+
     def at(self, position: int) -> TableRow:
         """Return what stands at a position."""
         return self.row(self.row_at(position))

@@ -45,6 +45,8 @@ STEP: Final = 8 << 20
 """Bytes that are looked at in one step."""
 WORTH_KEEPING: Final = 32 << 20
 """Bytes of a recording from which on its index is kept beside it."""
+KEPT_SHARE: Final = 4
+"""The index is kept anew once it has grown by one part in so many."""
 
 _NUMBER: Final = re.compile(rb'\{"n":(0|[1-9]\d{0,17}),')
 
@@ -116,7 +118,8 @@ class RecordingFile:
             if block.endswith(b"\n"):
                 self._take(block)
         self._is_complete = limit == size and self._content.is_unpacked
-        if self._is_complete:
+        # What grows line by line is kept now and then, and when it is closed.
+        if self._is_complete and len(self) - self._kept_rows > self._kept_rows // KEPT_SHARE:
             self._keep()
         return not self._is_complete
 
