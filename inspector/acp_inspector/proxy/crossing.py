@@ -7,14 +7,13 @@ over from one to the other happens where a line ends.
 
 from __future__ import annotations
 
-import os
 import sys
 import threading
 from typing import TYPE_CHECKING
 
 from acp_inspector.journal import split_ending
 from acp_inspector.proxy.interference import Interference
-from acp_inspector.proxy.pump import CHUNK, Pump
+from acp_inspector.proxy.pump import Pump
 from acp_inspector.proxy.recorder import Recorder
 from acp_protocol.framing import LineFramer, Side
 
@@ -45,7 +44,7 @@ class Crossing(Pump):
     def move(self) -> None:
         """Move until the stream ends and what waits has left."""
         try:
-            while chunk := os.read(self._source, CHUNK):
+            while chunk := self.read():
                 with self._opening:
                     lane = self._lane
                     if lane is None:

@@ -158,9 +158,17 @@ class Pump(threading.Thread):
         Raises:
             OSError: one of the ends is gone.
         """
-        while chunk := os.read(self._source, CHUNK):
+        while chunk := self.read():
             self.note(chunk)
             self.write(chunk)
+
+    def read(self) -> bytes:
+        """Return what there is, at least a byte; nothing when the stream has ended."""
+        while True:
+            try:
+                return os.read(self._source, CHUNK)
+            except BlockingIOError:
+                _wait_for(self._source, select.POLLIN)
 
     def note(self, chunk: bytes) -> None:
         """Let the recording have a chunk before it leaves."""
@@ -173,13 +181,20 @@ class Pump(threading.Thread):
         self.is_writing = True
         try:
             while rest:
-                rest = rest[os.write(self._sink, rest) :]
+                rest = rest[self._write_some(rest) :]
                 self.moved += 1
         except OSError:
             self._has_lost_sink = True
             raise
         finally:
             self.is_writing = False
+
+    def _write_some(self, data: memoryview) -> int:
+        while True:
+            try:
+                return os.write(self._sink, data)
+            except BlockingIOError:
+                _wait_for(self._sink, select.POLLOUT)
 
     def wait_for_lost_sink(self) -> bool:
         """Wait until nobody reads any more; False if this has closed its sink before."""
@@ -199,6 +214,13 @@ class Pump(threading.Thread):
             self._is_sink_open = False
             with suppress(OSError):
                 os.close(self._sink)
+
+
+def _wait_for(descriptor: int, event: int) -> None:
+    """Wait where an editor has left its end of our stdin or stdout not to wait by itself."""
+    poll = select.poll()
+    poll.register(descriptor, event)
+    poll.poll()
 
 
 class _Signals:
