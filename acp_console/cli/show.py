@@ -1,10 +1,12 @@
-"""`acp-console show`: the frames of a recording, as a table, as JSON or as the exact bytes."""
+"""`acp-console show`: what a recording holds, as a table, as JSON or as the exact bytes."""
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal, TypeAlias, get_args
 
@@ -17,18 +19,43 @@ from acp_console.cli import exits
 from acp_console.cli.printer import ascii_json
 from acp_console.cli.problems import say
 from acp_inspector.analysis.exchanges import Exchanges
-from acp_inspector.analysis.summary import Row, describe
+from acp_inspector.analysis.summary import SUMMARY_WIDTH, Row, describe
+from acp_inspector.filter.entries import PassingFrames
 from acp_inspector.filter.errors import FilterError
 from acp_inspector.filter.frames import FrameFacts
 from acp_inspector.filter.language import Filter, compile_filter
-from acp_inspector.journal import Frame
+from acp_inspector.filter.scanning import Scan
+from acp_inspector.journal import Entry, Frame, JournalEvent, StderrText
+from acp_inspector.recording.file import RecordingFile
+from acp_inspector.recording.following import Follower
 from acp_inspector.recording.reader import LineFault, read_lines
+from acp_inspector.recording.reader import Row as Line
 from acp_protocol.host.text import one_line
 from acp_protocol.jsonrpc import Json
 
 Format: TypeAlias = Literal["table", "json", "raw"]
 
-FIELDS: Final[dict[str, Callable[[Row], Json]]] = {
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """What a table shows of what is no frame: stderr and events."""
+
+    n: int
+    at: float
+    side: str | None
+    kind: str
+    size: int
+    summary: str
+    method: str = ""
+    id: None = None
+    has_id: bool = False
+    session: str = ""
+    latency: None = None
+
+
+Shown: TypeAlias = Row | Beside
+
+FIELDS: Final[dict[str, Callable[[Shown], Json]]] = {
     "n": lambda row: row.n,
     "t": lambda row: round(row.at, 6),
     "from": lambda row: row.side,
@@ -45,7 +72,23 @@ FIELDS: Final[dict[str, Callable[[Row], Json]]] = {
 TABLE_FIELDS: Final = ("n", "t", "from", "kind", "method", "id", "latency", "size", "summary")
 ID_WIDTH: Final = 40
 """Characters of an id, at most."""
+WIDTHS: Final = {
+    "n": 6,
+    "t": 9,
+    "from": 8,
+    "kind": 12,
+    "method": 26,
+    "id": 6,
+    "session": 12,
+    "latency": 10,
+    "size": 7,
+    "summary": SUMMARY_WIDTH,
+}
+"""Columns of each field where what is still to come is not known."""
+LOOK: Final = 0.1
+"""Seconds between two looks at what has been written behind."""
 _NUMBERS: Final = frozenset({"n", "t", "latency", "size"})
+_ARROWS: Final = {"client": "→", "agent": "←", None: "·"}
 _GAP: Final = "  "
 _LEAST_SUMMARY: Final = 20
 
@@ -69,31 +112,44 @@ _LEAST_SUMMARY: Final = 20
     help="json: one object a line; raw: the exact bytes.",
 )
 @click.option("--count", is_flag=True, help="Print how many frames there are, and nothing else.")
-def command(*, file: Path, text: str, fields: str, format_: Format, count: bool) -> int:
-    """Print the frames of the recording FILE.
+@click.option(
+    "--follow", is_flag=True, help="Go on with what is written behind it, until interrupted."
+)
+def command(
+    *, file: Path, text: str, fields: str, format_: Format, count: bool, follow: bool
+) -> int:
+    """Print the frames of the recording FILE; stderr and events too, where a filter names them.
 
     \b
     acp-console show session.acp.ndjson
     acp-console show --filter request_permission --format json session.acp.ndjson
     acp-console show --filter 'from == agent and latency > 500ms' session.acp.ndjson
+    acp-console show --follow --filter 'error or stderr' session.acp.ndjson
     acp-console show --format raw session.acp.ndjson >frames
     """  # noqa: D301 - the mark by which click keeps lines apart
     names = _field_names(fields)
-    frames = _frames(file, _filter(text))
+    wanted = _filter(text)
+    if count and follow:
+        raise click.UsageError("what is followed has no count: it has no end")
+    found = _followed(file, wanted) if follow else _found(file, wanted)
     if count:
-        click.echo(sum(1 for _ in frames))
+        click.echo(sum(1 for _ in found))
     elif format_ == "raw":
         if sys.stdout.isatty():
             raise click.UsageError("raw bytes do not belong on a terminal: redirect them")
-        for frame, _ in frames:
-            sys.stdout.buffer.write(frame.raw + frame.end)
+        for entry, _ in found:
+            sys.stdout.buffer.write(_exact(entry))
+            if follow:
+                sys.stdout.buffer.flush()
         sys.stdout.buffer.flush()
     elif format_ == "json":
-        for _, row in frames:
+        for _, row in found:
             shown = {name: FIELDS[name](row) for name in names or FIELDS}
             click.echo(ascii_json(shown))
+    elif follow:
+        _print_lines((row for _, row in found), names or list(TABLE_FIELDS))
     else:
-        _print_table([row for _, row in frames], names or list(TABLE_FIELDS))
+        _print_table([row for _, row in found], names or list(TABLE_FIELDS))
     return exits.DONE
 
 
@@ -113,27 +169,84 @@ def _filter(text: str) -> Filter:
         raise click.UsageError(f"--filter: {problem}\n\n  {picture}") from None
 
 
-def _frames(file: Path, wanted: Filter) -> Iterator[tuple[Frame, Row]]:
-    """Yield the frames that pass, with their rows; say on stderr what could not be read."""
+def _found(file: Path, wanted: Filter) -> Iterator[tuple[Entry, Shown]]:
+    """Yield what is meant, with its rows; say on stderr what could not be read."""
+    if wanted.is_empty or not file.is_file():
+        yield from _passing(read_lines(file), file, wanted)
+        return
+    # The index knows much of what filters ask for; what it knows is not read.
+    with RecordingFile(file).complete() as recording:
+        for fault in recording.faults():
+            say(f"{file}, line {fault.line}: {fault.reason}")
+        for row in Scan(recording, wanted).complete():
+            entry = recording[row]
+            if isinstance(entry, Frame):
+                question = recording.question_of(row)
+                yield entry, describe(entry, _asked(recording, question))
+            elif isinstance(entry, StderrText | JournalEvent) and _is_named(entry, wanted):
+                yield entry, _beside(entry)
+
+
+def _asked(recording: RecordingFile, question: int | None) -> Exchanges:
     exchanges = Exchanges()
-    rows = _rows(file, exchanges)
-    if "pending" in wanted.needs:
-        # Whether a question was answered is known at the end only.
-        rows = iter(list(rows))
-    for frame, row in rows:
-        if wanted.matches(FrameFacts(frame, exchanges)):
-            yield frame, row
+    asked = None if question is None else recording[question]
+    if isinstance(asked, Frame):
+        exchanges.apply(asked)
+    return exchanges
 
 
-def _rows(file: Path, exchanges: Exchanges) -> Iterator[tuple[Frame, Row]]:
-    for line in read_lines(file):
+def _followed(file: Path, wanted: Filter) -> Iterator[tuple[Entry, Shown]]:
+    """Yield what is meant, and go on with what comes, without end."""
+    with Follower(file) as follower:
+        yield from _passing(_coming(follower), file, wanted)
+
+
+def _coming(follower: Follower) -> Iterator[Line]:
+    while True:
+        yield from follower.read()
+        sys.stdout.flush()
+        time.sleep(LOOK)
+
+
+def _passing(lines: Iterable[Line], file: Path, wanted: Filter) -> Iterator[tuple[Entry, Shown]]:
+    """Yield what is meant among lines as they come; an answer knows its question."""
+    passing = PassingFrames()
+    for line in lines:
         if isinstance(line, LineFault):
             say(f"{file}, line {line.line}: {line.reason}")
         elif isinstance(line, Frame):
-            yield line, describe(line, exchanges)
+            exchanges = passing.exchanges_before(line)
+            row = describe(line, exchanges)
+            if wanted.matches(FrameFacts(line, exchanges)):
+                yield line, row
+        elif isinstance(line, StderrText | JournalEvent) and _is_named(line, wanted):
+            yield line, _beside(line)
 
 
-def _print_table(rows: list[Row], names: list[str]) -> None:
+def _is_named(entry: StderrText | JournalEvent, wanted: Filter) -> bool:
+    """Tell whether a filter means what is no frame, and says so."""
+    return bool({"stderr", "event"} & wanted.needs) and wanted.matches(FrameFacts(entry))
+
+
+def _beside(entry: StderrText | JournalEvent) -> Beside:
+    if isinstance(entry, StderrText):
+        text = one_line(entry.text.decode(errors="replace").rstrip("\n"), SUMMARY_WIDTH)
+        return Beside(entry.n, entry.at, "agent", "stderr", len(entry.text), text)
+    words = [entry.name, *(f"{key} {value}" for key, value in entry.data.items())]
+    return Beside(entry.n, entry.at, None, "event", 0, one_line(" ".join(words), SUMMARY_WIDTH))
+
+
+def _exact(entry: Entry) -> bytes:
+    match entry:
+        case Frame(raw=raw, end=end):
+            return raw + end
+        case StderrText(text=text):
+            return text
+        case JournalEvent():
+            return b""
+
+
+def _print_table(rows: list[Shown], names: list[str]) -> None:
     """Print aligned columns; on a terminal the summary is cut so that a frame keeps to its line."""
     console = Console(highlight=False)
     cells = [[_cell(name, row) for name in names] for row in rows]
@@ -150,6 +263,19 @@ def _print_table(rows: list[Row], names: list[str]) -> None:
         console.print(line, no_wrap=True, crop=False, overflow="ignore", soft_wrap=True)
 
 
+def _print_lines(rows: Iterable[Shown], names: list[str]) -> None:
+    """Print columns of fixed widths, each line as it comes."""
+    console = Console(highlight=False)
+    widths = [WIDTHS.get(name, len(name)) for name in names]
+    if console.is_terminal and names[-1] == "summary":
+        others = sum(widths[:-1]) + len(_GAP) * len(widths[:-1])
+        widths[-1] = max(console.width - others, _LEAST_SUMMARY)
+    click.echo(_line(names, names, widths))
+    for row in rows:
+        line = Text(_line([_cell(name, row) for name in names], names, widths), style=_style(row))
+        console.print(line, no_wrap=True, crop=False, overflow="ignore", soft_wrap=True)
+
+
 def _line(cells: list[str], names: list[str], widths: list[int]) -> str:
     padded: list[str] = []
     for cell, name, width in zip(cells, names, widths, strict=True):
@@ -161,12 +287,12 @@ def _line(cells: list[str], names: list[str], widths: list[int]) -> str:
     return _GAP.join(padded).rstrip()
 
 
-def _cell(name: str, row: Row) -> str:
+def _cell(name: str, row: Shown) -> str:
     match name:
         case "t":
             return f"{row.at:.3f}"
         case "from":
-            return f"{'→' if row.side == 'client' else '←'} {row.side}"
+            return f"{_ARROWS[row.side]} {row.side or ''}".strip()
         case "latency":
             return "" if row.latency is None else f"{row.latency * 1000:.1f} ms"
         case "id":
@@ -177,7 +303,7 @@ def _cell(name: str, row: Row) -> str:
             return "" if value is None else str(value)
 
 
-def _style(row: Row) -> str:
+def _style(row: Shown) -> str:
     if row.kind in {"error", "malformed"}:
         return "red"
     return "cyan" if row.side == "client" else ""

@@ -10,7 +10,7 @@ from acp_inspector.analysis.exchanges import Exchanges
 from acp_inspector.filter.facts import Notes
 from acp_inspector.filter.frames import NO_NOTES, FrameFacts
 from acp_inspector.journal import Entry, Frame, JournalEvent, StderrText
-from acp_inspector.recording.pairing import Pairing, envelope
+from acp_inspector.recording.pairing import MOST_OPEN, Pairing, envelope
 from acp_inspector.recording.reader import Row
 
 ENTRY: Final = (Frame, StderrText, JournalEvent)
@@ -78,6 +78,31 @@ class EntryList:
     def answer_of(self, row: int) -> int | None:
         """Return the row of the answer to the question in a row, if it has come."""
         return self._answers.get(row)
+
+
+class PassingFrames:
+    """Frames as they come, of which only questions without an answer are kept."""
+
+    def __init__(self) -> None:
+        self._pairing = Pairing()
+        self._asked: dict[int, Frame] = {}
+        self._count = 0
+
+    def exchanges_before(self, frame: Frame) -> Exchanges:
+        """Take the next frame; return what has seen the question that it answers, if any."""
+        row, self._count = self._count, self._count + 1
+        exchanges = Exchanges()
+        found = envelope(0, frame.side, frame.raw)
+        if found is None:
+            return exchanges
+        partner = self._pairing.take(row, 1, [found])[0]
+        if not found.is_answer:
+            self._asked[row] = frame
+            if len(self._asked) > MOST_OPEN:
+                del self._asked[next(iter(self._asked))]
+        elif (question := self._asked.pop(partner - 1, None)) is not None:
+            exchanges.apply(question)
+        return exchanges
 
 
 def exchange_around(entries: Entries, row: int) -> Exchanges:

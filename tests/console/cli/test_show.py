@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import json
+import signal
+import subprocess
 import sys
 from pathlib import Path
 
@@ -117,6 +119,53 @@ def test_an_expression_selects_frames(call: Call, recording: Path) -> None:
 def test_a_question_is_pending_if_its_answer_never_comes(call: Call, recording: Path) -> None:
     done = call("show", "--filter", "pending", "--fields", "n", str(recording))
     assert done.out.split()[1:] == ["2"]
+
+
+def test_stderr_and_events_are_shown_where_a_filter_names_them(call: Call, recording: Path) -> None:
+    with recording.open("ab") as file:
+        file.write(b'{"n":5,"t":2.5,"from":"agent","stderr":"Panic \\u001b[31m\\n"}\n')
+        file.write(b'{"n":6,"t":2.6,"event":"exit","code":1}\n')
+
+    def shown(expression: str, *options: str) -> str:
+        done = call("show", "--filter", expression, *options, str(recording))
+        assert done.code == exits.DONE
+        return done.out
+
+    assert shown("n > 4", "--count") == "0\n"
+    assert shown("stderr", "--fields", "n,from,summary").splitlines()[1:] == [
+        "5  ← agent  Panic ␛[31m"
+    ]
+    assert shown("event == exit", "--fields", "n,from,summary").split()[3:] == [
+        *"6·",
+        "exit",
+        "code",
+        "1",
+    ]
+    assert shown("stderr", "--format", "raw") == "Panic \x1b[31m\n"
+    assert json.loads(shown("kind == event", "--format", "json"))["from"] is None
+
+
+def test_what_is_written_behind_is_shown_as_it_comes(recording: Path) -> None:
+    more = b'{"n":%d,"t":9.5,"from":"client","msg":{"jsonrpc":"2.0","id":"a","result":{}}}\n'
+    command = [sys.executable, "-m", "acp_console", "show", "--follow", "--fields", "n,method"]
+    with subprocess.Popen([*command, str(recording)], stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert [process.stdout.readline().split()[:1] for _ in range(5)] == [
+            *([b"n"], [b"1"], [b"2"], [b"3"], [b"4"])
+        ]
+        with recording.open("ab") as file:
+            file.write(b'{"n":5,"t":9.0,"from":"agent","msg":{"jsonrpc":"2.0","id":"a",')
+            file.flush()
+            file.write(b'"method":"fs/x"}}\n' + more % 6)
+        lines = [process.stdout.readline().split() for _ in range(2)]
+        assert lines == [[b"5", b"fs/x"], [b"6", b"fs/x"]], "an answer knows its question"
+        process.send_signal(signal.SIGINT)
+        assert process.wait() == exits.INTERRUPTED
+
+
+def test_what_is_followed_has_no_count(call: Call, recording: Path) -> None:
+    done = call("show", "--follow", "--count", str(recording))
+    assert (done.code, done.out) == (exits.USAGE, "")
 
 
 def test_an_expression_that_is_none_is_shown_with_carets(call: Call, recording: Path) -> None:
