@@ -1,0 +1,68 @@
+"""Pages of the docs against the code that they tell of, and their examples against readers."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
+RECORDED = [ROOT / "inspector/acp_inspector", ROOT / "acp_console/client"]
+"""Where events of a recording are made."""
+
+
+def events_in_the_table() -> dict[str, set[str]]:
+    """Return the events that the page lists, with the members that it says they have."""
+    page = (DOCS / "recording-format.md").read_text()
+    section = page.partition("\n## Events\n")[2].partition("\n## ")[0]
+    rows: dict[str, set[str]] = {}
+    for line in section.splitlines():
+        if line.startswith("| `"):
+            _, names, members, _, _ = line.split("|")
+            rows |= {name: set(_ticked(members)) for name in _ticked(names)}
+    return rows
+
+
+def _ticked(text: str) -> list[str]:
+    return re.findall(r"`(\w+)`", text)
+
+
+def events_in_the_code() -> Iterator[tuple[str, set[str]]]:
+    """Yield each event that is made somewhere, with the members that stand beside its name."""
+    for folder in RECORDED:
+        for path in folder.rglob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text())):
+                if isinstance(node, ast.Call):
+                    yield from _event(node)
+
+
+def _event(call: ast.Call) -> Iterator[tuple[str, set[str]]]:
+    words = [word.value for word in call.args if isinstance(word, ast.Constant)]
+    names = [word for word in words if isinstance(word, str) and word.isidentifier()]
+    members = {keyword.arg for keyword in call.keywords if keyword.arg}
+    match call.func:
+        case ast.Attribute(attr="event") if names:
+            yield names[0], members
+        case ast.Attribute(attr="tell") if names:
+            yield names[0], members | {"of", "by"}
+        case ast.Name(id="JournalEvent") if names:
+            yield names[0], set()
+        case ast.Attribute(attr="edit") if names:
+            # The name that an edit has in the recording when it is none by intent.
+            yield names[0], {"of", "by", "was", "now"}
+        case _:
+            pass
+
+
+def test_the_page_on_recordings_lists_every_event_and_no_other() -> None:
+    # An edit gives its name on; the usual one is a default.
+    made = {name for name, _ in events_in_the_code()} | {"edited"}
+    assert made == set(events_in_the_table())
+
+
+def test_the_page_on_recordings_names_the_members_of_each_event() -> None:
+    listed = events_in_the_table()
+    missing = {name: members - listed[name] for name, members in events_in_the_code()}
+    assert {name: members for name, members in missing.items() if members} == {}
