@@ -21,6 +21,7 @@ COMMANDS: Final = {
     "attach": "Look at a running proxy.",
     "inspect": "Look at recordings.",
     "show": "Print the frames of a recording.",
+    "lint": "Find what breaks the protocol in a recording.",
     "stats": "Count what happened in a recording, and how long it took.",
     "diff": "Compare two recordings by meaning.",
     "redact": "Take the secrets out of a recording.",

@@ -8,6 +8,7 @@ of hundreds costs a message only what is about it.
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -30,6 +31,8 @@ from acp_inspector.lint.checks import (
 from acp_inspector.lint.moment import Ending, Found, Moment, Problem
 from acp_inspector.lint.rules import MODULES
 from acp_inspector.lint.state import Point, State
+from acp_protocol.dialects.dialect import Dialect
+from acp_protocol.dialects.recognition import Recognition
 from acp_protocol.framing import Side
 from acp_protocol.schema.methods import VERSIONS, find_method
 
@@ -41,6 +44,8 @@ BROAD: Final = ("ACP-L046", "ACP-L047", "ACP-L371", "ACP-L376", "ACP-L377", "ACP
 Of several that speak of the same place only the last speaks, and it too is silent where a rule
 about that very place says it better.
 """
+
+SIDES: Final[tuple[Side, ...]] = ("client", "agent")
 
 PlanKey = tuple[int | None, Side, str, str | None, str | None]
 
@@ -66,6 +71,15 @@ class Report:
     """What came of holding a connection against the rules."""
 
     findings: list[Finding] = field(default_factory=list[Finding])
+    """As far as they are kept; see `omitted`."""
+    counts: Counter[Severity] = field(default_factory=Counter[Severity])
+    """All findings by severity, kept or not."""
+    omitted: Counter[str] = field(default_factory=Counter[str])
+    """Findings beyond the number that is kept of each rule."""
+    versions: set[int] = field(default_factory=set[int])
+    """The protocol versions that were agreed upon."""
+    dialects: set[str] = field(default_factory=set[str])
+    """Dialects that were heard though nobody said so."""
     exercised: set[str] = field(default_factory=set[str])
     """Rules that had something to look at."""
     applied: frozenset[str] = frozenset()
@@ -176,13 +190,29 @@ def _holds(rule: Rule, version: int | None, *, unstable: bool) -> bool:
 class Linter:
     """Judges one connection; entries are fed in order."""
 
-    def __init__(self, *, unstable: bool = False) -> None:
-        """`unstable`: parts of the protocol that are not stable yet are allowed, and judged."""
+    def __init__(
+        self, *, unstable: bool = False, dialect: str | None = None, limit: int | None = None
+    ) -> None:
+        """Begin.
+
+        Args:
+            unstable: parts of the protocol that are not stable yet are allowed, and judged.
+            dialect: judge frames by what they mean in this dialect.
+            limit: findings that are kept of each rule; all, if None.
+
+        Raises:
+            LocalProtocolError: there is no dialect of this name.
+        """
         self._unstable = unstable
+        self._dialect_name = dialect
+        self._limit = limit
+        self._kept: Counter[str] = Counter()
         self.report = Report(applied=_applied(unstable=unstable))
         self._begin()
 
     def _begin(self) -> None:
+        self._dialect = None if self._dialect_name is None else _opened(self._dialect_name)
+        self._recognition = Recognition() if self._dialect is None else None
         self._state = State(unstable=self._unstable)
         self._last = Point(0, 0.0)
         self._exit: JournalEvent | None = None
@@ -201,9 +231,8 @@ class Linter:
             self._begin()
             return before
         self._last = Point(entry.n, entry.at)
-        found = self._frame(entry) if isinstance(entry, Frame) else self._beside(entry)
-        self.report.findings += found
-        return tuple(found)
+        found = self._any_frame(entry) if isinstance(entry, Frame) else self._beside(entry)
+        return self._noted(found)
 
     def finish(self) -> tuple[Finding, ...]:
         """Judge what is missing, now that nothing more comes, and return what is new."""
@@ -215,8 +244,31 @@ class Linter:
             if _holds(rules()[each.rule], version, unstable=self._unstable):
                 problems = self._looked(each.rule, lambda look=each.look: look(ending))
                 found += [self._finding(each.rule, each.fix, problem) for problem in problems]
-        self.report.findings += found
+        if version is not None:
+            self.report.versions.add(version)
+        return self._noted(found)
+
+    def _noted(self, found: list[Finding]) -> tuple[Finding, ...]:
+        for each in found:
+            self.report.counts[each.severity] += 1
+            self._kept[each.rule.id] += 1
+            if self._limit is None or self._kept[each.rule.id] <= self._limit:
+                self.report.findings.append(each)
+            else:
+                self.report.omitted[each.rule.id] += 1
         return tuple(found)
+
+    def _any_frame(self, frame: Frame) -> list[Finding]:
+        if self._dialect is not None:
+            meant = self._dialect.read(frame.raw, frame.side).onward
+            return [each for raw in meant for each in self._frame(replace(frame, raw=raw))]
+        if self._recognition is not None:
+            heard = self._recognition.see(frame.raw, frame.side)
+            if heard is not None:
+                self.report.dialects.add(heard)
+            if heard is not None or all(map(self._recognition.has_settled, SIDES)):
+                self._recognition = None
+        return self._frame(frame)
 
     def _frame(self, frame: Frame) -> list[Finding]:
         moment = Moment(frame, self._state)
@@ -297,9 +349,9 @@ class Linter:
         return Finding(rule, severity, problem.text, problem.frames, fix, problem.path)
 
 
-def lint(entries: Iterable[Entry], *, unstable: bool = False) -> Report:
-    """Hold a whole connection against the rules."""
-    linter = Linter(unstable=unstable)
+def lint(entries: Iterable[Entry], *, unstable: bool = False, dialect: str | None = None) -> Report:
+    """Hold a whole recording against the rules; see `Linter`."""
+    linter = Linter(unstable=unstable, dialect=dialect)
     for entry in entries:
         linter.feed(entry)
     linter.finish()
@@ -325,12 +377,8 @@ def _narrowness(finding: Finding) -> int:
     return BROAD.index(id_) if id_ in BROAD else len(BROAD)
 
 
-def merged(reports: Iterable[Report]) -> Report:
-    """Return several reports as one, for several recordings together."""
-    whole = Report()
-    for report in reports:
-        whole.findings += report.findings
-        whole.exercised |= report.exercised
-        whole.applied |= report.applied
-        whole.failed |= report.failed
-    return replace(whole)
+def _opened(name: str) -> Dialect:
+    # Dialects are rare, and what they bring along is not.
+    from acp_protocol.dialects.catalogue import open_dialect
+
+    return open_dialect(name)

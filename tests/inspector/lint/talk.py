@@ -123,7 +123,9 @@ class Talk:
         /,
         **members: Any,
     ) -> Call:
-        """Agree upon the version; `client` and `agent` are what each claims, `members` the result's.
+        """Agree upon the version; `client` and `agent` are what each claims.
+
+        `members` go into the result.
 
         What is not given is claimed to the full extent of the stable protocol.
         """

@@ -1,0 +1,90 @@
+"""Prints the rules that recordings are held against."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import click
+
+from acp_console.cli import exits
+from acp_console.cli.printer import ascii_json
+from acp_console.cli.studies import print_table
+from acp_inspector.lint.catalogue import BASES, FAMILIES, Rule, rules
+from acp_inspector.lint.engine import workings
+from acp_protocol.jsonrpc import Json
+
+COLUMNS: Final = ("rule", "severity", "basis", "version", "side", "checked", "source", "says")
+
+
+def print_rules(names: Sequence[str], format_: str) -> int:
+    """Print the rules of these names, or all of them; more is told of rules that are named.
+
+    Raises:
+        click.UsageError: there is no rule of that name, or no such format for rules.
+    """
+    if format_ not in {"text", "json"}:
+        raise click.UsageError(f"rules are listed as text or json, not as {format_}")
+    unknown = [name for name in names if name.upper() not in rules()]
+    if unknown:
+        raise click.UsageError(f"there is no rule {unknown[0]}; --rules lists all")
+    wanted = [rules()[name.upper()] for name in names] or list(rules().values())
+    if format_ == "json":
+        click.echo(ascii_json({"rules": [rule_json(rule) for rule in wanted]}))
+    elif names:
+        for rule in wanted:
+            click.echo(_told(rule))
+    else:
+        print_table(COLUMNS, [_cells(rule) for rule in wanted], left=len(COLUMNS))
+    return exits.DONE
+
+
+def rule_json(rule: Rule) -> dict[str, Json]:
+    """Return all that is known of a rule."""
+    return {
+        "rule": rule.id,
+        "family": FAMILIES[rule.family],
+        "severity": rule.severity or "withdrawn",
+        "basis": rule.basis,
+        "versions": sorted(rule.versions),
+        "side": rule.side,
+        "since": rule.since,
+        "source": rule.source,
+        "unstable": rule.is_unstable,
+        "implemented": rule.id in workings().implemented,
+        "text": rule.text,
+        "fix": workings().implemented.get(rule.id),
+    }
+
+
+def _cells(rule: Rule) -> list[str]:
+    versions = "+".join(map(str, sorted(rule.versions)))
+    checked = "yes" if rule.id in workings().implemented else "no"
+    return [
+        rule.id,
+        rule.severity or "withdrawn",
+        rule.basis,
+        versions,
+        rule.side,
+        "" if rule.severity is None else checked,
+        rule.source,
+        rule.text,
+    ]
+
+
+def _told(rule: Rule) -> str:
+    versions = " and ".join(map(str, sorted(rule.versions)))
+    kind = rule.severity or "withdrawn"
+    said = [
+        f"{rule.id}  {rule.text}",
+        f"  {kind}, on the part of the {rule.side}; version {versions}; {FAMILIES[rule.family]}",
+        f"  stands on: {BASES[rule.basis]} ({rule.source})",
+    ]
+    fix = workings().implemented.get(rule.id)
+    if fix is not None:
+        said.append(f"  fix: {fix}")
+    elif rule.severity is not None:
+        said.append("  not checked yet")
+    if rule.is_unstable:
+        said.append("  checked with --unstable alone")
+    return "\n".join(said)

@@ -1,0 +1,91 @@
+"""Findings as SARIF 2.1.0, which code hosts and editors show beside the file.
+
+A recording is a text file: a finding stands at the line that holds the last frame that proves it,
+the others are related locations.
+
+Source: OASIS, Static Analysis Results Interchange Format 2.1.0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from acp_inspector.lint.catalogue import BASES, FAMILIES, Rule, Severity
+from acp_inspector.lint.engine import Finding, workings
+from acp_protocol.jsonrpc import Json
+from acp_protocol.version import VERSION
+
+SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
+LEVELS: Final[dict[Severity, str]] = {"error": "error", "warning": "warning", "info": "note"}
+
+
+def sarif(
+    findings: Mapping[str, Sequence[Finding]], lines: Mapping[str, Mapping[int, int]]
+) -> Json:
+    """Return the findings of each file as one log.
+
+    Args:
+        findings: by the file's name.
+        lines: for each file, the line of each entry by its number, from 1.
+    """
+    used = _rules(findings.values())
+    places = {rule.id: place for place, rule in enumerate(used)}
+    driver = {
+        "name": "acp-console lint",
+        "version": VERSION,
+        "rules": [_rule(rule) for rule in used],
+    }
+    results = [
+        _result(file, each, lines.get(file, {}), places[each.rule.id])
+        for file, found in findings.items()
+        for each in found
+    ]
+    return {
+        "$schema": SCHEMA,
+        "version": "2.1.0",
+        "runs": [
+            {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
+        ],
+    }
+
+
+def _rules(findings: Iterable[Sequence[Finding]]) -> list[Rule]:
+    used = {each.rule.id: each.rule for found in findings for each in found}
+    return [used[id_] for id_ in sorted(used)]
+
+
+def _rule(rule: Rule) -> dict[str, Json]:
+    return {
+        "id": rule.id,
+        "shortDescription": {"text": rule.text},
+        "help": {"text": workings().implemented.get(rule.id, rule.text)},
+        "defaultConfiguration": {"level": LEVELS[rule.severity or "info"]},
+        "properties": {
+            "tags": [FAMILIES[rule.family]],
+            "basis": BASES[rule.basis],
+            "source": rule.source,
+        },
+    }
+
+
+def _result(file: str, finding: Finding, lines: Mapping[int, int], place: int) -> dict[str, Json]:
+    where = [_location(file, lines.get(frame)) for frame in finding.frames] or [
+        _location(file, None)
+    ]
+    return {
+        "ruleId": finding.rule.id,
+        "ruleIndex": place,
+        "level": LEVELS[finding.severity],
+        "message": {"text": finding.message},
+        "locations": where[-1:],
+        "relatedLocations": where[:-1],
+        "properties": {"frames": list(finding.frames), "path": finding.path, "fix": finding.fix},
+    }
+
+
+def _location(file: str, line: int | None) -> dict[str, Json]:
+    place: dict[str, Json] = {"artifactLocation": {"uri": file}}
+    if line is not None:
+        place["region"] = {"startLine": line}
+    return {"physicalLocation": place}

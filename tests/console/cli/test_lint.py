@@ -1,0 +1,164 @@
+"""`lint` as a person, or a build, calls it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from acp_console.cli import exits
+from acp_inspector.lint.catalogue import rules
+from acp_inspector.recording.format import Header, encode_entry, encode_header
+from tests.console.conftest import Call
+from tests.inspector.lint.talk import Talk
+
+RECORDINGS = Path(__file__).parents[3] / "recordings"
+
+
+def write(path: Path, talk: Talk) -> Path:
+    """Write a talk down as a recording."""
+    header = Header(tool="tester", schema="v1", created="2026-11-21T12:00:00Z", cwd="/home/ada")
+    path.write_bytes(encode_header(header) + b"".join(map(encode_entry, talk.entries)))
+    return path
+
+
+@pytest.fixture
+def wrong(tmp_path: Path) -> Path:
+    """A recording with an error, warnings, and a dozen of the same."""
+    talk = Talk()
+    talk.open()
+    talk.refuse(talk.ask("session/summarize", sessionId="s1"), -32603)
+    for _ in range(12):
+        talk.send("agent", b"INFO: \x1b[31mworking\x1b[0m")
+    return write(tmp_path / "wrong.acp.ndjson", talk)
+
+
+@pytest.fixture
+def heuristic(tmp_path: Path) -> Path:
+    """A recording with a heuristic warning alone."""
+    talk = Talk()
+    talk.open()
+    talk.send("client", {"method": "session/cancel", "params": {"sessionId": "s1"}}, end=b"\r\n")
+    return write(tmp_path / "heuristic.acp.ndjson", talk)
+
+
+def test_our_own_recordings_are_clean(call: Call) -> None:
+    files = sorted(map(str, RECORDINGS.glob("*.acp.ndjson")))
+    done = call("lint", "--fail-on", "warning", *files)
+    assert (done.code, done.err) == (exits.DONE, "")
+    assert done.out.count("0 errors, 0 warnings, 0 info (version 1)") == len(files)
+
+
+def test_a_finding_has_its_rule_its_frames_and_a_fix(call: Call, wrong: Path) -> None:
+    done = call("lint", str(wrong))
+    assert done.code == exits.FOUND
+    assert f"{wrong}: 14 errors" in done.out
+    assert "ACP-L041" in done.out
+    assert "#5, #6  the unknown method session/summarize was answered with -32603" in done.out
+    assert "fix  Answer unknown methods with -32601." in done.out
+    assert "\x1b" not in done.out
+
+
+def test_many_of_the_same_are_counted_unless_all_are_asked_for(call: Call, wrong: Path) -> None:
+    some, every = call("lint", str(wrong)).out, call("lint", "--all", str(wrong)).out
+    assert "… and 9 more; --all shows them" in some
+    assert "more; --all" not in every
+    assert every.count("stdout has text that is no message") == 12
+
+
+def test_json_is_what_the_contract_says(call: Call, wrong: Path) -> None:
+    done = call("lint", "--format", "json", str(wrong))
+    told = json.loads(done.out)
+    assert set(told["findings"][0]) == {
+        *("file", "rule", "severity", "basis", "frames", "path", "message", "fix", "source"),
+    }
+    assert told["counts"]["error"] == 14
+    assert 0 < told["exercised"] < told["rules"]
+    assert told["rules"] - told["exercised"] == len(told["idle"])
+    assert (told["acp_lint"], told["versions"], told["dialects"]) == (1, [1], [])
+
+
+def test_sarif_points_to_lines_of_the_file(call: Call, wrong: Path) -> None:
+    told = json.loads(call("lint", "--format", "sarif", str(wrong)).out)
+    (run,) = told["runs"]
+    (found,) = [each for each in run["results"] if each["ruleId"] == "ACP-L041"]
+    place = found["locations"][0]["physicalLocation"]
+    number: int = place["region"]["startLine"]
+    line = wrong.read_text().splitlines()[number - 1]
+    assert json.loads(line)["n"] == found["properties"]["frames"][-1]
+    assert run["tool"]["driver"]["rules"][found["ruleIndex"]]["id"] == "ACP-L041"
+    assert (told["version"], found["level"]) == ("2.1.0", "error")
+
+
+def test_junit_fails_broken_rules_and_skips_idle_ones(call: Call, wrong: Path) -> None:
+    (suite,) = ElementTree.fromstring(call("lint", "--format", "junit", str(wrong)).out)
+    cases = {case.get("name"): [child.tag for child in case] for case in suite}
+    assert cases["ACP-L041"] == ["failure"]
+    assert cases["ACP-L016"] == []
+    assert cases["ACP-L250"] == ["skipped"]
+    failures = [name for name, tags in cases.items() if "failure" in tags]
+    assert suite.get("failures") == str(len(failures))
+
+
+def test_heuristics_never_fail_a_build(call: Call, heuristic: Path) -> None:
+    done = call("lint", "--fail-on", "info", str(heuristic))
+    assert "ACP-L005" in done.out
+    assert done.code == exits.DONE
+
+
+@pytest.mark.parametrize(("level", "code"), [("error", exits.FOUND), ("never", exits.DONE)])
+def test_how_grave_a_failure_has_to_be_is_ones_own_choice(
+    call: Call, wrong: Path, level: str, code: int
+) -> None:
+    assert call("lint", "--fail-on", level, str(wrong)).code == code
+
+
+def test_a_filter_keeps_what_its_frames_prove(call: Call, wrong: Path) -> None:
+    done = call("lint", "--filter", "method == session/summarize", "--format", "json", str(wrong))
+    found = json.loads(done.out)["findings"]
+    assert {5, 6}.issuperset(n for each in found for n in each["frames"])
+    assert "ACP-L041" in {each["rule"] for each in found}
+    assert "ACP-L008" not in {each["rule"] for each in found}
+
+
+def test_a_wrong_filter_is_shown_with_its_place(call: Call, wrong: Path) -> None:
+    done = call("lint", "--filter", "methud == x", str(wrong))
+    assert done.code == exits.USAGE
+    assert "^" in done.err
+
+
+def test_every_rule_is_listed(call: Call) -> None:
+    listed = call("lint", "--rules").out
+    assert all(id_ in listed for id_ in rules())
+    told = json.loads(call("lint", "--rules", "--format", "json").out)["rules"]
+    assert [each["rule"] for each in told] == list(rules())
+
+
+def test_one_rule_is_told_in_full(call: Call) -> None:
+    done = call("lint", "--rules", "acp-l016")
+    assert done.out.startswith("ACP-L016  `jsonrpc` is present")
+    assert 'fix: Write "jsonrpc": "2.0" into every message.' in done.out
+
+
+def test_an_unknown_rule_is_a_sentence(call: Call) -> None:
+    done = call("lint", "--rules", "ACP-L999")
+    assert done.code == exits.USAGE
+    assert "there is no rule ACP-L999" in done.err
+
+
+def test_no_file_is_a_sentence(call: Call) -> None:
+    done = call("lint")
+    assert done.code == exits.USAGE
+    assert "name a recording" in done.err
+
+
+def test_a_dialect_is_recognised_and_told_of(call: Call, tmp_path: Path) -> None:
+    talk = Talk()
+    capabilities = {"readTextFile": True, "writeTextFile": True, "terminal": False}
+    talk.ask("initialize", {"protocolVersion": 1, "clientCapabilities": capabilities})
+    file = write(tmp_path / "dialect.acp.ndjson", talk)
+    assert "sounds like continuum; --dialect continuum" in call("lint", str(file)).err
+    meant = call("lint", "--dialect", "continuum", "--format", "json", str(file))
+    assert "ACP-L065" not in {each["rule"] for each in json.loads(meant.out)["findings"]}
