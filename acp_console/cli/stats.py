@@ -125,18 +125,22 @@ def _headline(study: Study) -> str:
     total = study.statistics.total
     took = (total.last or 0.0) - (total.began or 0.0)
     parts = [
-        f"{total.frames} frames in {seconds(took)}",
+        f"{_many(total.frames, 'frame')} in {seconds(took)}",
         f"→ {size(total.bytes['client'])}",
         f"← {size(total.bytes['agent'])}",
-        f"{len(study.statistics.sessions)} sessions",
-        f"{len(study.statistics.turns)} turns",
-        f"{total.errors} errors",
+        _many(len(study.statistics.sessions), "session"),
+        _many(len(study.statistics.turns), "turn"),
+        _many(total.errors, "error"),
     ]
     if total.malformed:
         parts.append(f"{total.malformed} malformed")
     if study.dialect:
         parts.append(f"dialect {study.dialect}")
     return ", ".join(parts)
+
+
+def _many(count: int, word: str) -> str:
+    return f"{count} {word}" if count == 1 else f"{count} {word}s"
 
 
 def _arrow(tally: MethodTally) -> str:

@@ -62,7 +62,8 @@ class ViewCommand(click.Command):
 
     def __init__(self, *words: Any, **more: Any) -> None:
         super().__init__(*words, **more)
-        self.params += [
+        self.params = [
+            *self.params,
             click.Option(
                 ["--view"],
                 type=click.Choice(get_args(View)),

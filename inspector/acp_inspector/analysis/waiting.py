@@ -116,13 +116,17 @@ class Circumstances:
 
 def waiting_graph(waiting: Sequence[Exchange], known: Circumstances) -> WaitingGraph:
     """Return who waits for whom, given the questions that were open then, oldest first."""
+    # Who has left waits for nothing.
+    waiting = [exchange for exchange in waiting if exchange.asker not in known.gone]
     waits = [_wait(exchange, known) for exchange in waiting]
     pairs = list(zip(waits, waiting, strict=True))
     turns = [_of_turn(turn, known) for turn in known.turns]
     for wait, exchange in pairs:
         if wait.who == "agent":
             for above in _above(wait, exchange, pairs, turns):
-                above.on.append(wait)
+                # Without a session it may be for the sake of any work that goes on.
+                is_sure = wait.session is not None or wait.method == "elicitation/create"
+                (above.on if is_sure else above.likely).append(wait)
     _queue(waits, turns)
     _guess(waits)
     everything = sorted([*turns, *waits], key=lambda wait: wait.frame)
@@ -175,21 +179,19 @@ def _above(
     wait: Wait, exchange: Exchange, pairs: Sequence[tuple[Wait, Exchange]], turns: Sequence[Wait]
 ) -> Iterator[Wait]:
     """Yield what the agent works on while it asks: of one session, the oldest."""
-    params = exchange.request.params
-    if "requestId" in (params if isinstance(params, dict) else {}):
+    scope = member(exchange.request.params, "requestId")
+    if wait.method == "elicitation/create" and scope is not None:
         for one, its in pairs:
-            if one.who == "client" and _is_same_id(its.request.id, member(params, "requestId")):
+            if one.who == "client" and _is_same_id(its.request.id, scope):
                 yield one
         return
-    for turn in turns:
-        if turn.session == wait.session:
-            yield turn
-            return
-    for one, _ in pairs:
-        is_work = one.who == "client" and one.method in _TELLING
-        if is_work and one.session == wait.session and one.frame < wait.frame:
+    working = [one for one, _ in pairs if one.who == "client" and one.method in _TELLING]
+    works = [one for one in (*turns, *working) if one.frame < wait.frame]
+    seen: set[str | None] = set()
+    for one in works:
+        if wait.session in {None, one.session} and one.session not in seen:
+            seen.add(one.session)
             yield one
-            return
 
 
 def _is_same_id(one: RequestId, two: Json) -> bool:
@@ -212,7 +214,8 @@ def _guess(waits: Sequence[Wait]) -> None:
         if owed.who == "agent" and owed.whom == "client":
             for back in waits:
                 is_later = back.who == "client" and back.frame > owed.frame
-                if is_later and back.session == owed.session:
+                is_prompt = owed.session is None and back.method == "session/prompt"
+                if is_later and (is_prompt or back.session == owed.session is not None):
                     owed.likely.append(back)
 
 
@@ -239,7 +242,9 @@ def about(method: str, params: Json) -> str:
             texts = (string(block, "text") for block in entries(member(params, "prompt")))
             return next((text for text in texts if text), "")
         case "session/request_permission":
-            return string(params, "title") or string(subject_of(params), "title")
+            subject = subject_of(params)
+            names = (string(params, "title"), string(subject, "title"))
+            return next(filter(None, names), string(subject, "toolCallId"))
         case "elicitation/create":
             return string(params, "message")
         case "terminal/create":

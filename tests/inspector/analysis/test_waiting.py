@@ -98,7 +98,7 @@ def test_a_question_that_is_held_waits_for_whoever_holds_it() -> None:
 
 
 def test_a_prompt_from_within_a_tool_is_a_likely_deadlock() -> None:
-    tool = ask("agent", 1, "mcp/message", sessionId="s1", serverId="m")
+    tool = ask("agent", 1, "mcp/message", serverId="m", requestId="9")
     found = graph(prompt(1, "use the tool"), tool, prompt(2, "from within"))
     (cycle,) = found.cycles
     assert sorted(wait.frame for wait in cycle) == [1, 2, 3]
@@ -142,3 +142,10 @@ def test_who_waited_at_a_frame_is_who_waits_after_the_frames_until_then(
         [wait.frame for wait in cycle] for cycle in now.cycles
     ]
     assert [wait.silence for wait in then.waits] == [wait.silence for wait in now.waits]
+
+
+def test_who_has_left_waits_for_nothing() -> None:
+    left = JournalEvent(9, 1.0, "exit", {"code": 0})
+    assert edges(graph(prompt(3, "x"), CONSENT, events=(left,))) == [
+        ("client nobody session/prompt", [])
+    ]

@@ -1,0 +1,143 @@
+"""What `show --view` prints; and every example of docs/reading.md."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from acp_console.cli import exits, show
+from acp_console.cli.views import ViewCommand
+from acp_inspector.journal import Journal
+from acp_inspector.recording.origin import header_of_this_run
+from acp_inspector.recording.writer import RecordingWriter
+from tests.console.conftest import Call, Outcome
+from tests.inspector.talks import Said, ask, frames, update
+
+ROOT = Path(__file__).parents[3]
+PAGE = ROOT / "docs/reading.md"
+EXAMPLE = re.compile(
+    r"^```console\n\$ (?P<line>[^\n]*)\n(?P<out>.*?)^```$", re.MULTILINE | re.DOTALL
+)
+EXAMPLES = [(each["line"], each["out"]) for each in EXAMPLE.finditer(PAGE.read_text())]
+TROUBLE = "recordings/reading/trouble.acp.ndjson"
+ALLOWED = "recordings/reading/allowed.acp.ndjson"
+
+
+@pytest.fixture
+def view(call: Call, monkeypatch: pytest.MonkeyPatch) -> Call:
+    """Call the command line at the root of the repository, with a `show` that has views."""
+    monkeypatch.chdir(ROOT)
+    if not isinstance(show.command, ViewCommand):
+        plain = show.command
+        viewing = ViewCommand(plain.name, callback=plain.callback, params=plain.params)
+        monkeypatch.setattr(show, "command", viewing)
+
+    def call_there(*words: str) -> Outcome:
+        return call(*words)
+
+    return call_there
+
+
+def told(view: Call, name: str, *words: str) -> dict[str, Any]:
+    done = view("show", "--view", name, "--format", "json", *words)
+    assert (done.code, done.err) == (exits.DONE, "")
+    found = json.loads(done.out)
+    assert (found["acp_view"], found["view"]) == (1, name)
+    return found
+
+
+@pytest.mark.parametrize(("line", "out"), EXAMPLES, ids=[line for line, _ in EXAMPLES])
+def test_every_example_of_the_page_says_what_it_says(view: Call, line: str, out: str) -> None:
+    program, *words = shlex.split(line)
+    assert program == "acp-console"
+    done = view(*words)
+    assert done.out == out
+    assert done.out.replace("\n", "").isprintable()
+
+
+def test_the_page_has_examples_of_every_view() -> None:
+    assert len(EXAMPLES) >= 10
+
+
+def test_without_a_view_frames_are_shown_as_ever(view: Call) -> None:
+    done = view("show", "--count", TROUBLE)
+    assert (done.code, done.out) == (exits.DONE, "18\n")
+
+
+def test_exchanges_can_be_filtered_and_looked_at_earlier(view: Call) -> None:
+    found = told(view, "exchanges", TROUBLE, "--filter", "from == agent and kind == request")
+    assert [each["id"] for each in found["exchanges"]] == [3, 4, 5]
+    assert found["faults"] == []
+    earlier = told(view, "exchanges", TROUBLE, "--at", "11")
+    assert earlier["exchanges"][-1]["ending"] == "open"
+    assert earlier["faults"] == []
+
+
+def test_a_conversation_is_whole_in_json(view: Call) -> None:
+    (session,) = told(view, "conversation", ALLOWED)["sessions"]
+    assert session["usage"]["used"] == 5200
+    assert [turn["stopReason"] for turn in session["turns"]] == ["end_turn"]
+    call = session["items"][2]
+    assert call["statuses"] == ["pending", "completed"]
+    assert call["permissions"][0]["outcome"]["optionId"] == "yes"
+    changes = told(view, "conversation", ALLOWED, "--since", "13", "--at", "14")["changes"]
+    assert [each["change"] for each in changes] == ["ItemChanged", "ItemChanged"]
+
+
+def test_who_waits_is_told_by_frames_in_json(view: Call) -> None:
+    found = told(view, "waiting", TROUBLE, "--at", "20")
+    assert [(each["frame"], each["for"]) for each in found["waits"]] == [
+        *((8, "agent"), (18, "client"), (19, "agent"))
+    ]
+    assert found["cycles"] == [[8, 18, 19]]
+    assert found["hung"] == [8, 18, 19]
+
+
+def test_every_capability_of_the_version_is_there_in_json(view: Call) -> None:
+    found = told(view, "capabilities", TROUBLE)
+    marks = {each["path"]: each["mark"] for each in found["capabilities"] if each["mark"]}
+    assert marks["agentCapabilities.sessionCapabilities.list"] == "claimed and refused"
+    assert any(not each["claimed"] and not each["used"] for each in found["capabilities"])
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--at", "3"),
+        ("--view", "waiting", "--since", "3"),
+        ("--view", "waiting", "--format", "raw"),
+        ("--view", "waiting", "--filter", "turn =="),
+        ("--view", "nothing"),
+    ],
+)
+def test_what_makes_no_sense_is_wrong_usage(view: Call, words: tuple[str, ...]) -> None:
+    assert view("show", *words, TROUBLE).code == exits.USAGE
+
+
+@pytest.mark.parametrize("name", ["exchanges", "conversation", "waiting", "capabilities"])
+def test_no_view_lets_the_wire_give_orders(view: Call, tmp_path: Path, name: str) -> None:
+    path = tmp_path / "it.acp.ndjson"
+    journal = Journal()
+    evil = "\u001b[2J\u009b[b]\r\n\u202e"
+    prompt = [{"type": "text", "text": evil}]
+    said: tuple[Said, ...] = (
+        ask("client", 0, "initialize", clientCapabilities={evil: {evil: evil}}),
+        ask("client", evil, "session/prompt", sessionId=evil, prompt=prompt),
+        ask("client", evil, evil, path=evil),
+        update(evil),
+        update("tool_call", toolCallId=evil, title=evil, kind=evil, status=evil),
+        ("client", {"id": 9, "error": {"code": 1, "message": evil}}),
+    )
+    for frame in frames(*said):
+        journal.frame(frame.side, frame.raw)
+    writer = RecordingWriter(path, header_of_this_run(["a"], tmp_path))
+    writer.write(journal.entries)
+    writer.close()
+    done = view("show", "--view", name, str(path))
+    assert done.code == exits.DONE
+    assert done.out.replace("\n", "").isprintable()
