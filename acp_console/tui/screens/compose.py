@@ -177,7 +177,8 @@ def _title(row: Method) -> str:
 def _line(sent: Sent, width: int) -> str:
     arrow = "→" if sent.side == "client" else "←"
     said = jsonrpc.read_message(sent.text.encode())
-    what = said.method if isinstance(said, Request | Notification) else sent.text
+    is_call = isinstance(said, Request | Notification)
+    what = (said.method if is_call else "") or sent.text
     return one_line(f"{arrow} {one_line(what, width // 2)}  {_outcome(sent)}", width)
 
 

@@ -1,0 +1,85 @@
+"""Answering a held request by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from syrupy.assertion import SnapshotAssertion
+from textual.app import App
+
+from acp_console.tui.screens.answer import Answer, AnswerScreen
+from acp_protocol import jsonrpc
+from acp_protocol.jsonrpc import Request
+from tests.console.tui.conftest import say, settled, until
+from tests.console.tui.desks import ASK, PROMPT
+from tests.console.tui.widgets.test_intercept import told
+
+
+class AnswerApp(App[None]):
+    """An app that answers one request, and what came of it."""
+
+    def __init__(self, raw: bytes) -> None:
+        super().__init__()
+        message = jsonrpc.read_message(raw)
+        assert isinstance(message, Request)
+        self.request = message
+        self.results: list[Answer | None] = []
+
+    def on_mount(self) -> None:
+        self.push_screen(AnswerScreen(12, self.request), self.results.append)
+
+    def write(self, text: str) -> None:
+        screen: Any = self.screen
+        screen.editor.write(text)
+
+
+@pytest.mark.parametrize("size", [(80, 24), (200, 50)])
+async def test_it_looks_as_it_should(size: tuple[int, int], picture: SnapshotAssertion) -> None:
+    app = AnswerApp(ASK)
+    async with app.run_test(size=size) as pilot:
+        await until(pilot, lambda: "offered are yes (Yes)" in say(app))
+        assert await settled(pilot) == picture
+
+
+async def test_a_question_for_consent_begins_with_its_first_option() -> None:
+    app = AnswerApp(ASK)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: "✓ JSON" in say(app))
+        await pilot.press("ctrl+s")
+        outcome = {"outcome": {"outcome": "selected", "optionId": "yes"}}
+        await until(pilot, lambda: app.results == [Answer("result", outcome)])
+
+
+async def test_an_error_is_written_in_the_place_of_a_result_and_back() -> None:
+    app = AnswerApp(PROMPT)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: '"stopReason": "end_turn"' in say(app))
+        app.write('{"stopReason": "cancelled"}')
+        await pilot.press("f5")
+        await until(pilot, lambda: "the error" in say(app) and "-32603" in say(app))
+        await pilot.press("f5")
+        await until(pilot, lambda: "the result" in say(app) and "cancelled" in say(app))
+        await pilot.press("f5")
+        app.write('{"code": "x"}')
+        await until(pilot, lambda: "! an error needs" in say(app))
+        await pilot.press("ctrl+s")
+        await until(pilot, lambda: "An error needs" in told(app))
+        app.write('{"code": 5, "message": "no"}')
+        await pilot.press("ctrl+s")
+        error = Answer("error", {"code": 5, "message": "no"})
+        await until(pilot, lambda: app.results == [error])
+
+
+async def test_what_is_against_the_schema_is_remarked_upon_and_what_is_no_json_stays() -> None:
+    app = AnswerApp(PROMPT)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: "✓ JSON" in say(app))
+        app.write("5")
+        await until(pilot, lambda: "! result is no object" in say(app))
+        app.write("{")
+        await pilot.press("ctrl+s")
+        await until(pilot, lambda: "✗ no JSON" in say(app))
+        assert app.results == []
+        await pilot.press("escape")
+        await until(pilot, lambda: app.results == [None])

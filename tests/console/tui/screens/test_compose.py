@@ -1,0 +1,112 @@
+"""Frames of one's own."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from syrupy.assertion import SnapshotAssertion
+from textual.app import App
+
+from acp_console.tui.screens.compose import ComposeScreen
+from tests.console.tui.conftest import say, settled, until
+from tests.console.tui.desks import StillDesk
+
+
+class ComposeApp(App[None]):
+    """An app that sends frames."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.desk = StillDesk()
+
+    def on_mount(self) -> None:
+        self.push_screen(ComposeScreen(self.desk))
+
+    @property
+    def view(self) -> Any:
+        return self.screen
+
+
+@pytest.mark.parametrize("size", [(80, 24), (200, 50)])
+async def test_it_looks_as_it_should(size: tuple[int, int], picture: SnapshotAssertion) -> None:
+    app = ComposeApp()
+    async with app.run_test(size=size) as pilot:
+        await until(pilot, lambda: "✓ JSON" in say(app))
+        await pilot.press("ctrl+s")
+        app.desk.sent[0].answer = b'{"jsonrpc":"2.0","id":"o","error":{"code":1,"message":"no"}}'
+        app.desk.sent[0].is_over = True
+        await until(pilot, lambda: "✗ error 1: no" in say(app))
+        assert await settled(pilot) == picture
+
+
+async def test_a_method_is_chosen_by_typing_and_its_frame_begun_and_sent() -> None:
+    app = ComposeApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: "Begin with a method" in say(app))
+        await pilot.press("enter")
+        await until(pilot, lambda: "auth/status" in say(app))
+        await pilot.press(*"session/pro", "enter")
+        await until(pilot, lambda: '"method": "session/prompt"' in say(app))
+        await pilot.press("ctrl+s")
+        ((deed, members),) = app.desk.asked
+        assert (deed, members["from"], members["force"]) == ("inject", "client", False)
+        assert json.loads(members["raw"])["params"]["prompt"] == [{"type": "text", "text": ""}]
+        await until(pilot, lambda: "→ session/prompt  … waits for an answer" in say(app))
+
+
+async def test_escape_closes_the_list_of_methods_first() -> None:
+    app = ComposeApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: app.view.methods.has_focus)
+        await pilot.press("enter")
+        await until(pilot, lambda: app.view.methods.expanded)
+        await pilot.press("escape")
+        await until(pilot, lambda: not app.view.methods.expanded)
+        assert isinstance(app.screen, ComposeScreen)
+        await pilot.press("escape")
+        await until(pilot, lambda: not isinstance(app.screen, ComposeScreen))
+
+
+async def test_the_side_and_whose_id_it_is_are_said_and_sent() -> None:
+    app = ComposeApp()
+    async with app.run_test(size=(120, 24)) as pilot:
+        await until(pilot, lambda: "to the agent, as if the client sent it" in say(app))
+        assert "gets an id of its own" in say(app)
+        await pilot.press("f5", "f9")
+        await until(
+            pilot, lambda: "to the client, as if the agent sent it; its id stays" in say(app)
+        )
+        app.view.editor.write('{"jsonrpc": "2.0", "method": "x"}')
+        await pilot.press("ctrl+s")
+        ((_, members),) = app.desk.asked
+        assert (members["from"], members["keep_id"]) == ("agent", True)
+
+
+async def test_what_is_no_json_is_sent_only_as_it_stands() -> None:
+    app = ComposeApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: "✓ JSON" in say(app))
+        app.view.editor.write("{oops\n{}")
+        await pilot.press("ctrl+s")
+        assert app.desk.asked == []
+        await pilot.press("f8")
+        await until(pilot, lambda: app.desk.asked)
+        assert app.desk.asked[0][1]["raw"] == b"{oops\n{}"
+        assert app.desk.asked[0][1]["force"] is True
+
+
+async def test_what_was_sent_can_be_sent_again() -> None:
+    app = ComposeApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: "✓ JSON" in say(app))
+        await pilot.press("f5")
+        app.view.editor.write('{"jsonrpc":"2.0","method":"first"}')
+        await pilot.press("ctrl+s", "f5")
+        app.view.editor.write("[]")
+        await until(pilot, lambda: "← first" in say(app))
+        app.view.history.focus()
+        await pilot.press("enter")
+        await until(pilot, lambda: '"method": "first"' in say(app))
+        assert "as if the agent sent it" in say(app).replace("\n", " ")

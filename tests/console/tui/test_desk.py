@@ -1,0 +1,153 @@
+"""The thread between the screen and the socket, with a real proxy's inside behind it."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+
+import pytest
+
+from acp_console.tui.desk import Desk
+from acp_inspector.attach.attachment import AttachError
+from acp_inspector.proxy.control import Control
+from acp_inspector.proxy.deeds import PREVIEW, deeds_on
+from acp_inspector.proxy.interference import Interference
+from acp_inspector.proxy.log import Growth, MemoryLog
+from tests.inspector.intercept.scene import ASK, TELL, Scene
+from tests.inspector.proxy.test_control import HEADER
+
+LIMIT = 20.0
+"""Seconds after which something counts as stuck."""
+
+
+class Office:
+    """A desk, and the proxy that it asks."""
+
+    def __init__(self) -> None:
+        self.scene = Scene()
+        self.growth = Growth()
+        interference = Interference(lambda: self.scene.interceptor)
+        self.control = Control(
+            "test",
+            {"command": ["my-agent"], "cwd": "/"},
+            lambda: MemoryLog(HEADER),
+            self.growth,
+            deeds=deeds_on(interference),
+            left=interference.left,
+        )
+        self.desk = Desk(self.control.path)
+        self.desk.start()
+
+
+@contextmanager
+def office() -> Generator[Office]:
+    it = Office()
+    try:
+        yield it
+    finally:
+        it.desk.close()
+        it.control.close()
+
+
+@pytest.fixture(autouse=True)
+def alone(monkeypatch: pytest.MonkeyPatch) -> Generator[None]:
+    with tempfile.TemporaryDirectory(prefix="acp-") as home:
+        monkeypatch.setenv("XDG_RUNTIME_DIR", home)
+        yield
+
+
+def until(holds: Callable[[], object]) -> None:
+    """Wait until `holds` does."""
+    end = time.monotonic() + LIMIT
+    pause = threading.Event()
+    while not holds():
+        assert time.monotonic() < end, "it never came"
+        pause.wait(0.01)
+
+
+def test_what_is_asked_for_shows_in_the_state() -> None:
+    with office() as it:
+        until(lambda: it.desk.state.presence == "there")
+        it.desk.do("break", filter="from == client")
+        until(lambda: it.desk.state.breakpoints == ((1, "from == client"),))
+        assert it.scene.passed("client", ASK, TELL) == []
+        until(lambda: it.desk.state.holds)
+        (hold,) = it.desk.state.holds
+        assert (hold.raw, hold.side, hold.waiting, hold.is_whole) == (ASK, "client", 1, True)
+        assert it.desk.state.hold(hold.id) == hold
+        assert it.desk.whole(hold) == ASK
+        it.desk.do("release", id=hold.id)
+        until(lambda: it.desk.state.hold(hold.id) is None)
+        assert it.scene.out("client") == [ASK + b"\n"]
+
+
+def test_a_refusal_is_kept_for_the_screen() -> None:
+    with office() as it:
+        it.desk.do("release", id=99)
+        until(lambda: it.desk.refusals)
+        assert "nothing is held by the number 99" in it.desk.refusals.popleft()
+        assert it.desk.state.presence == "there"
+
+
+def test_all_of_a_long_frame_can_be_had_until_it_leaves() -> None:
+    raw = b"x" * (PREVIEW + 1)
+    with office() as it:
+        it.desk.do("pause")
+        until(lambda: it.desk.state.is_paused)
+        assert it.scene.passed("agent", raw) == []
+        until(lambda: it.desk.state.holds)
+        (hold,) = it.desk.state.holds
+        assert (len(hold.raw), hold.size, hold.is_whole) == (PREVIEW, PREVIEW + 1, False)
+        assert it.desk.whole(hold) == raw
+        it.desk.do("release_all")
+        until(lambda: not it.desk.state.holds)
+        with pytest.raises(AttachError):
+            it.desk.whole(hold)
+
+
+def test_the_answer_to_a_frame_of_ours_comes_while_the_desk_goes_on() -> None:
+    with office() as it:
+        sent = it.desk.send("client", ASK, is_forced=False, keeps_id=False)
+        lines: list[bytes] = []
+        until(lambda: lines.extend(it.scene.out("client")) or lines)
+        it.desk.do("pause")
+        until(lambda: it.desk.state.is_paused)
+        it.desk.do("resume")
+        until(lambda: not it.desk.state.is_paused)
+        assert not sent.is_over
+        asked = json.loads(lines[0])
+        answer = json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": 1}).encode()
+        assert it.scene.passed("agent", answer) == []
+        until(lambda: sent.is_over)
+        assert (sent.answer, sent.id, sent.problem) == (answer, asked["id"], "")
+
+
+def test_what_cannot_be_sent_says_why() -> None:
+    with office() as it:
+        sent = it.desk.send("client", b"a\nb", is_forced=False, keeps_id=False)
+        until(lambda: sent.is_over)
+        assert "a frame is one line" in sent.problem
+
+
+def test_who_closes_the_desk_releases_what_it_held() -> None:
+    with office() as it:
+        it.desk.do("break", filter="from == agent")
+        until(lambda: it.desk.state.breakpoints)
+        assert it.scene.passed("agent", TELL) == []
+        it.desk.close()
+        until(lambda: not it.scene.interceptor.breakpoints)
+        assert it.scene.out("agent") == [TELL + b"\n"]
+
+
+def test_with_the_proxy_gone_the_desk_says_so() -> None:
+    with office() as it:
+        until(lambda: it.desk.state.presence == "there")
+        it.control.close()
+        it.growth.end()
+    desk = Desk(it.control.path)
+    desk.start()
+    until(lambda: desk.state.presence == "gone")
