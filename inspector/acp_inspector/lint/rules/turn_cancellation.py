@@ -21,7 +21,7 @@ CANCELLED: Final = -32800
 
 
 @dataclass(slots=True)
-class _Cancels:
+class Cancels:
     """The newest cancellation of each session, and what else lets a turn end early."""
 
     cancels: dict[str, Point] = field(default_factory=dict[str, Point])
@@ -32,13 +32,13 @@ class _Cancels:
 @learns(tells("session/cancel"))
 def _keep_cancel(moment: Moment) -> None:
     if moment.session_id is not None and moment.session is not None:
-        moment.state.of(_Cancels).cancels[moment.session_id] = moment.point
+        moment.state.of(Cancels).cancels[moment.session_id] = moment.point
 
 
 @learns(asks("session/close", "session/delete", "session/archive"))
 def _keep_end(moment: Moment) -> None:
     if moment.session_id is not None and moment.session is not None:
-        moment.state.of(_Cancels).ends[moment.session_id] = moment.point
+        moment.state.of(Cancels).ends[moment.session_id] = moment.point
 
 
 @learns(results("session/request_permission", "elicitation/create"))
@@ -47,7 +47,7 @@ def _keep_dismissal(moment: Moment) -> None:
         return
     outcome = members(moment.result_object.get("outcome")).get("outcome")
     if outcome == "cancelled" or moment.result_object.get("action") == "cancel":
-        moment.state.of(_Cancels).ends[moment.session_id] = moment.point
+        moment.state.of(Cancels).ends[moment.session_id] = moment.point
 
 
 def _known_cancel(moment: Moment, ask: Ask) -> Point | None:
@@ -105,7 +105,7 @@ def turns_are_cancelled_by_clients(moment: Moment) -> Found:
     ask, session = moment.ask, moment.session
     if moment.result_object.get("stopReason") != "cancelled" or ask is None or session is None:
         return None
-    own = moment.state.of(_Cancels)
+    own = moment.state.of(Cancels)
     points = (own.cancels.get(session.id), own.ends.get(session.id), ask.cancelled)
     if any(point is not None and point.n > ask.n for point in points):
         return FINE
@@ -182,7 +182,7 @@ def permissions_end_with_their_turn(moment: Moment) -> Found:
     ask, session = moment.ask, moment.session
     if ask is None or session is None:
         return None
-    cancel = moment.state.of(_Cancels).cancels.get(session.id)
+    cancel = moment.state.of(Cancels).cancels.get(session.id)
     if cancel is None or cancel.n < ask.n:
         return None
     if moment.kind == "failure":

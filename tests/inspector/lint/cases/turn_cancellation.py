@@ -7,7 +7,8 @@ from tests.inspector.lint.talk import Call, Talk, breaks, keeps
 
 def cancelled(talk: Talk) -> Call:
     """Send a prompt, cancel it, and let the agent have read that."""
-    talk.open()
+    if not talk.entries:
+        talk.open()
     call = talk.prompt()
     talk.tool()
     talk.tell("session/cancel", sessionId="s1")

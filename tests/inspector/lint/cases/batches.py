@@ -1,0 +1,79 @@
+"""Talks in which arrays of messages are sent."""
+
+from __future__ import annotations
+
+from tests.inspector.lint.talk import Talk, breaks, keeps
+
+ARRAY = b'[{"jsonrpc":"2.0","id":"a","method":"session/list","params":{}}]'
+ERROR = {"code": -32600, "message": "Batches are not supported"}
+
+
+def send(talk: Talk) -> None:
+    """Send a request in an array."""
+    talk.open()
+    talk.send("client", ARRAY)
+
+
+@breaks("ACP-L357")
+@breaks("ACP-L357", 2)
+def a_request_is_sent_in_an_array(talk: Talk) -> None:
+    send(talk)
+
+
+@keeps("ACP-L357")
+@keeps("ACP-L357", 2)
+def an_array_stands_in_a_message(talk: Talk) -> None:
+    talk.open()
+    talk.tell("_x", messages=[{"jsonrpc": "2.0", "method": "_y"}])
+
+
+@breaks("ACP-L359")
+@breaks("ACP-L359", 2)
+def an_entry_of_an_array_is_answered(talk: Talk) -> None:
+    send(talk)
+    talk.send("agent", {"id": "a", "result": {"sessions": []}})
+
+
+@breaks("ACP-L359")
+def an_array_is_no_json_to_an_agent(talk: Talk) -> None:
+    send(talk)
+    talk.send("agent", {"id": None, "error": ERROR | {"code": -32700}})
+
+
+@breaks("ACP-L359")
+def an_array_is_refused_twice(talk: Talk) -> None:
+    send(talk)
+    talk.send("agent", {"id": None, "error": ERROR})
+    talk.send("agent", {"id": None, "error": ERROR})
+
+
+@breaks("ACP-L359", 2)
+def an_array_is_passed_over(talk: Talk) -> None:
+    send(talk)
+    talk.wait(5)
+    talk.update("session_info_update", title="Hello")
+
+
+@keeps("ACP-L359", despite=("ACP-L009", "ACP-L357"))
+@keeps("ACP-L359", 2, despite=("ACP-L009", "ACP-L357"))
+def an_array_is_refused_once(talk: Talk) -> None:
+    send(talk)
+    talk.send("agent", {"id": None, "error": ERROR})
+    talk.wait(5)
+    talk.update("session_info_update", title="Hello")
+
+
+@breaks("ACP-L360")
+@breaks("ACP-L360", 2)
+def answers_are_sent_in_an_array(talk: Talk) -> None:
+    talk.open()
+    call = talk.ask("session/list")
+    id_ = str(call.id).encode()
+    talk.send("agent", b'[{"jsonrpc":"2.0","id":' + id_ + b',"result":{"sessions":[]}}]')
+
+
+@keeps("ACP-L360", despite=("ACP-L009", "ACP-L357"))
+@keeps("ACP-L360", 2, despite=("ACP-L009", "ACP-L357"))
+def requests_are_sent_in_an_array(talk: Talk) -> None:
+    send(talk)
+    talk.send("agent", {"id": None, "error": ERROR})
