@@ -37,6 +37,8 @@ class _Message:
     """Its newest piece."""
     prompt: Ask | None
     """The turn of it."""
+    is_shared: bool = False
+    """Pieces of another kind had its id."""
 
 
 @dataclass(slots=True)
@@ -107,6 +109,7 @@ def _keep_chunk(moment: Moment) -> None:
     message = told.messages.get(name)
     if message is not None:
         message.last = moment.point
+        message.is_shared = message.is_shared or message.role != role
     elif len(told.messages) < REMEMBERED:
         told.messages[name] = _Message(role, moment.point, moment.session.last_prompt)
 
@@ -134,11 +137,11 @@ def _known(moment: Moment) -> _Message | None:
 
 @check("ACP-L185", updates(*CHUNKS), fix="Give what is of another kind another messageId.")
 def ids_are_of_one_role(moment: Moment) -> Found:
-    """Tell of ids that stand for messages of two kinds."""
+    """Tell, once for each, of ids that stand for messages of two kinds."""
     message = _known(moment)
     if message is None:
         return None
-    if message.role == moment.variant:
+    if message.role == moment.variant or message.is_shared:
         return FINE
     return moment.problem(
         f"the messageId {quoted(moment.update['messageId'])} was that of a {message.role}",
