@@ -55,6 +55,11 @@ class WatchScreen(Screen[None]):
         await self._begin()
         self.set_interval(TICK, self._take)
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Offer to go on only where there is something to go to."""
+        del parameters
+        return action != "next_source" or len(self._sources) > 1
+
     def on_unmount(self) -> None:
         """Leave the source as it is."""
         self._leave()
@@ -82,9 +87,6 @@ class WatchScreen(Screen[None]):
 
     async def action_next_source(self) -> None:
         """Go on to the next proxy or recording, if there are several."""
-        if len(self._sources) < 2:
-            self.notify("There is only this one")
-            return
         await self.query(InterceptPane).remove()
         # What is shown reads from what is closed then.
         await self.query(TrafficPane).remove()

@@ -28,6 +28,7 @@ from acp_console.tui.widgets.traffic_value import ValueScreen
 from acp_console.tui.widgets.traffic_view import TrafficView
 from acp_console.tui.widgets.traffic_work import NOWHERE, TrafficWork
 from acp_inspector.filter.entries import Entries, EntryList
+from acp_inspector.filter.frames import FrameFacts
 from acp_inspector.filter.language import Filter, compile_filter
 from acp_inspector.journal import Entry, Frame
 from acp_inspector.recording.file import RecordingFile
@@ -209,12 +210,10 @@ class TrafficPane(Vertical):
     def show_chosen(self, event: FrameTable.Moved) -> None:
         """Show the row under the cursor."""
         event.stop()
-        row = self._view.row_at(event.position) if 0 <= event.position < len(self._view) else None
-        if row is not None and self.table.has_moved:
+        if self.table.has_moved:
             self._sought = None
         self.table.has_moved = False
-        if row != self._row:
-            self._show_row(row)
+        self._chosen()
         self._tell_count()
 
     def _apply(self, wanted: Filter) -> None:
@@ -254,6 +253,7 @@ class TrafficPane(Vertical):
 
     def action_detail(self) -> None:
         """Go to what the row holds."""
+        self._chosen()
         self.detail.focus_content()
 
     def action_tab(self, name: str) -> None:
@@ -262,7 +262,8 @@ class TrafficPane(Vertical):
 
     def action_jump(self) -> None:
         """Go to the other half of the exchange."""
-        other = None if self._row is None else self._view.other_of(self._row)
+        row = self._chosen()
+        other = None if row is None else self._view.other_of(row)
         if other is None:
             self.notify("This row has no answer or question here", severity="warning")
         else:
@@ -270,7 +271,7 @@ class TrafficPane(Vertical):
 
     def action_permission(self) -> None:
         """Go to the permission of the tool call, or from there to the call."""
-        facts = None if self._row is None else self._view.facts(self._row)
+        facts = self._facts()
         wanted = "" if facts is None else permission_filter(facts)
         if not wanted:
             self.notify("This row is about no tool call", severity="warning")
@@ -285,7 +286,8 @@ class TrafficPane(Vertical):
 
     def action_mark(self) -> None:
         """Mark the row, or no longer."""
-        if self._row is None or self._view.mark(self._row) is None:
+        row = self._chosen()
+        if row is None or self._view.mark(row) is None:
             self.notify("There is nothing to mark", severity="warning")
             return
         if "marked" in self._view.wanted.needs:
@@ -295,7 +297,8 @@ class TrafficPane(Vertical):
 
     def action_go_to_mark(self, is_next: bool) -> None:
         """Go to the next mark, or the one before; behind the last comes the first."""
-        at = -1 if self._row is None else self._row
+        row = self._chosen()
+        at = -1 if row is None else row
         marks = self._view.marks
         others = [row for row in marks if (row > at if is_next else row < at)] or marks
         if not others:
@@ -305,14 +308,14 @@ class TrafficPane(Vertical):
 
     def action_same(self, what: str) -> None:
         """Show only what belongs to the same session or tool call."""
-        facts = None if self._row is None else self._view.facts(self._row)
+        facts = self._facts()
         name = "session" if what == "session" else "tool"
         text = "" if facts is None else same_filter(facts, name)
         self._set_filter(text, f"This row belongs to no {what.replace('_', ' ')}")
 
     def action_copy(self, what: str = "raw") -> None:
         """Copy the row: its exact bytes, spelled out, the place in it, or a filter for it."""
-        row, facts = self._row, None if self._row is None else self._view.facts(self._row)
+        row, facts = self._chosen(), self._facts()
         if row is None or facts is None:
             self.notify("There is nothing to copy", severity="warning")
             return
@@ -331,19 +334,33 @@ class TrafficPane(Vertical):
 
     def action_whole(self) -> None:
         """Show all of what is shortened here."""
-        if self._row is None:
+        row = self._chosen()
+        if row is None:
             return
         text, is_json = self.detail.whole()
-        if size_of(self._entries, self._row) > LARGE:
-            text, is_json = self._exact(self._row), False
+        if size_of(self._entries, row) > LARGE:
+            text, is_json = self._exact(row), False
         self.app.push_screen(ValueScreen(text, is_json=is_json))
 
     # Inside.
 
+    def _chosen(self) -> int | None:
+        """Return the row under the cursor, and look at it: keys may be ahead of messages."""
+        position = self.table.cursor
+        row = self._view.row_at(position) if 0 <= position < len(self._view) else None
+        if row != self._row:
+            self._show_row(row)
+        return row
+
+    def _facts(self) -> FrameFacts | None:
+        row = self._chosen()
+        return None if row is None else self._view.facts(row)
+
     def _seek(self, text: str, *, is_forward: bool, turns: bool = False) -> None:
-        if self._row is not None:
+        row = self._chosen()
+        if row is not None:
             wanted = compile_filter(text)
-            self._work.seek(wanted, self._row, is_forward=is_forward, turns=turns)
+            self._work.seek(wanted, row, is_forward=is_forward, turns=turns)
             self._begin_work()
 
     def _arrive(self, row: int) -> None:

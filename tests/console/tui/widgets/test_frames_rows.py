@@ -1,0 +1,121 @@
+"""Rows of the table: what they say, and how that is laid out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
+
+from acp_console.tui.widgets import frames_rows as module
+from acp_console.tui.widgets.frames_rows import TableRow, head_text, read_row, row_text, time_of
+from acp_inspector.filter.entries import EntryList
+from acp_inspector.journal import Entry, Frame, JournalEvent, StderrText
+from acp_inspector.recording.file import RecordingFile
+from acp_inspector.recording.format import Header, encode_entry, encode_header
+from tests.console.tui.conftest import entries, update
+
+TALK: list[Entry] = [
+    *entries(
+        ("client", {"id": 1, "method": "session/prompt", "params": {"sessionId": "s1"}}),
+        update("agent_message_chunk", content={"type": "text", "text": "[b]\x1b[31m"}),
+        ("agent", {"id": 1, "error": {"code": -32603, "message": "out of tokens"}}),
+        ("agent", {"id": 2, "method": "fs/read_text_file", "params": {"path": "/a"}}),
+        ("agent", b"no JSON \xff"),
+    ),
+    StderrText(6, 0.6, b"panic: \x1b[2J\n"),
+    JournalEvent(7, 0.7, "exit", {"code": 1}),
+]
+
+
+def said(row: int) -> TableRow:
+    return read_row(EntryList(TALK), row)
+
+
+def test_each_kind_of_entry_has_its_row() -> None:
+    kinds = ["request", "notification", "error", "request", "malformed", "stderr", "event"]
+    assert [said(row).kind for row in range(7)] == kinds
+    assert [said(row).is_fault for row in range(7)] == [
+        False,
+        False,
+        True,
+        False,
+        True,
+        False,
+        False,
+    ]
+    assert said(5).summary == "panic: ␛[2J"
+    assert said(6).summary == "exit code 1"
+
+
+def test_an_answer_has_method_session_and_latency_of_its_question() -> None:
+    row = said(2)
+    assert (row.method, row.session) == ("session/prompt", "s1")
+    assert row.latency == pytest.approx(0.2)
+
+
+def test_a_question_that_waits_is_told_in_words() -> None:
+    assert [said(row).is_open for row in (0, 3)] == [False, True]
+    assert "open" in row_text(said(3), 100, 5, delta=0, is_marked=False)
+
+
+def test_lines_of_a_recording_that_are_no_entries_have_rows_too(tmp_path: Path) -> None:
+    path = tmp_path / "a.acp.ndjson"
+    lines = [encode_header(Header("", "tool 1", "")), *map(encode_entry, TALK), b"broken\n"]
+    path.write_bytes(b"".join([*lines, b'{"end":{"frames":5},"digest":""}\n']))
+    with RecordingFile(path).complete() as recording:
+        assert [read_row(recording, row).n for row in range(9)] == [*range(1, 8), 0, 0]
+        assert read_row(recording, 7).summary == "line 9: no JSON object"
+        assert read_row(recording, 8).summary == "5 frames"
+        assert time_of(recording, 2) == pytest.approx(0.3)
+
+
+def test_what_is_large_is_not_read_unasked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(module, "LARGE", 60)
+    path = tmp_path / "a.acp.ndjson"
+    path.write_bytes(b"".join([encode_header(Header("", "", "")), *map(encode_entry, TALK)]))
+    with RecordingFile(path).complete() as recording:
+        row = read_row(recording, 0)
+        assert (row.kind, row.method) == ("large", "")
+        assert "v shows it" in row.summary
+
+
+@given(
+    st.integers(1, 250),
+    st.integers(4, 9),
+    st.sampled_from(range(7)),
+    st.text(max_size=80),
+    st.booleans(),
+)
+def test_any_width_takes_any_row(
+    width: int, digits: int, row: int, text: str, is_marked: bool
+) -> None:
+    shown = said(row)
+    line = row_text(
+        TableRow(shown.n, shown.at, shown.side, shown.kind, text, shown.method, size=10**8),
+        width,
+        digits,
+        delta=1e9,
+        is_marked=is_marked,
+    )
+    assert "\n" not in line or "\n" in text
+    assert head_text(width, digits)
+
+
+@pytest.mark.parametrize("width", [70, 80, 129, 130, 169, 170, 200])
+def test_columns_stand_below_their_heads(width: int) -> None:
+    head = head_text(width, 4)
+    line = row_text(said(2), width, 4, delta=0.05, is_marked=True)
+    assert line.startswith("◆ ")
+    assert head.index("n") == line.index("3")
+    end = head.index("latency") + len("latency")
+    assert line[:end].endswith("200 ms")
+    assert cell_len(line[:end]) == end
+
+
+def test_frames_without_a_time_have_none() -> None:
+    line = row_text(TableRow(0, 0.0, "", "end", "5 frames"), 90, 4, delta=0, is_marked=False)
+    assert line.split() == ["·", "end:", "5", "frames"]
+    assert isinstance(TALK[0], Frame)
