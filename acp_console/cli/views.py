@@ -327,7 +327,7 @@ def _capability_cells(row: Capability) -> list[str]:
         safe(claimed),
         *(str(count) if row.used else "" for count in (row.used, row.worked)),
         *(str(count) if row.used else "" for count in (row.failed, row.refused)),
-        row.mark or ("" if row.is_known else "not in the schema"),
+        row.mark,
     ]
 
 

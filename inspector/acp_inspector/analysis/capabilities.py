@@ -25,7 +25,9 @@ from acp_protocol.jsonrpc import (
 )
 from acp_protocol.schema.methods import METHODS, find_method
 
-Mark: TypeAlias = Literal["used without a claim", "claimed and refused", "never used", ""]
+Mark: TypeAlias = Literal[
+    "used without a claim", "claimed and refused", "never used", "extension", "unknown", ""
+]
 _AUTH: Final = "authMethods"
 
 
@@ -62,7 +64,9 @@ class Capability:
             return "used without a claim"
         if self.is_claimed and self.refused:
             return "claimed and refused"
-        return "never used" if self.is_claimed and self.is_known and not self.used else ""
+        if not self.is_known:
+            return "extension" if "._meta." in self.path else "unknown"
+        return "never used" if self.is_claimed and not self.used else ""
 
 
 class Capabilities:
@@ -154,9 +158,17 @@ class Capabilities:
             for path in self._paths(root):
                 self._claim(path, _at(claimed, path.split(".")[1:]), n)
             for path, value in _leaves(claimed, root):
-                self._claim(path, value, n)
+                if not self._is_part(path):
+                    self._claim(path, value, n)
             if side == "agent":
                 self._claim(_AUTH, member(source, _AUTH), n)
+
+    def _is_part(self, path: str) -> bool:
+        """Tell whether a path belongs to a capability that has a row, above or below it."""
+        known = [row.path for row in self._rows.values() if row.is_known]
+        holds = any(each.startswith(f"{path}.") for each in known)
+        ends = (each for each in known if not any(it.startswith(f"{each}.") for it in known))
+        return holds or any(path.startswith(f"{each}.") for each in ends)
 
     def _paths(self, root: str) -> list[str]:
         return [path for path in self._rows if path.split(".")[0] == root]

@@ -8,6 +8,7 @@ Source: JSON-RPC 2.0, "Response object", "Batch"; ACP, Cancellation.
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Sequence
@@ -21,6 +22,7 @@ from acp_protocol.jsonrpc import (
     Batch,
     Failure,
     Json,
+    Malformed,
     Message,
     Notification,
     Request,
@@ -34,6 +36,8 @@ Ending: TypeAlias = Literal["open", "result", "error", "cancelled"]
 FaultKind: TypeAlias = Literal["orphan", "double", "late", "reused"]
 _Key: TypeAlias = tuple[Side, tuple[str, RequestId]]
 
+EXACT: Final = 2**53
+"""From here on a float does not hold every integer."""
 STRIDE: Final = 256
 """Questions and answers between two marks of what was open, at least."""
 
@@ -98,6 +102,8 @@ class Exchanges:
         self._are_reused = False
         """Whether an id ever was: else what is open stands in the order in which it was asked."""
         self._closed: dict[_Key, Exchange] = {}
+        self._broken: dict[_Key, Frame] = {}
+        """Frames that ask for something, but not as they should; they may be answered."""
         self._by_frame: dict[int, Exchange] = {}
         self._batches: dict[int, tuple[Exchange, ...]] = {}
         self._steps: list[tuple[int, Exchange]] = []
@@ -170,7 +176,9 @@ class Exchanges:
                 return self._answer(frame, message)
             case Notification(method="$/cancel_request", params=params):
                 self._withdraw(frame, _member(params, "requestId"))
-            case Notification() | Batch() | _:
+            case Malformed(id=id_, is_answer=False) if id_ is not None:
+                self._broken[frame.side, id_key(id_)] = frame
+            case _:
                 pass
         return None
 
@@ -192,7 +200,10 @@ class Exchanges:
         key: _Key = (asker, id_key(answer.id))
         waiting = self._open.get(key)
         if waiting is None:
-            self._fault(frame, answer, self._closed.get(key))
+            # An error without an id is how a frame is answered that could not be read.
+            is_for_noise = answer.id is None and isinstance(answer, Failure)
+            if self._broken.pop(key, None) is None and not is_for_noise:
+                self._fault(frame, answer, self._closed.get(key))
             return None
         # Peers answer in order more often than not: the oldest of one id is the likeliest.
         exchange = waiting.popleft()
@@ -213,8 +224,7 @@ class Exchanges:
         if before is not None and before.answer is not None:
             why = f"frame {before.answer.n} has answered frame {before.question.n} already"
             self.faults.append(Fault("double", frame, answer.id, before, why))
-        elif answer.id is not None or isinstance(answer, Result):
-            # An error without an id is how a frame is answered that could not be read.
+        else:
             self.faults.append(
                 Fault("orphan", frame, answer.id, None, self._mistake(frame, answer))
             )
@@ -229,7 +239,15 @@ class Exchanges:
             twin = int(answer.id) if answer.id.isdecimal() and len(answer.id) < 19 else None
         if twin is not None and (asker, id_key(twin)) in self._open:
             return "the question's id is of another type"
+        if isinstance(answer.id, int) and self._was_rounded(asker, answer.id):
+            return "the question's id has more digits: it was read as a float"
         return f"the {asker} has asked nothing with this id"
+
+    def _was_rounded(self, asker: Side, id_: int) -> bool:
+        if abs(id_) < EXACT:
+            return False
+        asked = (key[1][1] for key in self._open if key[0] == asker)
+        return any(isinstance(each, int) and _as_float(each) == _as_float(id_) for each in asked)
 
     def _withdraw(self, frame: Frame, id_: Json) -> None:
         if not isinstance(id_, str | int):
@@ -265,6 +283,10 @@ def ending_of(answer: Result | Failure) -> Ending:
     stop, outcome = _member(answer.result, "stopReason"), _member(answer.result, "outcome")
     words = (stop, _member(outcome, "outcome"), _member(answer.result, "action"))
     return "cancelled" if {"cancelled", "cancel"}.intersection(map(str, words)) else "result"
+
+
+def _as_float(number: int) -> float:
+    return float(number) if abs(number) < 2**1000 else math.inf
 
 
 def _lateness(exchange: Exchange) -> str:

@@ -110,9 +110,21 @@ def test_version_two_has_rows_of_its_own() -> None:
 
 def test_what_nobody_knows_is_kept_beside() -> None:
     rows = matrix(*hello(agent={"_meta": {"example.org": {"teleport": True}}, "flies": True}))
-    assert {path for path, row in rows.items() if not row.is_known} == {
-        *(f"{AGENT}._meta.example.org", f"{AGENT}.flies")
+    assert {path: row.mark for path, row in rows.items() if not row.is_known} == {
+        f"{AGENT}._meta.example.org": "extension",
+        f"{AGENT}.flies": "unknown",
     }
+
+
+def test_what_belongs_to_a_known_capability_is_no_claim_of_its_own() -> None:
+    inner: Any = {"mode": {"override": {}}}
+    rows = matrix(
+        *hello(agent={"mcpCapabilities": {}, "sessionCapabilities": {"systemPrompt": inner}})
+    )
+    assert [row.path for row in rows.values() if row.is_claimed] == [
+        f"{AGENT}.sessionCapabilities.systemPrompt"
+    ]
+    assert [row.mark for row in rows.values() if row.is_claimed] == ["never used"]
 
 
 def test_terminal_sign_in_is_used_by_being_offered() -> None:

@@ -102,6 +102,24 @@ def test_an_error_without_an_id_answers_what_could_not_be_read() -> None:
     assert wrong(("client", b"{"), failure("agent", None, -32700)) == []
 
 
+def test_an_error_without_an_id_is_no_second_answer_to_a_question_without_one() -> None:
+    asked = ask("client", None, "a")
+    assert wrong(asked, answer("agent", None, {}), failure("agent", None, -32700)) == []
+
+
+def test_who_asks_badly_may_be_answered() -> None:
+    broken = ("client", b'{"id":"x","method":"a"}')
+    assert wrong(broken, failure("agent", "x", -32600)) == []
+    twice = failure("agent", "x", -32600)
+    assert wrong(broken, twice, twice) == [("orphan", 3)]
+
+
+def test_an_id_that_lost_its_last_digits_is_named_as_that() -> None:
+    exchanges = paired(frames(ask("client", 2**53 + 1, "a"), answer("agent", 2**53, {})))
+    (fault,) = exchanges.faults
+    assert fault.why == "the question's id has more digits: it was read as a float"
+
+
 def test_an_answer_to_a_withdrawn_question_is_late_unless_it_says_cancelled() -> None:
     asked = ask("client", 1, "session/list")
     withdrawn: Said = "client", {"method": "$/cancel_request", "params": {"requestId": 1}}
