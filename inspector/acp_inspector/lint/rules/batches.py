@@ -11,7 +11,6 @@ from typing import Final
 from acp_inspector.lint.checks import BATCHES, EVERY_FRAME, answers, check, check_at_end, learns
 from acp_inspector.lint.moment import (
     FINE,
-    PATIENCE,
     Ending,
     Found,
     Moment,
@@ -25,6 +24,10 @@ from acp_protocol.framing import Side
 from acp_protocol.jsonrpc import Json, RequestId, id_key, is_request_id, parse
 
 INVALID_REQUEST: Final = -32600
+GRACE: Final = 5.0
+"""Seconds in which an array should be refused."""
+ARRAYS: Final = 100
+"""Arrays of each side that are remembered."""
 IDS: Final = 1000
 """Ids of one array that are remembered."""
 
@@ -39,16 +42,17 @@ class _Batch:
 
 @dataclass(slots=True)
 class _Batches:
-    """The last array of each side."""
+    """Arrays of each side, the newest at the end."""
 
-    last: dict[Side, _Batch] = field(default_factory=dict[Side, _Batch])
+    sent: dict[Side, list[_Batch]] = field(default_factory=dict[Side, "list[_Batch]"])
 
 
 @check("ACP-L357", BATCHES, by=EVERY_FRAME, fix="Send each message by itself.")
 def messages_go_alone(moment: Moment) -> Found:
     """Tell of arrays."""
     count = len(_held(moment))
-    return moment.problem(f"{count} messages are sent as an array")
+    what = "an empty array is sent" if not count else f"an array of {count} messages is sent"
+    return moment.problem(what)
 
 
 @check("ACP-L360", BATCHES, by=EVERY_FRAME, fix="Answer each request by itself.")
@@ -63,19 +67,21 @@ def answers_go_alone(moment: Moment) -> Found:
 @check("ACP-L359", answers(), fix="Answer an array with -32600 and the id null, once.")
 def arrays_are_refused(moment: Moment) -> Found:
     """Tell of arrays of which an entry is answered, and of other errors for them."""
-    batch = moment.state.of(_Batches).last.get(other(moment.side))
-    if batch is None or moment.ask is not None:
+    sent = moment.state.of(_Batches).sent.get(other(moment.side))
+    if not sent or moment.ask is not None or "id" not in moment.value:
         return None
     if moment.id is not None and is_request_id(moment.id):
-        if id_key(moment.id) in batch.ids and moment.key not in moment.state.answered:
-            return moment.problem(
-                f"the request {quoted(moment.id)} of an array is answered", batch.point
-            )
+        entry = id_key(moment.id)
+        for batch in sent:
+            if entry in batch.ids and moment.key not in moment.state.answered:
+                return moment.problem(
+                    f"the request {quoted(moment.id)} of an array is answered", batch.point
+                )
         return None
-    last = moment.state.last.get(other(moment.side))
-    if last is None or last.n != batch.point.n or "id" not in moment.value:
+    batch, last = sent[-1], moment.state.last.get(other(moment.side))
+    if last is None or last.n != batch.point.n:
         return None
-    if batch.refused is not None:
+    if batch.refused is not None and all(each.refused is not None for each in sent):
         return moment.problem("the array is refused twice", batch.point, batch.refused)
     if moment.code == INVALID_REQUEST:
         return FINE
@@ -88,8 +94,9 @@ def arrays_were_refused(ending: Ending) -> Found:
     """Tell of arrays that got no answer."""
     found = [
         Problem("an array was never refused", (batch.point.n,))
-        for batch in ending.state.of(_Batches).last.values()
-        if batch.refused is None and ending.point.at - batch.point.at > PATIENCE
+        for sent in ending.state.of(_Batches).sent.values()
+        for batch in sent
+        if batch.refused is None and ending.point.at - batch.point.at > GRACE
     ]
     return tuple(found) or None
 
@@ -101,14 +108,20 @@ def _keep_batch(moment: Moment) -> None:
         for each in map(members, _held(moment)[:IDS])
         if "method" in each and is_request_id(id_ := each.get("id"))
     }
-    moment.state.of(_Batches).last[moment.side] = _Batch(moment.point, ids)
+    sent = moment.state.of(_Batches).sent.setdefault(moment.side, [])
+    if len(sent) < ARRAYS:
+        sent.append(_Batch(moment.point, ids))
 
 
 @learns(answers())
 def _keep_refusal(moment: Moment) -> None:
-    batch = moment.state.of(_Batches).last.get(other(moment.side))
-    if batch is not None and moment.id is None and batch.refused is None:
-        batch.refused = moment.point
+    if moment.id is not None:
+        return
+    for batch in moment.state.of(_Batches).sent.get(other(moment.side), ()):
+        # Later ones are about something else that could not be read.
+        if batch.refused is None and moment.at - batch.point.at <= GRACE:
+            batch.refused = moment.point
+            return
 
 
 def _held(moment: Moment) -> list[Json]:

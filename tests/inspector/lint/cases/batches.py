@@ -50,8 +50,16 @@ def an_array_is_refused_twice(talk: Talk) -> None:
 @breaks("ACP-L359", 2)
 def an_array_is_passed_over(talk: Talk) -> None:
     send(talk)
-    talk.wait(5)
+    talk.wait(10)
     talk.update("session_info_update", title="Hello")
+
+
+@breaks("ACP-L359")
+def an_array_is_passed_over_and_something_else_refused(talk: Talk) -> None:
+    send(talk)
+    talk.wait(10)
+    talk.send("client", {"id": None, "method": "_x"})
+    talk.send("agent", {"id": None, "error": ERROR})
 
 
 @keeps("ACP-L359", despite=("ACP-L009", "ACP-L357"))
@@ -59,7 +67,7 @@ def an_array_is_passed_over(talk: Talk) -> None:
 def an_array_is_refused_once(talk: Talk) -> None:
     send(talk)
     talk.send("agent", {"id": None, "error": ERROR})
-    talk.wait(5)
+    talk.wait(10)
     talk.update("session_info_update", title="Hello")
 
 
