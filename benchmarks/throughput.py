@@ -10,15 +10,17 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import resource
 import shlex
 import tempfile
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from io import BytesIO
 from itertools import repeat
 from pathlib import Path
+from statistics import median
 from typing import Final
 
 import orjson
@@ -38,6 +40,8 @@ BLOCK: Final = 1 << 20
 class _Run:
     seconds: float
     """From the first byte until everything has ended, the recording on the disk included."""
+    work: float
+    """Seconds of the processor that all processes took together, but for who reads."""
     recorded: int = 0
 
 
@@ -73,34 +77,36 @@ def _rows_of(size: int, count: int) -> list[Row]:
                 record.unlink(missing_ok=True)
                 copy.unlink(missing_ok=True)
     spreads = [Spread.of([run.seconds for run in done]) for done in runs]
-    recorded = min(run.recorded for run in runs[-1]) / count
-    return _told(size, count, dict(zip(subjects, spreads, strict=True)), recorded)
-
-
-def _told(size: int, count: int, spreads: dict[str, Spread], recorded: float) -> list[Row]:
-    direct, pump, *_ = (spread.median for spread in spreads.values())
+    pump = spreads[1].median
     rows = [
         Row(
             f"{size:,} B through {name}",
             _rates(size, count, spread.median),
             _rates(size, count, spread.slow),
-            f"{pump / spread.median:.0%} of the pump, {direct / spread.median:.0%} of nothing",
+            f"{pump / spread.median:.0%} of the pump; {_work_of(done, total):.1f} s CPU a GB",
         )
-        for name, spread in spreads.items()
+        for name, spread, done in zip(subjects, spreads, runs, strict=True)
     ]
-    last = rows[-1]
-    against = f"{last.against}; {recorded:.0%} recorded"
-    return [*rows[:-1], Row(last.what, last.typical, last.slow, against, f"{GOALS[size]}; 100 %")]
+    recorded = min(run.recorded for run in runs[-1]) / count
+    against = f"{rows[-1].against}; {recorded:.0%} recorded"
+    return [*rows[:-1], replace(rows[-1], against=against, goal=f"{GOALS[size]}; 100 %")]
+
+
+def _work_of(runs: Sequence[_Run], total: int) -> float:
+    """Return the seconds of the processor that a gigabyte took."""
+    return median(run.work for run in runs) / total * 1e9
 
 
 def _run(command: Sequence[str], expected: int, record: Path) -> _Run:
+    before = _worked(resource.RUSAGE_CHILDREN)
     with Peer(command) as peer:
         expected -= len(peer.read())
         begin = time.perf_counter()
         peer.read_bytes(expected)
         peer.end()
         seconds = time.perf_counter() - begin
-    return _Run(seconds, _recorded(record) if record.exists() else 0)
+    work = _worked(resource.RUSAGE_CHILDREN) - before
+    return _Run(seconds, work, _recorded(record) if record.exists() else 0)
 
 
 def _work(size: int, count: int, path: Path) -> _Run:
@@ -109,6 +115,7 @@ def _work(size: int, count: int, path: Path) -> _Run:
     block = message(size) * per_block
     lines = list(BytesIO(block))
     digest = hashlib.sha256()
+    before = _worked(resource.RUSAGE_SELF)
     begin = time.perf_counter()
     with path.open("wb", buffering=0) as file:
         for _ in repeat(None, count // per_block):
@@ -116,7 +123,13 @@ def _work(size: int, count: int, path: Path) -> _Run:
             digest.update(block)
             file.write(block)
     seconds = time.perf_counter() - begin
-    return _Run(seconds * count / (count // per_block * per_block))
+    part = count // per_block * per_block / count
+    return _Run(seconds / part, (_worked(resource.RUSAGE_SELF) - before) / part)
+
+
+def _worked(who: int) -> float:
+    usage = resource.getrusage(who)
+    return usage.ru_utime + usage.ru_stime
 
 
 def _recorded(record: Path) -> int:
