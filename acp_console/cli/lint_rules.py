@@ -11,7 +11,7 @@ from acp_console.cli import exits
 from acp_console.cli.printer import ascii_json
 from acp_console.cli.studies import print_table
 from acp_inspector.lint.catalogue import BASES, FAMILIES, Rule, rules
-from acp_inspector.lint.engine import workings
+from acp_inspector.lint.plans import workings
 from acp_protocol.jsonrpc import Json
 
 COLUMNS: Final = ("rule", "severity", "basis", "version", "side", "checked", "source", "says")

@@ -27,6 +27,10 @@ Trigger: TypeAlias = tuple[str, str | None]
 
 Look: TypeAlias = Callable[[Moment], Found]
 
+Glance: TypeAlias = Callable[[Moment], frozenset[str] | None]
+"""Returns the rules that a message keeps and exercises, of all that share the glance; None: each
+of their checks has to look for itself."""
+
 EVERY_FRAME: Final[Trigger] = ("frame", None)
 """Every frame, whatever it holds."""
 BROKEN: Final[Trigger] = ("broken", None)
@@ -46,8 +50,12 @@ class Check:
     look: Look
     fix: str
     """What whoever is at fault should do, in one sentence."""
-    by: tuple[Trigger, ...]
+    by: tuple[Trigger, ...] = ()
     """What exercises the rule, though only what is in `triggers` is worth a look."""
+    is_static: bool = False
+    """The verdict is the same for all messages of a kind, side, method and version."""
+    glance: Glance | None = None
+    """What tells at once, of this check and others, that there is nothing wrong."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,11 +127,22 @@ def check(
     *triggers: Trigger | tuple[Trigger, ...],
     fix: str,
     by: Trigger | tuple[Trigger, ...] = (),
+    static: bool = False,
+    glance: Glance | None = None,
 ) -> Callable[[Look], Check]:
-    """Make a function the check of a rule; what is in `by` exercises the rule without a look."""
+    """Make a function the check of a rule.
+
+    Args:
+        rule: its id.
+        triggers: what it looks at.
+        fix: what whoever is at fault should do.
+        by: what exercises the rule without being worth a look.
+        static: the verdict hangs on nothing but kind, side, method and version of a message.
+        glance: what makes most looks needless; several checks may share it.
+    """
 
     def made(look: Look) -> Check:
-        return Check(rule, _flat(triggers), look, fix, _flat((by,)))
+        return Check(rule, _flat(triggers), look, fix, _flat((by,)), static, glance)
 
     return made
 

@@ -9,32 +9,21 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Final
 
 from acp_inspector.journal import Entry, Frame, JournalEvent, StderrText
 from acp_inspector.lint import bookkeeping
-from acp_inspector.lint.catalogue import EARLY_FAMILIES, Rule, Severity, rules
-from acp_inspector.lint.checks import (
-    BATCHES,
-    BROKEN,
-    EVERY_FRAME,
-    EVERY_MESSAGE,
-    Check,
-    Lesson,
-    Trigger,
-    Workings,
-    load,
-)
+from acp_inspector.lint.catalogue import Rule, Severity, rules
+from acp_inspector.lint.checks import Check
 from acp_inspector.lint.moment import Ending, Found, Moment, Problem
-from acp_inspector.lint.rules import MODULES
+from acp_inspector.lint.plans import Kind, Plan, holds, kind_of, plan, workings
 from acp_inspector.lint.state import Point, State
 from acp_protocol.dialects.dialect import Dialect
 from acp_protocol.dialects.recognition import Recognition
 from acp_protocol.framing import Side
-from acp_protocol.schema.methods import VERSIONS, find_method
 
 logger = logging.getLogger(__name__)
 
@@ -46,8 +35,6 @@ about that very place says it better.
 """
 
 SIDES: Final[tuple[Side, ...]] = ("client", "agent")
-
-PlanKey = tuple[int | None, Side, str, str | None, str | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,98 +80,23 @@ class Report:
         return self.applied - self.exercised
 
 
-@dataclass(frozen=True, slots=True)
-class _Plan:
-    """What looks at, and what learns from, messages of one kind."""
+class _Course:
+    """How a plan goes on in one connection: with the checks that have to look each time."""
 
-    checks: tuple[Check, ...]
-    lessons: tuple[Callable[[Moment], None], ...]
-    own_lessons: tuple[Callable[[Moment], None], ...]
-    exercised: frozenset[str]
-    """Rules that any message of the kind exercises."""
+    __slots__ = ("is_new", "looks", "plan")
 
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.looks = [(each.look, each.rule, each) for each in plan.checks]
+        self.is_new = True
+        """No message of the kind has come yet."""
 
-@cache
-def workings() -> Workings:
-    """Return every check and lesson there is."""
-    return load(MODULES)
-
-
-@cache
-def _bookkeeping() -> tuple[Lesson, ...]:
-    return tuple(each for each in vars(bookkeeping).values() if isinstance(each, Lesson))
-
-
-@cache
-def _names() -> frozenset[str | None]:
-    """Methods and variants that some check or lesson names; all others are alike to all of them."""
-    listeners = (*workings().checks, *workings().lessons, *_bookkeeping())
-    return frozenset(name for each in listeners for _, name in each.triggers)
-
-
-@cache
-def _plan(key: PlanKey, *, unstable: bool) -> _Plan:
-    triggers = frozenset(_triggers(key))
-    version = key[0]
-
-    def chosen(lessons: Iterable[Lesson]) -> tuple[Callable[[Moment], None], ...]:
-        return tuple(each.learn for each in lessons if triggers.intersection(each.triggers))
-
-    holding = [
-        each for each in workings().checks if _holds(rules()[each.rule], version, unstable=unstable)
-    ]
-    return _Plan(
-        tuple(each for each in holding if triggers.intersection(each.triggers)),
-        chosen(_bookkeeping()),
-        chosen(workings().lessons),
-        frozenset(each.rule for each in holding if triggers.intersection(each.by)),
-    )
-
-
-def _triggers(key: PlanKey) -> Iterator[Trigger]:
-    version, side, kind, method, variant = key
-    yield EVERY_FRAME
-    if kind == "batch":
-        yield BATCHES
-    if kind not in {"batch", "no object"}:
-        yield EVERY_MESSAGE
-    if kind in {"broken", "no object"}:
-        yield BROKEN
-    if kind not in {"request", "notification", "result", "failure"}:
-        return
-    yield kind, None
-    is_call = kind in {"request", "notification"}
-    asker: Side = side if is_call else ("agent" if side == "client" else "client")
-    if method is None or not _may_send(asker, method, version):
-        return
-    yield kind, method
-    if method == "session/update" and is_call:
-        yield "update", None
-        if variant is not None:
-            yield "update", variant
-
-
-def _may_send(side: Side, method: str, version: int | None) -> bool:
-    """Tell whether `side` is the one that `method` comes from; a method of nobody's will do."""
-    order = (version, *VERSIONS) if version in VERSIONS else tuple(VERSIONS)
-    for each in order:
-        row = find_method(method, each or 1)
-        if row is not None:
-            senders = {row.sent_by}
-            twin = find_method(method, each or 1, kind="notification")
-            if twin is not None:
-                senders.add(twin.sent_by)
-            return bool(senders & {side, "either"})
-    return True
-
-
-def _holds(rule: Rule, version: int | None, *, unstable: bool) -> bool:
-    """Tell whether a rule holds for messages of a version; None: none is agreed upon yet."""
-    if rule.is_unstable and not unstable:
-        return False
-    if version is None:
-        return rule.family in EARLY_FAMILIES and rule.versions == VERSIONS
-    return version in rule.versions
+    def settle(self, found: list[Finding]) -> None:
+        """Drop the checks that say of all messages of the kind what they said of the first."""
+        self.is_new = False
+        broken = {each.rule.id for each in found}
+        if self.plan.is_for_one_method:
+            self.looks = [look for look in self.looks if look[1] in broken or not look[2].is_static]
 
 
 class Linter:
@@ -213,6 +125,7 @@ class Linter:
     def _begin(self) -> None:
         self._dialect = None if self._dialect_name is None else _opened(self._dialect_name)
         self._recognition = Recognition() if self._dialect is None else None
+        self._courses: dict[Kind, _Course] = {}
         self._state = State(unstable=self._unstable)
         self._last = Point(0, 0.0)
         self._exit: JournalEvent | None = None
@@ -241,9 +154,9 @@ class Linter:
         found: list[Finding] = []
         version = self._state.version
         for each in workings().end_checks:
-            if _holds(rules()[each.rule], version, unstable=self._unstable):
+            if holds(rules()[each.rule], version, unstable=self._unstable):
                 problems = self._looked(each.rule, lambda look=each.look: look(ending))
-                found += [self._finding(each.rule, each.fix, problem) for problem in problems]
+                found += [self._finding(each.rule, each.fix, one) for one in problems or ()]
         if version is not None:
             self.report.versions.add(version)
         return self._noted(found)
@@ -272,39 +185,55 @@ class Linter:
 
     def _frame(self, frame: Frame) -> list[Finding]:
         moment = Moment(frame, self._state)
-        names = _names()
-        kind = moment.kind
-        plan = _plan(
-            (
-                moment.version,
-                moment.side,
-                kind if kind != "broken" or moment.value else "no object",
-                moment.method if moment.method in names else None,
-                moment.variant if moment.variant in names else None,
-            ),
-            unstable=self._unstable,
-        )
-        exercised = self.report.exercised
-        if not plan.exercised <= exercised:
-            exercised |= plan.exercised
-        found: list[Finding] = []
-        for each in plan.checks:
-            try:
-                problems = each.look(moment)
-            except Exception as problem:  # noqa: BLE001 - a border: one check must not end all
-                self._broken(each.rule, problem)
-                continue
-            if problems is not None:
-                exercised.add(each.rule)
-                if problems:
-                    found += [self._finding(each.rule, each.fix, each_) for each_ in problems]
+        kind = kind_of(moment)
+        course = self._courses.get(kind)
+        if course is None:
+            course = self._courses[kind] = _Course(plan(kind, unstable=self._unstable))
+            self.report.exercised |= course.plan.exercised
+        found = self._judge(moment, course)
         try:
-            self._carry_on(moment, plan)
+            self._carry_on(moment, course.plan)
         except Exception as problem:  # noqa: BLE001 - a border: one message must not end all
             self._broken("bookkeeping", problem)
         return _without_repetition(found) if len(found) > 1 else found
 
-    def _carry_on(self, moment: Moment, plan: _Plan) -> None:
+    def _judge(self, moment: Moment, course: _Course) -> list[Finding]:
+        found = self._glance(moment, course.plan)
+        exercised = self.report.exercised
+        for look, rule, check in course.looks:
+            try:
+                problems = look(moment)
+            except Exception as problem:  # noqa: BLE001 - a border: one check must not end all
+                self._broken(rule, problem)
+                continue
+            if problems is None:
+                continue
+            if rule not in exercised:
+                exercised.add(rule)
+            if problems:
+                found += [self._finding(rule, check.fix, one) for one in problems]
+        if course.is_new:
+            course.settle(found)
+        return found
+
+    def _glance(self, moment: Moment, plan: Plan) -> list[Finding]:
+        """Judge what a glance is enough for, most of the time."""
+        found: list[Finding] = []
+        exercised = self.report.exercised
+        for glance, checks in plan.glances:
+            kept = glance(moment)
+            if kept is None:
+                for each in checks:
+                    self._look(each, moment, found)
+            elif not kept <= exercised:
+                exercised |= kept
+        return found
+
+    def _look(self, check: Check, moment: Moment, found: list[Finding]) -> None:
+        problems = self._looked(check.rule, lambda: check.look(moment))
+        found += [self._finding(check.rule, check.fix, problem) for problem in problems or ()]
+
+    def _carry_on(self, moment: Moment, plan: Plan) -> None:
         bookkeeping.remember(moment)
         for learn in plan.lessons:
             learn(moment)
@@ -320,22 +249,21 @@ class Linter:
             rule = rules()[each.rule]
             if not rule.is_unstable or self._unstable:
                 problems = self._looked(each.rule, lambda look=each.look: look(entry, self._state))
-                found += [self._finding(each.rule, each.fix, problem) for problem in problems]
+                found += [self._finding(each.rule, each.fix, one) for one in problems or ()]
         if isinstance(entry, JournalEvent):
             if entry.name == "exit":
                 self._exit = entry
             self._is_over = self._is_over or entry.name in {"exit", "eof"}
         return found
 
-    def _looked(self, rule: str, look: Callable[[], Found]) -> tuple[Problem, ...]:
+    def _looked(self, rule: str, look: Callable[[], Found]) -> Found:
         try:
             problems = look()
         except Exception as problem:  # noqa: BLE001 - a border: one check must not end all
             self._broken(rule, problem)
-            return ()
-        if problems is None:
-            return ()
-        self.report.exercised.add(rule)
+            return None
+        if problems is not None:
+            self.report.exercised.add(rule)
         return problems
 
     def _broken(self, rule: str, problem: Exception) -> None:

@@ -236,12 +236,12 @@ class Ending:
 
 def members(value: Json) -> dict[str, Json]:
     """Return `value` where it is an object, an empty one otherwise."""
-    return cast("dict[str, Json]", value) if isinstance(value, dict) else {}
+    return value if isinstance(value, dict) else {}  # pyright: ignore[reportUnknownVariableType] - JSON
 
 
 def entries(value: Json) -> list[Json]:
     """Return `value` where it is an array, an empty one otherwise."""
-    return cast("list[Json]", value) if isinstance(value, list) else []
+    return value if isinstance(value, list) else []  # pyright: ignore[reportUnknownVariableType] - JSON
 
 
 def quoted(value: Json) -> str:

@@ -12,7 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from acp_inspector.lint.catalogue import BASES, FAMILIES, Rule, Severity
-from acp_inspector.lint.engine import Finding, workings
+from acp_inspector.lint.engine import Finding
+from acp_inspector.lint.plans import workings
 from acp_protocol.jsonrpc import Json
 from acp_protocol.version import VERSION
 

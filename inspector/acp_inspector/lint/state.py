@@ -170,10 +170,11 @@ class State:
 
     def of(self, kind: type[Own]) -> Own:
         """Return what one subject keeps for itself, begun when it is first asked for."""
-        own = self._own.get(kind)
-        if own is None:
+        try:
+            return self._own[kind]
+        except KeyError:
             own = self._own[kind] = kind()
-        return cast("Own", own)
+            return own
 
     def waiting(
         self, side: Side, method: str | None = None, session: str | None = None

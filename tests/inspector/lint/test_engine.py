@@ -10,7 +10,8 @@ import pytest
 
 from acp_inspector.journal import Entry, Frame, JournalEvent, StderrText
 from acp_inspector.lint.catalogue import rules
-from acp_inspector.lint.engine import Linter, Report, lint, workings
+from acp_inspector.lint.engine import Linter, Report, lint
+from acp_inspector.lint.plans import workings
 from acp_inspector.recording.format import decode_line, encode_entry
 from tests.inspector.lint.talk import Case, Talk, cases
 

@@ -17,6 +17,7 @@ from acp_inspector.lint.state import other
 from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.methods import VERSIONS, find_method
 
+NOTHING: Final = frozenset[str]()
 TRACE: Final = ("traceparent", "tracestate", "baggage")
 PATHS: Final = frozenset({"path", "cwd", "oldPath"})
 """Members that hold a path wherever they stand."""
@@ -25,10 +26,14 @@ FREE: Final = frozenset({"_meta", "rawInput", "rawOutput", "content", "text", "r
 
 _TRACEPARENT: Final = re.compile(r"00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}")
 _ABSOLUTE: Final = re.compile(r"/|[A-Za-z]:[\\/]|\\\\")
-_PATH_MARKS: Final = (b'"path"', b'"cwd"', b'"oldPath"', b'"additionalDirectories"')
 
 
-@check("ACP-L369", calls(), fix="Begin the names of your own methods with “_”.")
+def without_meta(moment: Moment) -> frozenset[str] | None:
+    """Pass over what is about `_meta` where there is none."""
+    return None if b'"_meta"' in moment.frame.raw else NOTHING
+
+
+@check("ACP-L369", calls(), static=True, fix="Begin the names of your own methods with “_”.")
 def own_methods_begin_with_an_underscore(moment: Moment) -> Found:
     """Tell of methods of one's own that look like the protocol's."""
     method = moment.method or ""
@@ -60,11 +65,9 @@ def own_requests_are_answered(ending: Ending) -> Found:
     return tuple(found)
 
 
-@check("ACP-L372", EVERY_MESSAGE, fix="Make _meta an object.")
+@check("ACP-L372", EVERY_MESSAGE, glance=without_meta, fix="Make _meta an object.")
 def meta_is_an_object(moment: Moment) -> Found:
     """Tell of `_meta` that is a text, a list or a number."""
-    if b'"_meta"' not in moment.frame.raw:
-        return None
     for path, meta in _metas(moment):
         if meta is not None and not isinstance(meta, dict):
             return moment.problem(f"_meta is {quoted(meta)}", path=path)
@@ -86,7 +89,9 @@ def _metas(moment: Moment) -> Iterator[tuple[str, Json]]:
         todo += [(f"{path}.{n}", inner) for n, inner in enumerate(entries(value))]
 
 
-@check("ACP-L374", EVERY_MESSAGE, fix="Write traces as W3C Trace Context does.")
+@check(
+    "ACP-L374", EVERY_MESSAGE, glance=without_meta, fix="Write traces as W3C Trace Context does."
+)
 def traces_are_well_formed(moment: Moment) -> Found:
     """Tell of trace keys that no tracer can read."""
     if not _speaks_of_traces(moment):
@@ -102,7 +107,7 @@ def traces_are_well_formed(moment: Moment) -> Found:
     return FINE
 
 
-@check("ACP-L375", EVERY_MESSAGE, fix="Put trace keys at the root of _meta.")
+@check("ACP-L375", EVERY_MESSAGE, glance=without_meta, fix="Put trace keys at the root of _meta.")
 def traces_stand_at_the_root(moment: Moment) -> Found:
     """Tell of trace keys below somebody's own key."""
     if not _speaks_of_traces(moment):
@@ -118,7 +123,7 @@ def traces_stand_at_the_root(moment: Moment) -> Found:
 
 def _speaks_of_traces(moment: Moment) -> bool:
     raw = moment.frame.raw
-    return b'"_meta"' in raw and any(b'"%b"' % name.encode() in raw for name in TRACE)
+    return any(b'"%b"' % name.encode() in raw for name in TRACE)
 
 
 @check("ACP-L379", calls(), fix="Tell of it in a capability's _meta.")
@@ -147,11 +152,17 @@ def _claimed_metas(claims: Json) -> Iterator[tuple[str, Json]]:
             yield from _claimed_metas(inner)
 
 
-@check("ACP-L381", calls(), results(), fix="Send absolute paths.")
+def without_paths(moment: Moment) -> frozenset[str] | None:
+    """Pass over what is about paths where there are none."""
+    raw = moment.frame.raw
+    has_any = b'"path"' in raw or b'"cwd"' in raw or b'Path"' in raw or b'Directories"' in raw
+    return None if has_any else NOTHING
+
+
+@check("ACP-L381", calls(), results(), glance=without_paths, fix="Send absolute paths.")
 def paths_are_absolute(moment: Moment) -> Found:
     """Tell of relative paths, of `~` and of URIs where a path is expected."""
-    raw = moment.frame.raw
-    if (moment.method or "_").startswith("_") or not any(mark in raw for mark in _PATH_MARKS):
+    if (moment.method or "_").startswith("_"):
         return None
     found: list[Problem] = []
     is_any = False

@@ -8,6 +8,7 @@ from __future__ import annotations
 import codecs
 import json
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -35,6 +36,10 @@ PIECES_BYTES: Final = 2**20
 
 _HEADER: Final = re.compile(rb"\s*Content-(Length|Type)\s*:", re.IGNORECASE)
 _LONE_SURROGATE: Final = re.compile(rb"\\u[dD][89a-fA-F]")
+_QUOTED: Final = {
+    name: b'"%b"' % name.encode()
+    for name in ("jsonrpc", "id", "method", "params", "result", "error", "sessionId", "update")
+}
 _DECODER: Final = json.JSONDecoder()
 
 
@@ -287,15 +292,24 @@ def _is_glued(moment: Moment) -> bool:
 def members_stand_once(moment: Moment) -> Found:
     """Tell of names that an object has twice: readers disagree on which one counts."""
     raw = moment.frame.raw
-    names = [*moment.value, *moment.params, *moment.result_object]
-    if not names:
-        return None
-    if all(raw.count(b'"%b"' % name.encode(errors="replace")) < 2 for name in names):
+    if not (
+        _may_repeat(raw, moment.value)
+        or _may_repeat(raw, moment.params)
+        or _may_repeat(raw, moment.result_object)
+    ):
         return FINE
     twice = _twice(raw)
     if not twice:
         return FINE
     return moment.problem(f"{quoted(twice[0])} stands twice in one object")
+
+
+def _may_repeat(raw: bytes, held: Iterable[str]) -> bool:
+    for name in held:
+        quoted_name = _QUOTED.get(name) or b'"%b"' % name.encode(errors="replace")
+        if raw.count(quoted_name) > 1:
+            return True
+    return False
 
 
 def _twice(raw: bytes) -> list[str]:

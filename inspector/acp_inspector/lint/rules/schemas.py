@@ -24,6 +24,10 @@ from acp_protocol.schema.validate import check as complaints_of
 
 PLACES: Final = 5
 """Places in one message that are told of; a message in another dialect would have dozens."""
+NOTHING: Final = frozenset[str]()
+_BOTH: Final = frozenset({"ACP-L046", "ACP-L047", "ACP-L371", "ACP-L373", "ACP-L378"})
+KEPT: Final = {1: _BOTH | {"ACP-L377"}, 2: _BOTH | {"ACP-L376"}}
+"""The rules that a message keeps which its schema knows all of."""
 MISSPELT: Final = frozenset({"meta", "metadata", "extensions"})
 OF_BOTH_VERSIONS: Final = frozenset({"params.clientCapabilities", "params.clientInfo"})
 """What a client sends beside version 2's members so that an agent of version 1 knows it too."""
@@ -106,6 +110,14 @@ def _knows(definition: str, version: int) -> Callable[[Json], bool]:
     return accepts(definition, version, known_only=True)
 
 
+def fits(moment: Moment) -> frozenset[str] | None:
+    """Pass over messages that fit their schema and hold nothing that it does not know."""
+    what = said(moment)
+    if what is None:
+        return KEPT[moment.version or 1]
+    return None if isinstance(what, Said) else NOTHING
+
+
 def _each(moment: Moment, find: Callable[[Said], list[Problem]]) -> Found:
     what = said(moment)
     if what is None:
@@ -115,7 +127,13 @@ def _each(moment: Moment, find: Callable[[Said], list[Problem]]) -> Found:
     return tuple(find(what)[:PLACES])
 
 
-@check("ACP-L046", calls(), results(), fix="Send what the schema asks for; see the method's page.")
+@check(
+    "ACP-L046",
+    calls(),
+    results(),
+    glance=fits,
+    fix="Send what the schema asks for; see the method's page.",
+)
 def messages_fit_their_schema(moment: Moment) -> Found:
     """Tell of members that are missing, or of a wrong type or value."""
     return _each(moment, lambda what: _complaints(moment, what, lenient=False))
@@ -125,6 +143,7 @@ def messages_fit_their_schema(moment: Moment) -> Found:
     "ACP-L047",
     calls(),
     results(),
+    glance=fits,
     fix="Send what the schema asks for, though readers survive it.",
 )
 def tolerated_members_are_well_formed(moment: Moment) -> Found:
@@ -140,7 +159,13 @@ def _complaints(moment: Moment, what: Said, *, lenient: bool) -> list[Problem]:
     ]
 
 
-@check("ACP-L377", calls(), results(), fix="Use one of the known values; version 1 takes no other.")
+@check(
+    "ACP-L377",
+    calls(),
+    results(),
+    glance=fits,
+    fix="Use one of the known values; version 1 takes no other.",
+)
 def words_of_version_1_are_known(moment: Moment) -> Found:
     """Tell of values that closed lists of version 1 do not have."""
 
@@ -154,7 +179,7 @@ def words_of_version_1_are_known(moment: Moment) -> Found:
     return _each(moment, find)
 
 
-@check("ACP-L376", calls(), results(), fix="Begin values of your own with “_”.")
+@check("ACP-L376", calls(), results(), glance=fits, fix="Begin values of your own with “_”.")
 def words_of_version_2_are_known_or_own(moment: Moment) -> Found:
     """Tell of values that a later version may give another meaning."""
 
@@ -168,7 +193,7 @@ def words_of_version_2_are_known_or_own(moment: Moment) -> Found:
     return _each(moment, find)
 
 
-@check("ACP-L371", calls(), results(), fix="Put what is your own into _meta.")
+@check("ACP-L371", calls(), results(), glance=fits, fix="Put what is your own into _meta.")
 def members_are_known(moment: Moment) -> Found:
     """Tell of members that the protocol does not have."""
 
@@ -182,7 +207,7 @@ def members_are_known(moment: Moment) -> Found:
     return _each(moment, find)
 
 
-@check("ACP-L373", calls(), results(), fix="Call it _meta.")
+@check("ACP-L373", calls(), results(), glance=fits, fix="Call it _meta.")
 def meta_is_spelt_right(moment: Moment) -> Found:
     """Tell of names that look like a misspelt `_meta`."""
 
@@ -196,7 +221,13 @@ def meta_is_spelt_right(moment: Moment) -> Found:
     return _each(moment, find)
 
 
-@check("ACP-L378", calls(), results(), fix="Write members in camelCase, values in snake_case.")
+@check(
+    "ACP-L378",
+    calls(),
+    results(),
+    glance=fits,
+    fix="Write members in camelCase, values in snake_case.",
+)
 def names_are_spelt_as_the_protocol_does(moment: Moment) -> Found:
     """Tell of members in snake_case, and of values in camelCase."""
 

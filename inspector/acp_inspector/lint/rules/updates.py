@@ -5,16 +5,12 @@ Source: ACP, "Prompt Turn", "Extensibility", version 2's migration guide, and th
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cache
 from typing import Final
 
 from acp_inspector.lint.checks import calls, check, updates
 from acp_inspector.lint.moment import FINE, Found, Moment, Problem, members, quoted
+from acp_inspector.lint.rules.schemas import Said, said
 from acp_protocol.jsonrpc import Json
-from acp_protocol.schema.methods import find_method
-from acp_protocol.schema.validate import accepts
-from acp_protocol.schema.validate import check as complaints_of
 
 COMMON: Final = frozenset(
     {
@@ -186,22 +182,15 @@ def known_variants_fit_their_schema(moment: Moment) -> Found:
     version = moment.version
     if version is None or moment.variant not in KNOWN[version]:
         return None
-    definition, is_accepted = _shape(version)
-    if is_accepted(moment.params):
+    what = said(moment)
+    if not isinstance(what, Said):
         return FINE
     found = [
         Problem(f"{moment.variant}: {each}", (moment.n,), path=each.path)
-        for each in complaints_of(definition, moment.params, version, path="params")
+        for each in what.complaints()
         if not each.lenient and each.path.startswith("params.update")
     ]
     return tuple(found[:COMPLAINTS])
-
-
-@cache
-def _shape(version: int) -> tuple[str, Callable[[Json], bool]]:
-    method = find_method("session/update", version)
-    definition = (method.params if method is not None else None) or ""
-    return definition, accepts(definition, version)
 
 
 @check("ACP-L183", updates(*CHUNKS), fix="Send each block in a chunk of its own.")

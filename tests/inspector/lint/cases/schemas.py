@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from tests.inspector.lint.talk import Talk, breaks, keeps
+
+
+def noted(*audience: str) -> dict[str, Any]:
+    """Return a text for somebody."""
+    return {"type": "text", "text": "Hi", "annotations": {"audience": list(audience)}}
 
 
 @breaks("ACP-L046")
@@ -81,27 +88,25 @@ def meta_has_an_underscore(talk: Talk) -> None:
 @breaks("ACP-L376", 2)
 def a_word_is_made_up(talk: Talk) -> None:
     talk.open()
-    notes = {"audience": ["robots"]}
-    talk.say(content={"type": "text", "text": "Hi", "annotations": notes})
+    talk.say(content=noted("robots"))
 
 
 @keeps("ACP-L376", 2)
 def a_word_is_ones_own(talk: Talk) -> None:
     talk.open()
-    notes = {"audience": ["_robots", "user"]}
-    talk.say(content={"type": "text", "text": "Hi", "annotations": notes})
+    talk.say(content=noted("_robots", "user"))
 
 
 @breaks("ACP-L377")
 def a_word_is_not_version_1s(talk: Talk) -> None:
     talk.open()
-    talk.update("plan", entries=[{"content": "a", "priority": "urgent", "status": "pending"}])
+    talk.say(content=noted("robots"))
 
 
 @keeps("ACP-L377")
 def a_word_is_version_1s(talk: Talk) -> None:
     talk.open()
-    talk.update("plan", entries=[{"content": "a", "priority": "low", "status": "pending"}])
+    talk.say(content=noted("user"))
 
 
 @breaks("ACP-L378")
@@ -113,8 +118,7 @@ def a_member_is_in_snake_case(talk: Talk) -> None:
 @breaks("ACP-L378")
 def a_value_is_in_camel_case(talk: Talk) -> None:
     talk.open()
-    entry = {"content": "a", "priority": "low", "status": "inProgress"}
-    talk.update("plan", entries=[entry])
+    talk.say(content=noted("endUser"))
 
 
 @keeps("ACP-L378")
