@@ -37,6 +37,7 @@ class TextLines(ScrollView, can_focus=True):
     DEFAULT_CSS = """
     TextLines {
         scrollbar-size-vertical: 1;
+        scrollbar-gutter: stable;
         overflow-x: hidden;
         &> .text-lines--key {
             color: $text-accent;

@@ -22,8 +22,8 @@ Step: TypeAlias = str | int
 
 PORTION: Final = 200
 """Members that are shown at once; the node behind them shows as many more."""
-SHOWN: Final = 160
-"""Characters of a value that are shown in the tree."""
+BESIDE: Final = 45
+"""Columns that stand beside a value: what it is in, its name, and how long it is."""
 UNFOLDED: Final = 24
 """Lines that are unfolded to begin with."""
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -166,17 +166,18 @@ class JsonTree(Tree[Place]):
         return text
 
     def _value(self, value: Json) -> Text:
+        shown = max(self.size.width - BESIDE, BESIDE)
         if isinstance(value, dict | list):
             count = len(cast("list[Json]", value))
             signs = "{}" if isinstance(value, dict) else "[]"
             return Text(f"{signs[0]}{count:,}{signs[1]}", self._style("note"))
         if isinstance(value, str):
-            text = Text(f'"{one_line(value, SHOWN)}"', self._style("string"))
-            if len(value) > SHOWN:
+            text = Text(f'"{one_line(value, shown)}"', self._style("string"))
+            if len(value) > shown:
                 note = f"  {len(value):,} characters, v shows all"
                 text.append(note, self._style("note"))
             return text
-        return Text(one_line(json.dumps(value), SHOWN), self._style("number"))
+        return Text(one_line(json.dumps(value), shown), self._style("number"))
 
     def _style(self, name: str) -> Style:
         return self.get_component_rich_style(f"json-tree--{name}", partial=True)

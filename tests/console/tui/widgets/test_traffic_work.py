@@ -1,0 +1,130 @@
+"""Work in the background: in slices, left at any moment, on files that grow and change."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from acp_console.tui.widgets import traffic_work as module
+from acp_console.tui.widgets.traffic_view import TrafficView
+from acp_console.tui.widgets.traffic_work import NOWHERE, TrafficWork
+from acp_inspector.filter.language import compile_filter
+from acp_inspector.recording.file import RecordingFile
+from acp_inspector.recording.format import Header, RecordingError, encode_entry, encode_header
+from tests.console.tui.conftest import entries, update
+
+HEAD = encode_header(Header("", "", ""))
+LINES = [
+    encode_entry(entry)
+    for entry in entries(
+        *[update("agent_message_chunk", content={"type": "text", "text": "x"}) for _ in range(30)]
+    )
+]
+
+
+@pytest.fixture
+def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(module, "PIECE", 300)
+    path = tmp_path / "a.acp.ndjson"
+    path.write_bytes(HEAD + b"".join(LINES))
+    return path
+
+
+@pytest.fixture
+def recording(path: Path) -> Iterator[RecordingFile]:
+    with RecordingFile(path) as recording:
+        yield recording
+
+
+def finish(work: TrafficWork) -> int:
+    """Work until nothing is left to do; return how many slices that took."""
+    slices = 1
+    # A slice that is over at once does one step.
+    while work.run(0.000_001):
+        slices += 1
+    return slices
+
+
+def test_a_recording_is_read_piece_by_piece(recording: RecordingFile) -> None:
+    work = TrafficWork(TrafficView(recording))
+    assert work.run(0.000_001)
+    assert 0 < len(recording) < 30
+    assert finish(work) > 5
+    assert (len(recording), recording.is_complete) == (30, True)
+
+
+def test_reading_filtering_and_searching_do_not_wait_for_each_other(
+    recording: RecordingFile,
+) -> None:
+    view = TrafficView(recording)
+    work = TrafficWork(view)
+    view.filter(compile_filter("n in (2..4, 20)"))
+    while not len(view):
+        assert work.run(0.000_001)
+    assert not recording.is_complete
+    finish(work)
+    assert [view.row_at(position) for position in range(len(view))] == [1, 2, 3, 19]
+
+
+def test_a_search_tells_once_what_it_has_found(recording: RecordingFile) -> None:
+    work = TrafficWork(TrafficView(recording.complete()))
+    work.seek(compile_filter("n == 25"), 3, is_forward=True)
+    assert work.is_searching
+    finish(work)
+    assert (work.take_found(), work.take_found()) == (24, None)
+    work.seek(compile_filter("n == 25"), 25, is_forward=True)
+    finish(work)
+    assert work.take_found() == NOWHERE
+    work.seek(compile_filter("n == 25"), 25, is_forward=True, turns=True)
+    finish(work)
+    assert work.take_found() == 24
+
+
+def test_a_search_that_was_stopped_finds_nothing(recording: RecordingFile) -> None:
+    work = TrafficWork(TrafficView(recording.complete()))
+    work.seek(compile_filter("n == 25"), 3, is_forward=True)
+    work.stop_search()
+    finish(work)
+    assert work.take_found() is None
+
+
+def test_a_file_that_grows_is_read_on(recording: RecordingFile, path: Path) -> None:
+    view = TrafficView(recording)
+    work = TrafficWork(view)
+    view.filter(compile_filter("from == agent"))
+    finish(work)
+    assert work.look() == "none"
+    with path.open("ab") as file:
+        file.write(LINES[0])
+    assert work.look() == "more"
+    finish(work)
+    assert len(view) == 31
+
+
+def test_a_file_that_became_shorter_is_another_one(recording: RecordingFile, path: Path) -> None:
+    view = TrafficView(recording)
+    work = TrafficWork(view)
+    view.filter(compile_filter("from == agent"))
+    finish(work)
+    path.write_bytes(HEAD + LINES[0])
+    assert work.look() == "anew"
+    finish(work)
+    assert len(view) == 1
+
+
+def test_a_file_that_cannot_be_read_on_is_told(
+    recording: RecordingFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work = TrafficWork(TrafficView(recording))
+    recording.close()
+    monkeypatch.setattr(RecordingFile, "advance", _fail)
+    assert not work.run(1.0)
+    assert str(work.problem) == "the disk is gone"
+    assert work.look() == "none"
+
+
+def _fail(recording: RecordingFile, step: int) -> bool:
+    del recording, step
+    raise RecordingError("the disk is gone")
