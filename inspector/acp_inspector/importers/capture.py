@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 from typing import BinaryIO, Final
 
-from acp_inspector.importers.items import Item, Murmured, Remark, Said, broken
+from acp_inspector.importers.items import Item, Murmured, Remark, Said, broken, seconds
 from acp_inspector.journal import split_ending
 from acp_protocol import jsonrpc
 from acp_protocol.framing import Side
@@ -46,7 +46,7 @@ def read_capture(file: BinaryIO) -> Iterator[Item]:
 
 
 def _item(told: Json) -> Said | Murmured:
-    at = float(told["t"])
+    at = seconds(told["t"])
     raw = base64.b64decode(told["b64"], validate=True) if "b64" in told else _encoded(told["line"])
     end = b"" if told.get("noeol") else b"\n"
     if told["dir"] == "stderr":

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 from typing import BinaryIO, Final
 
-from acp_inspector.importers.items import Item, LeftOut, Said, answer, broken, request
+from acp_inspector.importers.items import Item, LeftOut, Said, answer, broken, request, seconds
 from acp_protocol import jsonrpc
 from acp_protocol.framing import Side
 from acp_protocol.jsonrpc import Json
@@ -49,7 +49,7 @@ def _item(told: Json, of_mcp: set[tuple[str, str]]) -> Item:
     if CLIENT not in {sender, receiver}:
         return LeftOut(ELSEWHERE)
     side: Side = "client" if sender == CLIENT else "agent"
-    at, kind = float(told["ts"]), told["type"]
+    at, kind = seconds(told["ts"]), told["type"]
     # An answer does not say of which protocol it is; its question did.
     asker = (receiver if kind == "response" else sender, jsonrpc.encode(told.get("id")).decode())
     if told.get("protocol") == "mcp" or (kind == "response" and asker in of_mcp):

@@ -12,13 +12,14 @@ from collections.abc import Iterator
 from typing import BinaryIO, Final
 
 from acp_inspector.importers.elements import Elements
-from acp_inspector.importers.items import Item, Remark, Said, broken
+from acp_inspector.importers.items import Item, Remark, Said, broken, seconds
 from acp_inspector.journal import split_ending
 from acp_protocol import jsonrpc
 from acp_protocol.framing import Side
 from acp_protocol.jsonrpc import Json
 
 _HEAD: Final = re.compile(rb'\s*\{(?=[^\[]*"exportedAt"\s*:)[^\[]*"messages"\s*:\s*\[')
+MILLISECOND: Final = 0.001
 _SIDES: Final[dict[str, Side]] = {"editor-to-agent": "client", "agent-to-editor": "agent"}
 
 
@@ -41,4 +42,4 @@ def read_devtools(file: BinaryIO) -> Iterator[Item]:
 
 def _item(told: Json) -> Said:
     raw, end = split_ending(told["raw"].encode(errors="surrogatepass"))
-    return Said(_SIDES[told["direction"]], raw, end, told["timestamp"] / 1000)
+    return Said(_SIDES[told["direction"]], raw, end, seconds(told["timestamp"], MILLISECOND))

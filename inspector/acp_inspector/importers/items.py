@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from acp_protocol import jsonrpc
 from acp_protocol.framing import Side
 from acp_protocol.jsonrpc import Json
+
+EARLIEST: Final = -62_135_596_800.0
+LATEST: Final = 253_402_300_799.0
+"""Seconds from 1970 to the first and the last moment that a date can have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,3 +75,19 @@ def request(method: Json, params: Json, id_: Json = None, *, has_id: bool) -> by
 def answer(id_: Json, payload: Json, *, is_error: bool) -> bytes:
     """Return the bytes of an answer as most would write it."""
     return jsonrpc.encode({"jsonrpc": "2.0", "id": id_, "error" if is_error else "result": payload})
+
+
+def seconds(told: Json, unit: float = 1.0) -> float:
+    """Return a time that stands in a source, counted in `unit` seconds.
+
+    Raises:
+        ValueError: it is no number, or one that no clock shows.
+        TypeError: it is nothing like a number.
+    """
+    try:
+        at = float(told) * unit
+    except OverflowError:
+        raise ValueError("no clock shows that") from None
+    if not EARLIEST <= at <= LATEST:
+        raise ValueError("no clock shows that")
+    return at

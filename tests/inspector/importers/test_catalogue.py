@@ -11,6 +11,8 @@ from acp_inspector.importers.catalogue import FORMATS, UnknownFormatError, find_
 SAMPLES = Path(__file__).parent / "samples"
 NAMES = {
     "acp-el.traffic": "acp.el",
+    # What acpx keeps is plain, so that nothing in it tells its name.
+    "acpx.stream.ndjson": "ndjson",
     "capture.ndjson": "capture",
     "devtools.json": "acp-devtools",
     "jetbrains.log": "jetbrains",

@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from acp_inspector.importers.catalogue import UnknownFormatError
 from acp_inspector.importers.imports import Import, import_file
@@ -59,10 +61,19 @@ def test_plain_messages(tmp_path: Path) -> None:
     assert sorted(result.guesses.values()) == [1, 1, 1]
 
 
-def test_a_journal_of_acpx_is_read_when_it_is_called_so(tmp_path: Path) -> None:
-    result, recording = imported(SAMPLES / "plain.ndjson", tmp_path, "acpx")
-    assert result.format.name == "acpx"
-    assert len(recording.frames) == 9
+@pytest.mark.parametrize("name", [None, "acpx"])
+def test_a_journal_of_acpx_is_read_whether_it_is_called_so_or_not(
+    tmp_path: Path, name: str | None
+) -> None:
+    result, recording = imported(SAMPLES / "acpx.stream.ndjson", tmp_path, name)
+    assert result.format.name == (name or "ndjson")
+    sides = ["client", "agent"] * 3 + ["client", "client", "agent"]
+    expected = [
+        (side, 0, line, b"\n")
+        for side, line in zip(sides, lines("acpx.stream.ndjson"), strict=True)
+    ]
+    assert told(recording) == expected
+    assert (result.counts["broken"], result.guesses) == (0, {})
 
 
 def test_a_capture(tmp_path: Path) -> None:
@@ -207,6 +218,60 @@ def test_a_file_cut_anywhere_is_imported_as_far_as_it_goes(sample: str, tmp_path
         source.write_bytes(content[:size])
         rows = told(imported(source, folder)[1])
         assert rows[:-1] == whole[: len(rows) - 1]
+
+
+RUBBISH = st.one_of(
+    st.binary(max_size=4),
+    st.sampled_from(
+        [b"{", b"}", b"[", b"]", b'"', b"\\", b",", b"\n", b"(", b")", b".", b"#1=", b"NaN"]
+    ),
+    st.sampled_from([b"9" * 5000, b"[" * 100_000, b"1e999", b"-1", b"null", rb'"\ud800"']),
+)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=300)
+@given(
+    st.sampled_from(sorted(SAMPLES.iterdir())),
+    st.lists(st.tuples(st.floats(0, 1), st.integers(0, 30), RUBBISH), min_size=1, max_size=4),
+    st.booleans(),
+)
+def test_a_file_spoiled_anywhere_is_imported_or_refused(
+    tmp_path_factory: pytest.TempPathFactory,
+    sample: Path,
+    spots: list[tuple[float, int, bytes]],
+    is_named: bool,
+) -> None:
+    """Whatever is written is a whole recording; nothing but a sentence is ever raised."""
+    folder = tmp_path_factory.mktemp("spoiled")
+    content = bytearray(sample.read_bytes())
+    for share, size, rubbish in spots:
+        at = int(share * len(content))
+        content[at : at + size] = rubbish
+    source = folder / "in"
+    source.write_bytes(content)
+    known = import_file(sample, folder / "known").format.name
+    try:
+        imported(source, folder, known if is_named else None)
+    except UnknownFormatError:
+        assert not is_named
+        assert not (folder / "out.acp.ndjson").exists()
+
+
+@pytest.mark.parametrize(
+    "sample",
+    ["acpx.stream.ndjson", "capture.ndjson", "jetbrains.log", "plain.ndjson", "trace.jsons"],
+)
+def test_a_spoiled_line_costs_its_neighbours_nothing(sample: str, tmp_path: Path) -> None:
+    every = (SAMPLES / sample).read_bytes().splitlines(keepends=True)
+    name, whole = (result := imported(SAMPLES / sample, tmp_path))[0].format.name, told(result[1])
+    kept = {row[2] for row in whole}
+    for spoiled in range(len(every)):
+        folder = tmp_path / str(spoiled)
+        folder.mkdir()
+        source = folder / "in"
+        source.write_bytes(b"".join([*every[:spoiled], b"\xff{\n", *every[spoiled + 1 :]]))
+        rows = told(imported(source, folder, name)[1])
+        assert len(kept & {row[2] for row in rows}) >= len(kept) - 2
 
 
 def test_a_compressed_file_is_imported(tmp_path: Path) -> None:
