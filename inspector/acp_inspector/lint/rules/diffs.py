@@ -103,7 +103,8 @@ def _pathless(place: str, change: dict[str, Json]) -> Iterator[Complaint]:
     operation = change.get("operation")
     if isinstance(operation, str) and operation not in OPERATIONS:
         return
-    wanted = ("oldPath", "path") if operation in PAIRS else ("path",)
+    is_pair = isinstance(operation, str) and operation in PAIRS
+    wanted = ("oldPath", "path") if is_pair else ("path",)
     for name in wanted:
         if not isinstance(change.get(name), str):
             yield f"the change {quoted(operation)} has no {name}", f"{place}.{name}"
@@ -185,7 +186,7 @@ def _unlisted(place: str, diff: dict[str, Json]) -> Iterator[Complaint]:
 
 def _is_told_by(file: PatchedFile, change: dict[str, Json]) -> bool:
     operation, path, old = change.get("operation"), change.get("path"), change.get("oldPath")
-    if isinstance(operation, str) and operation not in OPERATIONS:
+    if not isinstance(operation, str) or operation not in OPERATIONS:
         return path == file.path
     if operation == file.operation:
         return path == file.path and (file.old is None or operation not in PAIRS or old == file.old)

@@ -203,7 +203,8 @@ def _keep_choice(moment: Moment) -> None:
     outcome = members(moment.result_object.get("outcome"))
     chosen = outcome.get("optionId")
     for option in options_of(ask.params):
-        if option.get("optionId") == chosen and option.get("kind") in ALWAYS:
+        kind = option.get("kind")
+        if option.get("optionId") == chosen and isinstance(kind, str) and kind in ALWAYS:
             choices[moment.session_id or "", _subject(ask.params)] = moment.point
 
 

@@ -106,7 +106,7 @@ def lists_keep_to_the_filter(moment: Moment) -> Found:
         for place, each in listed(moment)
         if isinstance(each.get("archived"), bool)
     ]
-    if wanted not in {"exclude", "only"} or not flagged:
+    if wanted not in ("exclude", "only") or not flagged:
         return None
     return tuple(
         Problem(

@@ -203,11 +203,11 @@ def _wrong_item(item: Json, version: int | None) -> str:
     if not isinstance(item, dict):
         return f"the item is no object: {quoted(item)}"
     kind = members(item).get("type")
-    if kind in ITEMS:
-        return ""
+    if not isinstance(kind, str):
+        return "the item has no type"
     if kind in BLOCKS:
         return f"the item is a bare block of type {kind}"
-    if version == 2 and isinstance(kind, str):
+    if kind in ITEMS or version == 2:
         return ""
     return f"the item's type is {quoted(kind)}, not content, diff or terminal"
 
