@@ -160,7 +160,7 @@ def bytes_are_base64(moment: Moment) -> Found:
 
 
 def _encoded(path: str, block: dict[str, Json]) -> Iterator[tuple[str, str]]:
-    if block.get("type") in {"image", "audio"} and isinstance(data := block.get("data"), str):
+    if block.get("type") in ("image", "audio") and isinstance(data := block.get("data"), str):
         yield f"{path}.data", data
     blob = members(block.get("resource")).get("blob")
     if block.get("type") == "resource" and isinstance(blob, str):
@@ -194,7 +194,7 @@ def mime_types_fit(moment: Moment) -> Found:
         found = FINE
         if not _MIME_TYPE.fullmatch(said):
             return moment.problem(f"no MIME type: {quoted(said)}", path=where)
-        if type_ in {"image", "audio"} and not said.lower().startswith(f"{type_}/"):
+        if type_ in ("image", "audio") and not said.lower().startswith(f"{type_}/"):
             return moment.problem(f"the {type_} is said to be {quoted(said)}", path=where)
     return found
 
