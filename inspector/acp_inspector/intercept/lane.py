@@ -279,8 +279,9 @@ class Lane:
 
     def _ripe(self, now: float) -> _Stashed | None:
         """Return a passage that has let enough others pass."""
-        # The last line may have no ending, and nothing could follow it.
-        is_late = self._desk.is_over or (
+        # Also when all is over it lets others pass: what leaves in which order must not depend on
+        # when that was noticed. The last line may have no ending, and nothing could follow it.
+        is_late = (
             self._has_ended
             and not self._queue
             and not self._is_judging
@@ -306,7 +307,7 @@ class Lane:
         self._desk.settle(passage)
         if passage.is_dropped:
             return
-        if passage.reorder is not None and not self._desk.is_over:
+        if passage.reorder is not None:
             until = self._clock() + passage.reorder.seconds
             self._stash.append(_Stashed(passage, passage.reorder.frames, until))
             return

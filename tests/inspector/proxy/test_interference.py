@@ -1,0 +1,291 @@
+"""Interfering with real processes: every fault twice, dying observers, hooks that hang."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from acp_inspector.attach.attachment import Attachment, find_proxy
+from acp_inspector.intercept.reconstruction import fates, what_came, what_left
+from acp_inspector.journal import Entry, JournalEvent
+from acp_inspector.recording.reader import read_recording
+
+LIMIT = 60
+ECHO = (
+    sys.executable,
+    "-c",
+    "import sys\nfor line in sys.stdin.buffer: sys.stdout.buffer.write(line); sys.stdout.flush()",
+)
+ACP = (sys.executable, "-m", "acp_console")
+
+
+@pytest.fixture(autouse=True)
+def lonely(monkeypatch: pytest.MonkeyPatch) -> Generator[None]:
+    """No other test's proxy is found here."""
+    with tempfile.TemporaryDirectory(prefix="acp-") as home:
+        monkeypatch.setenv("XDG_RUNTIME_DIR", home)
+        yield
+
+
+@contextmanager
+def talking(*words: str, **pipes: Any) -> Generator[subprocess.Popen[bytes]]:
+    """Run a command of ours whose stdin and stdout are a test's, and end it."""
+    command = [*ACP, *words]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, **pipes}
+    with subprocess.Popen[bytes](command, **pipes) as process:
+        try:
+            yield process
+        finally:
+            assert process.stdin is not None
+            if not process.stdin.closed:
+                process.stdin.close()
+            try:
+                process.wait(LIMIT)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                raise
+
+
+@contextmanager
+def greeted(*options: str, **pipes: Any) -> Generator[subprocess.Popen[bytes]]:
+    """Run a proxy before an agent that says what it hears, and wait until it does."""
+    with talking("proxy", *options, "--", *ECHO, **pipes) as process:
+        tell(process, b"{}")
+        assert hear(process) == b"{}"
+        yield process
+
+
+def tell(process: subprocess.Popen[bytes], line: bytes) -> None:
+    assert process.stdin is not None
+    process.stdin.write(line + b"\n")
+    process.stdin.flush()
+
+
+def hear(process: subprocess.Popen[bytes]) -> bytes:
+    assert process.stdout is not None
+    return process.stdout.readline().removesuffix(b"\n")
+
+
+def asked(process: subprocess.Popen[bytes], **question: Any) -> Any:
+    """Ask as an observer that stays."""
+    tell(process, json.dumps(question).encode())
+    return json.loads(hear(process))["ok"]
+
+
+def named(path: Path, name: str) -> list[dict[str, Any]]:
+    """Return the events of that name."""
+    entries = read_recording(path).entries
+    return [
+        dict(entry.data)
+        for entry in entries
+        if isinstance(entry, JournalEvent) and entry.name == name
+    ]
+
+
+# Faults.
+
+LINES = [
+    json.dumps({"jsonrpc": "2.0", "id": n, "method": "m", "params": {"n": "x" * n}}).encode()
+    for n in range(40)
+]
+FAULTS = {
+    "replace": "replace = { text = 'x', with = 'yy' }",
+    "delay": "delay = { seconds = 0.001, jitter = 0.002 }",
+    "throttle": "throttle = { rate = 20_000 }",
+    "drop": "drop = true",
+    "discard": "discard = true",
+    "duplicate": "duplicate = { times = 3 }",
+    "reorder": "reorder = { frames = 2 }",
+    "corrupt": "corrupt = { bytes = 2, mode = 'replace' }",
+    "split": "split = { bytes = 5, pause = 0.0001 }",
+    "cut": "after = 20\ncut = { bytes = 9 }",
+    "hang": "after = 20\nhang = true",
+    "answer": "answer = { result = 1 }",
+}
+
+
+def faulty(path: Path, deed: str, side: str, seed: int = 7) -> tuple[bytes, list[Entry], int]:
+    """Send `LINES` through a rule; return what came back, the recording and the exit code."""
+    rules = path.with_suffix(".toml")
+    rules.write_text(
+        f'seed = {seed}\n[[rule]]\nname = "r"\nfrom = "{side}"\nprobability = 0.3\n{deed}\n'
+    )
+    command = [*ACP, "proxy", "--record", str(path), "--overwrite", "--rules", str(rules)]
+    done = subprocess.run(
+        [*command, "--", *ECHO],
+        input=b"".join(line + b"\n" for line in LINES),
+        stdout=subprocess.PIPE,
+        timeout=LIMIT,
+        check=False,
+    )
+    return done.stdout, list(read_recording(path).entries), done.returncode
+
+
+def struck(entries: list[Entry]) -> list[tuple[str, dict[str, Any]]]:
+    """Return what the rule did, by the order of the frames and not by their numbers."""
+    own = [fate for fate in fates(entries).values() if not fate.is_injected]
+    return [
+        (
+            event.name,
+            {key: value for key, value in event.data.items() if key not in {"of", "after"}},
+        )
+        for fate in own
+        for event in fate.deeds
+        if event.data.get("by") == "r"
+    ]
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_fault_strikes_the_same_frames_twice_and_the_recording_tells_what_left(
+    name: str, tmp_path: Path
+) -> None:
+    first, entries, code = faulty(tmp_path / "a.acp.ndjson", FAULTS[name], "agent")
+    assert struck(entries)
+    # An agent whose output is cut off may notice.
+    assert code == 0 or name == "cut"
+    assert b"".join(what_came(entries, "client")) == b"".join(line + b"\n" for line in LINES)
+    assert b"".join(what_left(entries, "agent")) == first
+    again, entries_again, _ = faulty(tmp_path / "b.acp.ndjson", FAULTS[name], "agent")
+    assert again == first
+    assert struck(entries_again) == struck(entries)
+    if name not in {"cut", "hang"}:
+        _, other, _ = faulty(tmp_path / "c.acp.ndjson", FAULTS[name], "agent", seed=8)
+        assert struck(other) != struck(entries)
+
+
+def test_a_crash_kills_the_agent_at_the_same_frame_twice(tmp_path: Path) -> None:
+    deed = "after = 5\ncrash = { signal = 'SEGV' }"
+    _, entries, code = faulty(tmp_path / "a.acp.ndjson", deed, "client")
+    _, again, _ = faulty(tmp_path / "b.acp.ndjson", deed, "client")
+    assert code == 128 + signal.SIGSEGV
+    # Frames that come before it is dead may be struck as well.
+    assert {name for name, _ in struck(entries) + struck(again)} == {"crashed"}
+    killed = [
+        next(fate.frame.raw for fate in fates(each).values() if fate.deeds)
+        for each in (entries, again)
+    ]
+    assert killed[0] == killed[1]
+
+
+def test_a_cut_to_the_agent_ends_its_input_inside_a_line(tmp_path: Path) -> None:
+    out, entries, code = faulty(
+        tmp_path / "a.acp.ndjson", "after = 20\ncut = { bytes = 9 }", "client"
+    )
+    assert code == 0
+    assert out == b"".join(what_left(entries, "client"))
+    assert out.endswith(b"\n" + LINES[0][:9])
+
+
+# Observers.
+
+
+def test_who_is_killed_while_it_holds_releases_everything(tmp_path: Path) -> None:
+    path = tmp_path / "a.acp.ndjson"
+    with greeted("--record", str(path)) as proxy:
+        with talking("attach", "--ask", "-") as observer:
+            asked(observer, do="break", filter="from == client")
+            tell(proxy, b'{"n":1}')
+            tell(proxy, b'{"n":2}')
+            assert len(asked(observer, do="held", seconds=LIMIT)["holds"]) == 1
+            observer.kill()
+        assert [hear(proxy), hear(proxy)] == [b'{"n":1}', b'{"n":2}']
+        tell(proxy, b'{"n":3}')
+        assert hear(proxy) == b'{"n":3}'
+    assert Counter(event["by"] for event in named(path, "released")) == {"nobody is attached": 1}
+    assert len(named(path, "held")) == 1
+
+
+def test_who_stands_still_makes_the_traffic_wait_once_and_goes_on_when_it_wakes(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "a.acp.ndjson"
+    with (
+        greeted("--record", str(path), stderr=subprocess.PIPE) as proxy,
+        talking("attach", "--ask", "-") as observer,
+    ):
+        asked(observer, do="break", filter="from == client")
+        asked(observer, do="keep", seconds=0.2)
+        observer.send_signal(signal.SIGSTOP)
+        try:
+            for n in range(1, 50):
+                tell(proxy, b'{"n":%d}' % n)
+                assert hear(proxy) == b'{"n":%d}' % n
+        finally:
+            observer.send_signal(signal.SIGCONT)
+        asked(observer, do="keep", seconds=LIMIT)
+        tell(proxy, b'{"n":50}')
+        assert asked(observer, do="held", seconds=LIMIT)["holds"]
+        asked(observer, do="edit", json={"n": "held again"})
+        assert hear(proxy) == b'{"n":"held again"}'
+        assert proxy.stderr is not None
+        assert b"nothing is held until somebody attaches" in proxy.stderr.readline()
+    assert [event["by"] for event in named(path, "released")] == ["time limit", "person"]
+
+
+def test_an_observer_that_watches_and_stands_still_slows_nothing() -> None:
+    line = b'{"x":"' + b"x" * 100_000 + b'"}'
+    with greeted() as proxy, talking("attach", "--ask", "-") as observer:
+        assert asked(observer, do="watch")
+        observer.send_signal(signal.SIGSTOP)
+        try:
+            for _ in range(200):
+                tell(proxy, line)
+                assert hear(proxy) == line
+        finally:
+            observer.kill()
+
+
+def test_several_observers_decide_and_the_last_to_leave_releases() -> None:
+    with greeted() as proxy:
+        path = find_proxy(None).path
+        with Attachment(path) as stays:
+            stays.ask("state")
+            with Attachment(path) as leaves:
+                leaves.ask("break", filter="from == client")
+            tell(proxy, b'{"n":1}')
+            (hold,) = stays.ask("held", seconds=LIMIT)["holds"]
+            stays.ask("duplicate", id=hold["id"])
+            assert [hear(proxy), hear(proxy)] == [b'{"n":1}'] * 2
+            tell(proxy, b'{"n":2}')
+            stays.ask("held", seconds=LIMIT)
+        assert hear(proxy) == b'{"n":2}'
+
+
+def test_a_frame_of_many_megabytes_is_held_and_changed() -> None:
+    whole = b'{"x":"' + b"x" * 20_000_000 + b'"}'
+    with greeted() as proxy, Attachment(find_proxy(None).path) as attachment:
+        attachment.ask("break", filter="from == agent and size > 1mb")
+        tell(proxy, whole)
+        (hold,) = attachment.ask("held", seconds=LIMIT)["holds"]
+        assert (hold["size"], hold["is_cut"]) == (len(whole), True)
+        assert attachment.ask("read", id=hold["id"])["text"].encode() == whole
+        other = whole.replace(b"x", b"y")
+        attachment.ask("edit", id=hold["id"], text=other.decode())
+        assert hear(proxy) == other
+
+
+# Hooks.
+
+
+def test_a_hook_that_hangs_is_passed_over_and_holds_up_neither_traffic_nor_the_end(
+    tmp_path: Path,
+) -> None:
+    addon = tmp_path / "hooks.py"
+    addon.write_text("import time\ndef on_frame(frame, flow):\n    time.sleep(3600)\n")
+    with talking("proxy", "--addon", str(addon), "--", *ECHO, stderr=subprocess.PIPE) as proxy:
+        for n in range(20):
+            tell(proxy, b'{"n":%d}' % n)
+            assert hear(proxy) == b'{"n":%d}' % n
+        assert proxy.stderr is not None
+        told = proxy.stderr.readline()
+        assert b"hooks.py, on_frame (line 3) did not return in 5 s" in told
