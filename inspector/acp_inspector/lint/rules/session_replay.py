@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from acp_inspector.lint.checks import answers, asks, check, learns, results, updates
-from acp_inspector.lint.moment import FINE, Found, Moment, members, quoted
+from acp_inspector.lint.moment import FINE, Found, Moment, entries, members, quoted
 from acp_inspector.lint.state import Ask, Point
 from acp_protocol.jsonrpc import Json
 
@@ -60,8 +60,10 @@ class _Histories:
     pending: dict[str, _TakeUp] = field(default_factory=dict[str, _TakeUp])
     done: dict[str, Point] = field(default_factory=dict[str, Point])
     """The answer to the newest load or resume, if no message of a user came since."""
+    heard: dict[str, Point] = field(default_factory=dict[str, Point])
+    """The newest piece of a conversation, of those that came while something was done."""
     spoken: dict[str, Point] = field(default_factory=dict[str, Point])
-    """The first piece of a conversation."""
+    """The same for work that came to its end, and hence is part of the history."""
 
 
 @learns(asks(*TAKE_UPS))
@@ -85,6 +87,26 @@ def _end_take_up(moment: Moment) -> None:
         histories.done.pop(id_, None)
         if moment.kind == "result":
             histories.done[id_] = moment.point
+            if take_up.message is not None:
+                histories.spoken.setdefault(id_, take_up.message)
+
+
+@learns(results("session/prompt"), updates("state_update"))
+def _end_work(moment: Moment) -> None:
+    histories, session = moment.state.of(_Histories), moment.session
+    told = moment.result_object or moment.update
+    if session is None or told.get("stopReason") != "end_turn" or session.id in histories.spoken:
+        return
+    heard = histories.heard.get(session.id)
+    if heard is not None and not _is_command(session.last_prompt):
+        histories.spoken[session.id] = heard
+
+
+def _is_command(prompt: Ask | None) -> bool:
+    # What a command prints, an agent may not keep.
+    blocks = entries(prompt.params.get("prompt")) if prompt is not None else []
+    text = members(blocks[0]).get("text") if blocks else None
+    return isinstance(text, str) and text.startswith("/")
 
 
 @learns(updates(*MESSAGES, *ENTITIES))
@@ -93,8 +115,8 @@ def _keep_history(moment: Moment) -> None:
     if moment.session is None or id_ is None:
         return
     histories, is_message = moment.state.of(_Histories), moment.variant in _SPOKEN
-    if is_message and id_ not in histories.spoken:
-        histories.spoken[id_] = moment.point
+    if is_message and id_ not in histories.spoken and moment.session.is_busy:
+        histories.heard[id_] = moment.point
     if (take_up := histories.pending.get(id_)) is not None:
         if is_message:
             take_up.message = take_up.message or moment.point

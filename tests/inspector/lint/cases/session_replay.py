@@ -114,6 +114,17 @@ def a_load_tells_history(talk: Talk) -> None:
     talk.answer(load)
 
 
+@keeps("ACP-L112")
+def there_was_only_a_greeting(talk: Talk) -> None:
+    talk.open()
+    talk.say("Welcome!")
+    prompt = talk.prompt("/help")
+    talk.say("There is no help.")
+    talk.finish(prompt)
+    _close(talk)
+    talk.answer(_load(talk))
+
+
 @keeps("ACP-L112", 2)
 def there_is_no_history_to_tell(talk: Talk) -> None:
     talk.open()
