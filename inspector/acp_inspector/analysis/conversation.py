@@ -267,11 +267,15 @@ class Conversation:
 
     def terminal(self, key: str) -> Terminal:
         """Return the terminal of that id."""
-        if key not in self._terminals:
-            self._terminals[key] = Terminal(key)
-            self.terminals.append(self._terminals[key])
-            self._terminal_begins.append(self.cursor.n)
-        return self._terminals[key]
+        known = self._terminals.get(key)
+        return self.new_terminal(key) if known is None else known
+
+    def new_terminal(self, key: str) -> Terminal:
+        """Return a new terminal, which is the one of that id from here on."""
+        terminal = self._terminals[key] = Terminal(key)
+        self.terminals.append(terminal)
+        self._terminal_begins.append(self.cursor.n)
+        return terminal
 
     def show(self, call: ToolCall, terminal: Terminal) -> None:
         """Let `call` be the one that shows `terminal`."""

@@ -53,6 +53,12 @@ def entries(value: Json) -> list[Json]:
     return cast("list[Json]", value) if isinstance(value, list) else []
 
 
+class _Words(str):
+    """A block of nothing but text, kept in a fourth of the room; no block is a bare string."""
+
+    __slots__ = ()
+
+
 class Text:
     """Text that grows by chunks."""
 
@@ -85,7 +91,7 @@ class Text:
     @property
     def content(self) -> list[Json]:
         """All blocks of it so far."""
-        return self._content.now()
+        return list(map(_block, self._content.now()))
 
     @property
     def blocks(self) -> list[Json]:
@@ -99,11 +105,11 @@ class Text:
 
     def replace(self, blocks: list[Json], n: int = 0) -> None:
         """Take `blocks` for all of the content, from frame `n` on."""
-        self._content.replace(n, blocks)
+        self._content.replace(n, map(_lean, blocks))
 
     def add(self, block: Json, n: int = 0) -> None:
         """Append a content block at frame `n`."""
-        self._content.add(n, block)
+        self._content.add(n, _lean(block))
 
     def bind(self, message_id: str, n: int) -> None:
         """Let it be known by an id from frame `n` on."""
@@ -112,7 +118,7 @@ class Text:
     def at(self, n: int) -> Self:
         """Return it as it stood after frame `n`."""
         copy = type(self)(self.key, self._id.at(n))
-        copy.replace(self._content.at(n))
+        copy.replace(list(map(_block, self._content.at(n))))
         return copy
 
 
@@ -305,7 +311,21 @@ class Elicitation(Notice):
 Item: TypeAlias = UserMessage | AgentMessage | Thought | ToolCall | Plan | TurnEnd | Notice
 
 
+def _lean(block: Json) -> Json:
+    """Return a block as it is kept: of nothing but text, the words alone."""
+    is_plain = isinstance(block, dict) and len(cast("dict[str, Json]", block)) == 2
+    if is_plain and (text := _words(block)) is not None:
+        return _Words(text)
+    return cast("Json", block)
+
+
+def _block(kept: Json) -> Json:
+    return {"type": "text", "text": str(kept)} if isinstance(kept, _Words) else kept
+
+
 def _words(block: Json) -> str | None:
     """Return the words of a block of text; None for what is none."""
+    if isinstance(block, _Words):
+        return block
     text = member(block, "text") if member(block, "type") == "text" else None
     return text if isinstance(text, str) else None

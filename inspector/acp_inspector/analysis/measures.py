@@ -33,10 +33,12 @@ class Summary:
 class Durations:
     """Durations that come one by one, in seconds."""
 
-    __slots__ = ("_bars", "_values")
+    __slots__ = ("_bars", "_summary", "_values")
 
     def __init__(self) -> None:
         self._values = array("d")
+        self._summary: Summary | None = None
+        """Made anew only when there is one more: a screen asks again and again."""
         self._bars = [0] * (len(BOUNDS) + 1)
 
     def __len__(self) -> int:
@@ -46,10 +48,16 @@ class Durations:
     def add(self, seconds: float) -> None:
         """Take one more."""
         self._values.append(seconds)
+        self._summary = None
         self._bars[bisect_left(BOUNDS, seconds)] += 1
 
     def summary(self) -> Summary:
         """Return their summary; percentiles lie between the values that are there."""
+        if self._summary is None:
+            self._summary = self._summarise()
+        return self._summary
+
+    def _summarise(self) -> Summary:
         values = self._values
         if not values:
             return Summary(0, 0.0)

@@ -248,7 +248,9 @@ def _terminal(talk: Conversation, asked: Asked, result: Json) -> list[Change]:
     key = string(result if asked.method == "terminal/create" else params, "terminalId")
     if not key:
         return []
-    terminal = talk.terminal(key)
+    is_new = asked.method == "terminal/create"
+    # A client may give an id again once it was released: that is another terminal.
+    terminal = talk.new_terminal(key) if is_new else talk.terminal(key)
     match asked.method:
         case "terminal/create":
             words = [string(params, "command"), *map(str, entries(member(params, "args")))]

@@ -197,6 +197,29 @@ def test_the_clients_terminal_is_known_as_far_as_the_agent_asks_about_it() -> No
     assert pictures(told, 6)["s1"]["items"][0]["terminals"][0]["output"] == "one\n"
 
 
+def test_an_id_that_was_given_again_is_another_terminal() -> None:
+    said: list[Said] = []
+    shown_terminal = [{"type": "terminal", "terminalId": "t"}]
+    for place, word in enumerate(("one", "two")):
+        said += [
+            ask("agent", 1, "terminal/create", sessionId="s1", command=word),
+            answer("client", 1, {"terminalId": "t"}),
+            update("tool_call", toolCallId=word, content=shown_terminal),
+            ask("agent", 2, "terminal/output", sessionId="s1", terminalId="t"),
+            answer("client", 2, {"output": f"{word} {place}"}),
+            ask("agent", 3, "terminal/release", sessionId="s1", terminalId="t"),
+            answer("client", 3, {}),
+        ]
+    calls = last_state(*said)["s1"]["items"]
+    shown = [(call["key"], call["terminals"][0]["output"]) for call in calls]
+    assert shown == [("one", "one 0"), ("two", "two 1")]
+
+
+def test_what_is_no_block_is_kept_as_it_came() -> None:
+    (item,) = last_state(update("agent_message_chunk", content="bare"))["s1"]["items"]
+    assert (item["text"], item["blocks"]) == ("", ["bare"])
+
+
 def test_what_the_user_is_asked_is_an_item_until_it_is_answered() -> None:
     question = ask("agent", 1, "elicitation/create", sessionId="s1", mode="form", message="Name?")
     told = folded(frames(question, answer("client", 1, {"action": "accept", "content": {}})))
