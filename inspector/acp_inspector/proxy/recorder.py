@@ -15,7 +15,6 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
 from io import BytesIO
 from typing import Final, Literal, TypeAlias
 
@@ -29,6 +28,10 @@ QUEUE_LIMIT: Final = 8 * 2**20
 """Bytes that may wait to be written."""
 PATIENCE: Final = 2.0
 """Seconds that a flood is held back for a recording that writes, but not as fast as it comes."""
+LONGEST: Final = 512 * 2**20
+"""Bytes of a line, beyond which it is not held any longer: it may have no end."""
+BEHIND: Final = "the recording could not follow"
+ENDLESS: Final = "the line is too long to be recorded"
 KEPT: Final = QUEUE_LIMIT
 """Bytes, of which twice as many stay with the process when they are free."""
 PAUSE: Final = 0.001
@@ -41,40 +44,50 @@ millisecond costs them less than one for each chunk.
 Stream: TypeAlias = Literal["client", "agent", "stderr"]
 
 
-@dataclass(frozen=True, slots=True)
+# Plain classes: an editor waits until these are made, and the pumps until one of them is.
+
+
 class _Chunk:
-    at: float
-    stream: Stream
-    data: bytes
+    __slots__ = ("at", "data", "stream")
+
+    def __init__(self, at: float, stream: Stream, data: bytes) -> None:
+        self.at = at
+        self.stream: Stream = stream
+        self.data = data
 
 
-@dataclass(frozen=True, slots=True)
 class _Event:
-    at: float
-    name: str
-    data: dict[str, Json]
+    __slots__ = ("at", "data", "name")
+
+    def __init__(self, at: float, name: str, data: dict[str, Json]) -> None:
+        self.at = at
+        self.name = name
+        self.data = data
 
 
-@dataclass(frozen=True, slots=True)
 class _Gap:
     """`size` bytes of `stream` were not noted here."""
 
-    at: float
-    stream: Stream
-    size: int
+    __slots__ = ("at", "size", "stream")
+
+    def __init__(self, at: float, stream: Stream, size: int) -> None:
+        self.at = at
+        self.stream: Stream = stream
+        self.size = size
 
 
-@dataclass(slots=True)
 class _Line:
-    """A frame that is cut already."""
+    """A frame that is cut already; `n` is its number, once it has one."""
 
-    at: float
-    side: Side
-    raw: bytes
-    end: bytes
-    has_room: bool
-    n: int = 0
-    """Its number, once it has one."""
+    __slots__ = ("at", "end", "has_room", "n", "raw", "side")
+
+    def __init__(self, at: float, side: Side, raw: bytes, end: bytes, *, has_room: bool) -> None:
+        self.at = at
+        self.side: Side = side
+        self.raw = raw
+        self.end = end
+        self.has_room = has_room
+        self.n = 0
 
 
 _Note: TypeAlias = _Chunk | _Event | _Gap | _Line
@@ -118,7 +131,7 @@ class Recorder:
     def line(self, side: Side, raw: bytes, end: bytes) -> Frame:
         """Note a frame and return it, with its time and its number."""
         at = self._clock() - self._began
-        note = _Line(at, side, raw, end, self._found_room(len(raw)))
+        note = _Line(at, side, raw, end, has_room=self._found_room(len(raw)))
         self._put(note)
         with self._numbering:
             self._number_all()
@@ -201,22 +214,25 @@ class Recorder:
                 note.n = self._next()
                 if note.has_room:
                     return [Frame(note.n, note.at, note.side, note.raw, note.end)]
-                return [_dropped(note.n, note.at, note.side, len(note.raw))]
-            case _Event(at=at, name=name, data=data):
-                return [JournalEvent(self._next(), at, name, data)]
-            case _Gap(at=at, stream=stream, size=size):
-                if stream != "stderr":
-                    self._cutters[stream].skip()
-                return [_dropped(self._next(), at, stream, size)]
+                return [_dropped(note.n, note.at, note.side, len(note.raw), BEHIND)]
+            case _Event():
+                return [JournalEvent(self._next(), note.at, note.name, note.data)]
+            case _Gap():
+                if note.stream != "stderr":
+                    self._cutters[note.stream].skip()
+                return [_dropped(self._next(), note.at, note.stream, note.size, BEHIND)]
 
     def _frames(self, at: float, side: Side, data: bytes) -> list[Item]:
-        long, lines = self._cutters[side].feed(data)
+        cutter = self._cutters[side]
+        long, lines = cutter.feed(data)
         items: list[Item] = []
         if long is not None:
             items.append(Frame(self._next(), at, side, *split_ending(long)))
         if lines:
             items.append(Run(self._number + 1, at, side, lines))
             self._number += len(lines)
+        if cutter.held > LONGEST:
+            items.append(_dropped(self._next(), at, side, cutter.skip(), ENDLESS))
         return items
 
     def _rests(self) -> list[Item]:
@@ -232,9 +248,8 @@ class Recorder:
         return self._number
 
 
-def _dropped(n: int, at: float, stream: Stream, size: int) -> JournalEvent:
-    told = {"bytes": size, "from": stream, "why": "the recording could not follow"}
-    return JournalEvent(n, at, "dropped", told)
+def _dropped(n: int, at: float, stream: Stream, size: int, why: str) -> JournalEvent:
+    return JournalEvent(n, at, "dropped", {"bytes": size, "from": stream, "why": why})
 
 
 def _keep_memory() -> None:
@@ -278,10 +293,17 @@ class _Cutter:
             self._unfinished += lines.pop()
         return long, lines
 
-    def skip(self) -> None:
-        """Forget the line that has a hole, and all up to its end."""
-        self.rest()
+    @property
+    def held(self) -> int:
+        """Bytes of the line that has not ended."""
+        return len(self._unfinished)
+
+    def skip(self) -> int:
+        """Forget the line that has a hole, and all up to its end; return what was held of it."""
+        held = self.held
+        self._unfinished = bytearray()
         self._is_lost = True
+        return held
 
     def rest(self) -> bytes:
         """Take out the unfinished line."""

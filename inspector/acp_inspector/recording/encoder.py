@@ -10,7 +10,6 @@ from __future__ import annotations
 import binascii
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from acp_inspector.journal import Entry, Frame, split_ending
@@ -30,16 +29,17 @@ _B64_PART: Final = 3 << 18
 """Bytes that stand in four thirds as many characters, with nothing to fill the last."""
 
 
-@dataclass(frozen=True, slots=True)
 class Run:
     """Frames of one side that came at once, with one number after the other."""
 
-    n: int
-    """The number of the first."""
-    at: float
-    side: Side
-    lines: Sequence[bytes]
-    """Each with its newline."""
+    __slots__ = ("at", "lines", "n", "side")
+
+    def __init__(self, n: int, at: float, side: Side, lines: Sequence[bytes]) -> None:
+        """Take the first number, and the lines, each with its newline."""
+        self.n = n
+        self.at = at
+        self.side: Side = side
+        self.lines = lines
 
     def __iter__(self) -> Iterator[Frame]:
         """Return the frames one by one."""

@@ -7,7 +7,6 @@ soon as writing works again a `dropped` event tells of it.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import stat
 from collections import Counter
@@ -69,7 +68,9 @@ class RecordingWriter:
         self._warn = warn
         self._has_warned = False
         self._counts: Counter[str] = Counter()
-        self._digest: Digest = hashlib.sha256()
+        self._digest: Digest | None = None
+        self._header = b""
+        """The first line, as long as it is not hashed."""
         self._dropped = 0
         self._last_dropped: tuple[int, float] | None = None
         self._reason = ""
@@ -82,7 +83,8 @@ class RecordingWriter:
             if mode == "append" and os.fstat(self._descriptor).st_size:
                 self._go_on()
             else:
-                self._put([encode_header(header)])
+                self._header = encode_header(header)
+                self._write([self._header])
         except BaseException as problem:
             os.close(self._descriptor)
             self._descriptor = -1
@@ -112,6 +114,9 @@ class RecordingWriter:
         except OSError as problem:
             self._drop(batch, describe_os_error(problem))
             return
+        except MemoryError:
+            self._drop(batch, "out of memory")
+            return
         self._told()
         for kind, count in batch.counts().items():
             self._counts[_COUNTED[kind]] += count
@@ -123,7 +128,7 @@ class RecordingWriter:
         try:
             self._put(self._tale())
             self._told()
-            self._put([encode_footer(Footer(self._counts, self._digest.hexdigest()))])
+            self._put([encode_footer(Footer(self._counts, self._hashed().hexdigest()))])
         except OSError as problem:
             self._warn_once(describe_os_error(problem))
         os.close(self._descriptor)
@@ -142,17 +147,29 @@ class RecordingWriter:
             self._counts["events"] += 1
 
     def _put(self, parts: Iterable[bytes]) -> None:
+        digest = self._hashed().copy()
+        self._write(_hashing(parts, digest))
+        self._digest = digest
+
+    def _hashed(self) -> Digest:
+        """Return the hash of all that stands in the file."""
+        if self._digest is None:
+            # Late, because an editor waits for the start of a recording, and this takes a while.
+            import hashlib
+
+            self._digest = hashlib.sha256(self._header)
+        return self._digest
+
+    def _write(self, parts: Iterable[bytes]) -> None:
         """Write all of `parts` or nothing: half a line would spoil the next."""
         size = os.fstat(self._descriptor).st_size
-        digest = self._digest.copy()
         try:
-            for group in _grouped(_hashed(parts, digest)):
+            for group in _grouped(parts):
                 _write_all(self._descriptor, group)
-        except OSError:
+        except (OSError, MemoryError):
             if stat.S_ISREG(os.fstat(self._descriptor).st_mode):
                 os.ftruncate(self._descriptor, size)
             raise
-        self._digest = digest
 
     def _drop(self, batch: Batch, reason: str) -> None:
         self._dropped += batch.counts().total()
@@ -188,7 +205,7 @@ _COUNTED: Final[dict[type[Entry], str]] = {
 }
 
 
-def _hashed(parts: Iterable[bytes], digest: Digest) -> Iterator[bytes]:
+def _hashing(parts: Iterable[bytes], digest: Digest) -> Iterator[bytes]:
     """Hash each part as soon as it is made, while the processor still has it at hand."""
     for part in _joined(parts):
         digest.update(part)

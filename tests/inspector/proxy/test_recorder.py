@@ -129,6 +129,23 @@ def test_a_line_that_is_longer_than_the_queue_is_recorded_whole() -> None:
     assert second.raw == b"next"
 
 
+def test_a_line_without_end_is_given_up_and_the_next_one_is_whole(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "LONGEST", 100)
+    sink = Sink()
+    recorder = Recorder(sink)
+    recorder.note("agent", b"first\n" + b"x" * 60)
+    recorder.note("agent", b"x" * 60)
+    recorder.note("agent", b"x" * 60)
+    recorder.note("agent", b"x\nnext\n")
+    recorder.close()
+    first, gap, last = sink.entries
+    assert isinstance(gap, JournalEvent)
+    assert gap.data == {"bytes": 120, "from": "agent", "why": module.ENDLESS}
+    assert [it.raw for it in (first, last) if isinstance(it, Frame)] == [b"first", b"next"]
+
+
 def test_a_frame_has_its_number_at_once_and_all_stand_in_the_order_of_their_notes() -> None:
     sink = Sink()
     recorder = Recorder(sink, clock=lambda: 5.0)

@@ -7,7 +7,7 @@ import signal
 import stat
 import subprocess
 import sys
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -155,6 +155,28 @@ def test_a_disk_without_room_for_the_header_is_refused_and_leaves_nothing(tmp_pa
     ):
         RecordingWriter(path, HEADER)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_memory_that_runs_out_costs_the_batch_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "a.acp.ndjson"
+    warnings: list[str] = []
+    writer = RecordingWriter(path, HEADER, warn=warnings.append)
+    with monkeypatch.context() as patch:
+
+        def fail(batch: object) -> Iterator[bytes]:
+            yield b"half a line"
+            raise MemoryError
+
+        patch.setattr("acp_inspector.recording.encoder.Batch.encoded", fail)
+        writer.write(frames(1, 2))
+    writer.write(frames(3, 3))
+    writer.close()
+    assert "out of memory" in warnings[0]
+    recording = read_recording(path)
+    assert recording.faults == ()
+    assert [entry.n for entry in recording.entries] == [2, 3]
 
 
 def test_a_killed_writer_has_lost_nothing_that_was_written(tmp_path: Path) -> None:
