@@ -20,7 +20,7 @@ from collections.abc import Awaitable, Iterator
 from contextvars import ContextVar
 from functools import partial
 from types import TracebackType
-from typing import Final, Self, cast
+from typing import Final, NoReturn, Self, cast
 
 import anyio
 from anyio.abc import TaskGroup
@@ -37,7 +37,7 @@ from acp_protocol.jsonrpc import Failure, Json, Notification, Request, RequestId
 from acp_protocol.lanes import Lanes
 from acp_protocol.outbox import Outbox
 from acp_protocol.peer import CancelAsked, Fact, Fault, Peer
-from acp_protocol.questions import Answer, Questions
+from acp_protocol.questions import Questions
 from acp_protocol.service import Service, raise_if_cancelled
 from acp_protocol.tasks import OwnedTasks
 from acp_protocol.trace import entered, traced
@@ -66,6 +66,7 @@ class Connection:
     """
 
     _tasks: TaskGroup
+    _questions: Questions
     _lanes: Lanes
     _workers: Workers
     _outbox: Outbox
@@ -87,7 +88,6 @@ class Connection:
         self._handler = handler
         self._limits = limits or Limits()
         self._peer = Peer(takes_batches=takes_batches)
-        self._questions = Questions()
         self._queued: dict[RequestId, str | None] = {}
         """Requests that wait in the lane of a session for what stands before them."""
         self._facts: Iterator[Fact] = iter(())
@@ -113,6 +113,7 @@ class Connection:
     async def __aenter__(self) -> Self:
         """Start to read."""
         self._tasks = await self._owned.__aenter__()
+        self._questions = Questions()
         self._lanes = Lanes(self._tasks, self._limits.lane_length)
         self._outbox = Outbox(self._transport, self._tasks, self._questions.lose)
         self._service = Service(self._handler, self._peer, self._outbox, self._limits, self._tasks)
@@ -155,20 +156,24 @@ class Connection:
         if self._is_gone:
             raise self._closed_error()
         id_, frame = self._peer.ask(method, traced(params))
-        answer = self._questions.open(id_, _session_of(params))
+        answer = self._questions.open(id_, params)
         try:
             if time_limit is None:
                 if (sending := self._outbox.put(frame, id_)) is not None:
                     await self._questions.leave(id_, sending)
-                return self._outcome(await answer)
-            with anyio.move_on_after(time_limit):
-                if (sending := self._outbox.put(frame, id_)) is not None:
-                    await self._questions.leave(id_, sending)
-                return self._outcome(await answer)
-        finally:
+                outcome = await answer
+            else:
+                with anyio.fail_after(time_limit):
+                    if (sending := self._outbox.put(frame, id_)) is not None:
+                        await self._questions.leave(id_, sending)
+                    outcome = await answer
+        except BaseException as problem:
             if self._questions.close(id_):
                 await self._give_up(id_)
-        raise TimeLimitError(f"the answer to {method}", time_limit)
+            if time_limit is not None and isinstance(problem, TimeoutError):
+                raise TimeLimitError(f"the answer to {method}", time_limit) from None
+            raise
+        return outcome.result if isinstance(outcome, Result) else self._failed(outcome)
 
     async def notify(self, method: str, params: Json = None) -> None:
         """Tell the peer something; return when the transport has taken it.
@@ -237,12 +242,15 @@ class Connection:
                 return self._service.begin(fact)
             return self._take_in_turn(fact)
         if isinstance(fact, _ANSWERS):
-            return self._take_answer(fact)
+            if self._lanes.open:
+                return self._take_answer(fact)
+            self._questions.answer(fact.id, fact)
+            return None
         return self._take_other(fact)
 
     def _take_answer(self, answer: Result | Failure) -> Awaitable[None] | None:
         id_ = answer.id
-        if self._lanes.open and self._questions.has(id_):
+        if self._questions.has(id_):
             session = self._questions.session(id_)
             if not self._lanes.is_free(session):
                 return self._lanes.follow(session, lambda: self._questions.answer(id_, answer))
@@ -315,9 +323,7 @@ class Connection:
             with anyio.move_on_after(COURTESY, shield=True):
                 await self._send_quietly(frame)
 
-    def _outcome(self, answer: Answer) -> Json:
-        if isinstance(answer, Result):
-            return answer.result
+    def _failed(self, answer: Failure | None) -> NoReturn:
         if answer is None:
             raise self._closed_error()
         raise RequestFailedError(answer.code, answer.message, answer.data)

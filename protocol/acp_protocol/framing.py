@@ -64,13 +64,13 @@ class LineFramer:
             FrameTooLongError: a line, finished or not, holds more than the limit. The framer is
                 then of no more use, because where the next frame starts is not known.
         """
-        if b"\n" not in chunk:
-            self._hold(chunk)
-            return []
-        first, *lines = chunk.split(b"\n")
-        self._hold(first)
-        lines.insert(0, self.rest())
-        self._hold(lines.pop())
+        lines = chunk.split(b"\n")
+        tail = lines.pop()
+        if self._held and lines:
+            self._hold(lines[0])
+            lines[0] = self.rest()
+        if tail:
+            self._hold(tail)
         if len(chunk) > self._limit and any(len(line) > self._limit for line in lines):
             raise FrameTooLongError(self._limit)
         return lines
@@ -86,8 +86,7 @@ class LineFramer:
         self._held += len(piece)
         if self._held > self._limit:
             raise FrameTooLongError(self._limit)
-        if piece:
-            self._unfinished.append(piece)
+        self._unfinished.append(piece)
 
 
 class HeaderFramer:

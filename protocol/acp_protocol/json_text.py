@@ -21,6 +21,8 @@ SHALLOW: Final = 500
 """Brackets up to which nesting is no matter of which library reads."""
 LONG_NUMBER: Final = b"0" * 19
 """The digits of a number that the fast library might round, each of them made a zero."""
+MINUS: Final = ord("-")
+POINT: Final = ord(".")
 
 
 def parse(raw: bytes) -> Json:
@@ -32,7 +34,13 @@ def parse(raw: bytes) -> Json:
     Raises:
         ValueError: `raw` is no JSON; the message says why in a few words.
     """
-    if (loads := _fast.loads) is not None and _is_plain(raw):
+    loads = _fast.loads
+    # Every library reads the same where numbers are not long and nesting is not deep.
+    if (
+        loads is not None
+        and raw.translate(_ZEROS).rfind(LONG_NUMBER) < 0
+        and (len(raw) <= SHALLOW or raw.count(b"[") + raw.count(b"{") <= SHALLOW)
+    ):
         try:
             return loads(raw)
         except ValueError:
@@ -49,17 +57,22 @@ def encode(value: Json) -> bytes:
         TypeError: `value` holds what is no JSON, as far as that is told apart: an enumeration or
             a UUID may be written as its value.
     """
-    if (dumps := _fast.dumps) is not None:
+    dumps = _fast.dumps
+    if dumps is not None:
         try:
             raw = dumps(value, None, _fast.options)
         except TypeError:
             # What it refuses may still be large integers, keys that are no strings, deep nesting.
             pass
         else:
-            if raw.find(b"null") < 0 and raw.find(b"e-") < 0 and raw.find(b".0000") < 0:
+            # Null may have been NaN, and of small numbers there is more than one spelling.
+            if (
+                raw.rfind(b"null") < 0
+                and (MINUS not in raw or raw.rfind(b"e-") < 0)
+                and (POINT not in raw or raw.rfind(b".0000") < 0)
+            ):
                 # A copy, because the original holds on to kilobytes more than it says.
                 return raw.join(_ENDS)
-            # Null may have been NaN, and of small numbers there is more than one spelling.
     return _encode_slowly(value)
 
 
@@ -91,13 +104,6 @@ class _Fast:
             | orjson.OPT_PASSTHROUGH_SUBCLASS
         )
         self.loads, self.dumps = orjson.loads, orjson.dumps
-
-
-def _is_plain(raw: bytes) -> bool:
-    """Tell whether every library reads the same in `raw`: no long numbers, no deep nesting."""
-    if len(raw) > SHALLOW and raw.count(b"[") + raw.count(b"{") > SHALLOW:
-        return False
-    return raw.translate(_ZEROS).find(LONG_NUMBER) < 0
 
 
 def _parse_slowly(raw: bytes) -> Json:

@@ -174,9 +174,9 @@ def is_request_id(value: Json) -> bool:
 
 
 def _read_entry(value: Json, raw: bytes) -> Message:
-    if not isinstance(value, dict):
+    entry = value
+    if type(value) is not dict:
         return Malformed("no JSON-RPC: not an object", INVALID_REQUEST, raw)
-    entry = cast("dict[str, Json]", value)
     if "method" in entry:
         return _read_call(entry, raw)
     if "result" in entry or "error" in entry:
@@ -186,31 +186,31 @@ def _read_entry(value: Json, raw: bytes) -> Message:
 
 def _read_call(entry: dict[str, Json], raw: bytes) -> Message:
     method, params = entry["method"], entry.get("params")
-    has_id = "id" in entry
-    id_: Json = entry["id"] if has_id else None
+    id_ = entry.get("id", _ABSENT)
     if entry.get("jsonrpc") != "2.0":
         reason = '"jsonrpc" is not "2.0"'
     elif not isinstance(method, str):
         reason = "method is no string"
     elif not (params is None or isinstance(params, _STRUCTURES)):
         reason = "params is neither object nor array"
-    elif not has_id:
+    elif id_ is _ABSENT:
         return Notification(method, params, raw)
-    elif not is_request_id(id_):
-        reason = "id is no string, integer or null"
-    else:
+    elif id_ is None or type(id_) in _ID_TYPES:
         return Request(id_, method, params, raw)
+    else:
+        reason = "id is no string, integer or null"
     known = id_ if is_request_id(id_) else None
     return Malformed(f"no JSON-RPC: {reason}", INVALID_REQUEST, raw, id=known)
 
 
 def _read_answer(entry: dict[str, Json], raw: bytes) -> Message:
+    id_ = entry.get("id", _ABSENT)
     if entry.get("jsonrpc") != "2.0":
         reason = '"jsonrpc" is not "2.0"'
-    elif "id" not in entry or not is_request_id(entry["id"]):
+    elif not (id_ is None or type(id_) in _ID_TYPES):
         reason = "an answer without a valid id"
     elif "error" not in entry:
-        return Result(entry["id"], entry["result"], raw)
+        return Result(id_, entry["result"], raw)
     elif "result" in entry:
         reason = "both result and error"
     else:
@@ -232,4 +232,5 @@ def _read_failure(entry: dict[str, Json], raw: bytes) -> Message:
 
 
 _ID_TYPES: Final = frozenset({str, int})
+_ABSENT: Final[Json] = object()
 _STRUCTURES: Final = (dict, list)

@@ -55,8 +55,14 @@ class Outbox:
         if self._turnstile.is_taken:
             return self._send_in_turn(frame)
         if self.is_gathering:
-            if self._held_size + len(frame) <= HELD:
-                self._hold(frame, question)
+            self._held_size += len(frame)
+            if self._held_size <= HELD:
+                if not self._held:
+                    # Behind all that the loop has to do already, which may say more.
+                    self._loop.call_soon(self.release)
+                self._held.append(frame)
+                if question is not None:
+                    self._held_questions.append(question)
                 return None
             self.release()
             return self.put(frame, question)
@@ -68,10 +74,11 @@ class Outbox:
     def release(self) -> bool:
         """Send what is held; return whether none of it waits for room."""
         self.is_gathering = False
+        self._held_size = 0
         if not self._held:
             return True
         held, questions = self._held, self._held_questions
-        self._held, self._held_questions, self._held_size = [], [], 0
+        self._held, self._held_questions = [], []
         try:
             has_left = self._begin(held)
         except ConnectionClosedError:
@@ -88,15 +95,6 @@ class Outbox:
         if self._turnstile.is_taken:
             await self._turnstile.wait()
             self._turnstile.pass_on()
-
-    def _hold(self, frame: bytes, question: RequestId) -> None:
-        if not self._held:
-            # Behind all that the loop has to do already, which may say more.
-            self._loop.call_soon(self.release)
-        self._held.append(frame)
-        self._held_size += len(frame)
-        if question is not None:
-            self._held_questions.append(question)
 
     async def _send_in_turn(self, frame: bytes) -> None:
         await self._turnstile.wait()

@@ -111,7 +111,10 @@ class Peer:
     def ask(self, method: str, params: Json = None) -> tuple[RequestId, bytes]:
         """Open a request; return its id and its frame."""
         id_ = next(self._ids)
-        frame = jsonrpc.request_line(id_, method, params)
+        members = {"jsonrpc": "2.0", "id": id_, "method": method}
+        if params is not None:
+            members["params"] = params
+        frame = jsonrpc.encode(members)
         self._waiting[id_] = method
         return id_, frame
 
@@ -135,7 +138,12 @@ class Peer:
             LocalProtocolError: there is no such open request; it may be answered already.
             ValueError: `result` cannot be spelled in JSON; the request is still open.
         """
-        return self._close(id, jsonrpc.result_line(id, result))
+        frame = jsonrpc.encode({"jsonrpc": "2.0", "id": id, "result": result})
+        if self._open.get(id, self) is None:
+            # In no batch, as nearly every request.
+            del self._open[id]
+            return frame
+        return self._close(id, frame)
 
     def refuse(
         self,
@@ -155,6 +163,13 @@ class Peer:
     def received(self, raw: bytes) -> tuple[Fact, ...]:
         """Return what a frame of the peer means for us; more than one fact only for a batch."""
         message = jsonrpc.read_message(raw, has_entries=self._takes_batches)
+        # What nearly every frame is, without a detour; the rest is told below.
+        if type(message) is Request and message.id not in self._open:
+            self._open[message.id] = None
+            return (message,)
+        if type(message) is Result and self._waiting.pop(message.id, None) is not None:
+            self._answered.append(message.id)
+            return (message,)
         if not isinstance(message, Batch):
             return (self._fact(message, None),)
         if not self._takes_batches:

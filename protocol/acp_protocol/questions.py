@@ -8,7 +8,8 @@ from typing import TypeAlias
 
 import anyio
 
-from acp_protocol.jsonrpc import Failure, RequestId, Result
+from acp_protocol.jsonrpc import Failure, Json, RequestId, Result
+from acp_protocol.readiness import Readiness
 
 Answer: TypeAlias = Result | Failure | None
 """None stands for one that will never come."""
@@ -18,14 +19,18 @@ class Questions:
     """Our requests that somebody waits for."""
 
     def __init__(self) -> None:
-        # Bare futures: an event with its checkpoints costs as much as all the rest of a request.
-        self._waiting: dict[RequestId, tuple[asyncio.Future[Answer], object]] = {}
+        self._loop = asyncio.get_running_loop()
+        self._waiting: dict[RequestId, tuple[Readiness[Answer], object]] = {}
         self._unsent: dict[RequestId, anyio.CancelScope] = {}
         """Around each question that has not left yet."""
 
-    def open(self, id: RequestId, session: object) -> asyncio.Future[Answer]:  # noqa: A002
-        """Return what yields the answer; `session` is what the params call so, if they do."""
-        answer: asyncio.Future[Answer] = asyncio.Future()
+    def open(self, id: RequestId, params: Json) -> Readiness[Answer]:  # noqa: A002
+        """Return what yields the answer to a question that has these params."""
+        try:
+            session: object = params["sessionId"]
+        except (KeyError, TypeError):
+            session = None
+        answer: Readiness[Answer] = Readiness(loop=self._loop)
         self._waiting[id] = answer, session
         return answer
 
@@ -45,8 +50,8 @@ class Questions:
     def answer(self, id: RequestId, answer: Answer) -> None:  # noqa: A002
         """Let who asked go on, if somebody still waits."""
         waiting = self._waiting.pop(id, None)
-        if waiting is not None and not waiting[0].done():
-            waiting[0].set_result(answer)
+        if waiting is not None:
+            waiting[0].wake_next(answer)
 
     def lose(self, id: RequestId) -> None:  # noqa: A002
         """Let who asked learn that nobody will answer, be the question on its way or not."""

@@ -50,12 +50,10 @@ class Service:
         self._leaving = 0
         """Answers that have not left yet."""
         self._has_left = anyio.Event()
-        self._settled = anyio.Event()
-
-    @property
-    def has_room(self) -> bool:
+        self.has_room = True
         """Whether another answer may wait for the peer to read it."""
-        return self._leaving < self._leaving_limit
+        self._settled: anyio.Event | None = None
+        """Set when nothing waits for its answer, for who waits for that."""
 
     async def wait_room(self) -> None:
         """Return when there is room: who asks and reads no answers waits, not our memory."""
@@ -66,7 +64,7 @@ class Service:
     async def wait_settled(self) -> None:
         """Return when no request waits for its answer: the last one has left."""
         while self._unanswered:
-            self._settled = anyio.Event()
+            self._settled = self._settled or anyio.Event()
             await self._settled.wait()
         await self._outbox.wait_empty()
 
@@ -75,9 +73,8 @@ class Service:
 
         This very task has to run it, before it awaits anything else.
         """
-        self._unanswered += 1
         if len(self._running) >= self._open_limit:
-            self._send_beside(request, _TOO_MANY)
+            self._refuse(request)
             return None
         params = request.params
         is_traced = isinstance(params, dict) and "_meta" in params
@@ -91,27 +88,33 @@ class Service:
         except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - the border
             result = _refusal(request, error)
         else:
+            self._unanswered += 1
             job = Job(request, partial(self._rest, request, steps, awaited))
             self._running[request.id] = job
             return job
-        self._send_beside(request, result)
+        if (sending := self._send(request, result)) is not None:
+            self._unanswered += 1
+            self._tasks.start_soon(_awaited, sending)
         if is_traced:
             entered(None)
         return None
 
     def job(self, request: Request) -> Job | None:
         """Return a job that serves `request` from its beginning, for any task; None if refused."""
-        self._unanswered += 1
         if len(self._running) >= self._open_limit:
-            self._send_beside(request, _TOO_MANY)
+            self._refuse(request)
             return None
+        self._unanswered += 1
         job = self._running[request.id] = Job(request, partial(self._result, request))
         return job
 
     async def answer(self, job: Job) -> None:
         """Send the answer to the request of `job`."""
         del self._running[job.request.id]
-        if (sending := self._send(job.request, job.result)) is not None:
+        sending = self._send(job.request, job.result)
+        if sending is None:
+            self._count_answered()
+        else:
             await sending
 
     def cancel(self, id: RequestId) -> None:  # noqa: A002
@@ -119,9 +122,9 @@ class Service:
         if (job := self._running.get(id)) is not None:
             job.cancel()
 
-    def _send_beside(self, request: Request, result: Json) -> None:
-        """Send the answer, in a task of its own if that takes longer."""
-        if (sending := self._send(request, result)) is not None:
+    def _refuse(self, request: Request) -> None:
+        if (sending := self._send(request, _TOO_MANY)) is not None:
+            self._unanswered += 1
             self._tasks.start_soon(_awaited, sending)
 
     def _send(self, request: Request, result: Json) -> Awaitable[None] | None:
@@ -130,17 +133,17 @@ class Service:
         Returns what has to be awaited if that, or what follows on it, takes longer.
         """
         sending = None
-        frame = self._frame(request, result)
-        if frame is not None:
-            try:
+        try:
+            frame = self._frame(request, result)
+            if frame is not None:
                 sending = self._outbox.put(frame)
-            except ConnectionClosedError:
-                logger.debug("the peer left before %s was answered", request.method)
+        except ConnectionClosedError:
+            logger.debug("the peer left before %s was answered", request.method)
         if sending is None and not isinstance(result, Followed):
-            self._count_answered()
             return None
         # Counted when it was decided: a flood starts many before the first of them runs.
         self._leaving += 1
+        self.has_room = self._leaving < self._leaving_limit
         return self._see_off(request, result, sending)
 
     async def _see_off(
@@ -153,6 +156,7 @@ class Service:
             logger.debug("the peer left before %s was answered", request.method)
         finally:
             self._leaving -= 1
+            self.has_room = self._leaving < self._leaving_limit
             self._has_left.set()
         if isinstance(result, Followed):
             await self._follow(result, request.method)
@@ -170,16 +174,19 @@ class Service:
 
     def _count_answered(self) -> None:
         self._unanswered -= 1
-        if not self._unanswered:
+        if not self._unanswered and self._settled is not None:
             self._settled.set()
+            self._settled = None
 
     def _frame(self, request: Request, result: Json) -> bytes | None:
         try:
+            if type(result) is dict:
+                return self._peer.answer(request.id, result)
             if isinstance(result, RequestFailedError):
                 return self._peer.refuse(request.id, result.code, result.message, result.data)
-            if isinstance(result, Followed):
-                result = result.result
-            return self._peer.answer(request.id, result)
+            return self._peer.answer(
+                request.id, result.result if isinstance(result, Followed) else result
+            )
         except (ValueError, TypeError, RecursionError):
             # The border between the handler and the wire, once more: its result is no JSON.
             logger.exception("the answer to %s cannot be spelled in JSON", request.method)

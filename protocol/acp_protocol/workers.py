@@ -18,6 +18,7 @@ from anyio.abc import TaskGroup
 from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import Json, Request
+from acp_protocol.readiness import Readiness
 
 IDLE: Final = 64
 """Tasks that are kept waiting for work, at most."""
@@ -69,7 +70,7 @@ class Workers:
         self._tasks = tasks
         self._lead = lead
         self._answer = answer
-        self._idle: list[asyncio.Future[Job | None]] = []
+        self._idle: list[Readiness[Job | None]] = []
 
     def lead(self) -> None:
         """Let a task lead, because the one that did has something else to do."""
@@ -81,7 +82,7 @@ class Workers:
 
     def _give(self, job: Job | None) -> None:
         if self._idle:
-            self._idle.pop().set_result(job)
+            self._idle.pop().wake_next(job)
         else:
             self._tasks.start_soon(self._work, job)
 
@@ -104,7 +105,7 @@ class Workers:
             job = await self._wait()
 
     async def _wait(self) -> Job | None:
-        waiting = asyncio.Future[Job | None]()
+        waiting = Readiness[Job | None](loop=asyncio.get_running_loop())
         self._idle.append(waiting)
         try:
             return await waiting

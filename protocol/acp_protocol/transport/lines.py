@@ -65,7 +65,11 @@ class LineTransport:
     def begin(self, lines: Sequence[bytes]) -> bool:
         """Write `lines` and what frames them, as far as there is room."""
         framing = self._framer.framing or "lines"
-        data = b"".join([frame_bytes(line, framing) for line in lines])
+        if framing == "lines":
+            # One copy for one line, which is what mostly comes.
+            data = b"%b\n" % (lines[0] if len(lines) == 1 else b"\n".join(lines))
+        else:
+            data = b"".join([frame_bytes(line, framing) for line in lines])
         if self._beginning is None:
             self._begun += data
             return False
@@ -97,25 +101,22 @@ class LineTransport:
     async def receive(self) -> bytes:
         """Return the next frame; the last one may lack its end."""
         while not self._frames:
-            await self._read()
+            if self._has_ended:
+                raise ConnectionClosedError
+            try:
+                chunk = await self._incoming.receive(CHUNK)
+            except (anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError):
+                self._has_ended = True
+                if rest := self._framer.rest():
+                    return rest
+            else:
+                self._frames.extend(self._framer.feed(chunk))
         return self._frames.popleft()
 
     async def aclose(self) -> None:
         """Close both streams."""
         await self._outgoing.aclose()
         await self._incoming.aclose()
-
-    async def _read(self) -> None:
-        if self._has_ended:
-            raise ConnectionClosedError
-        try:
-            chunk = await self._incoming.receive(CHUNK)
-        except (anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError):
-            self._has_ended = True
-            if rest := self._framer.rest():
-                self._frames.append(rest)
-        else:
-            self._frames.extend(self._framer.feed(chunk))
 
 
 def _open_framer(framing: Framing | None, limit: int) -> LineFramer | HeaderFramer | AnyFramer:

@@ -15,8 +15,8 @@ import anyio
 from anyio.abc import ByteReceiveStream, ByteSendStream
 
 from acp_protocol.framing import Framing
+from acp_protocol.readiness import Readiness
 from acp_protocol.transport.lines import LineTransport
-from acp_protocol.transport.readiness import Readiness
 
 CHUNK: Final = 65536
 """Bytes asked for in one read."""
@@ -38,7 +38,7 @@ class DescriptorReader(ByteReceiveStream):
         """What was read and not received yet; an empty chunk is the end."""
         self._loop: asyncio.AbstractEventLoop | None = None
         """The loop that watches the descriptor; None while nobody does."""
-        self._waiting: Readiness | None = None
+        self._waiting: Readiness[None] | None = None
         self._is_open = True
         self._is_file = False
 
@@ -50,7 +50,11 @@ class DescriptorReader(ByteReceiveStream):
             anyio.ClosedResourceError: this reader is closed.
         """
         while not self._chunks:
-            await self._wait()
+            if (waiting := self._watch()) is not None:
+                await waiting
+            else:
+                await anyio.lowlevel.checkpoint()
+                self._read()
         if not self._chunks[0]:
             raise anyio.EndOfStream
         return self._chunks.popleft()
@@ -62,27 +66,22 @@ class DescriptorReader(ByteReceiveStream):
             self._stop()
             os.close(self._descriptor)
             if self._waiting is not None:
-                self._waiting.wake_later()
+                self._waiting.wake_later(None)
 
-    async def _wait(self) -> None:
-        """Return when something may have come.
+    def _watch(self) -> Readiness[None] | None:
+        """Return what to await until something may have come; None for a regular file.
 
         Raises:
             anyio.ClosedResourceError: this reader is closed.
         """
         if not self._is_open:
             raise anyio.ClosedResourceError
-        if self._waiting is not None:
+        if self._waiting is not None and not self._waiting.done():
             raise anyio.BusyResourceError("reading from")
         if self._loop is None and not self._start():
-            await anyio.lowlevel.checkpoint()
-            self._read()
-            return
-        self._waiting = Readiness()
-        try:
-            await self._waiting
-        finally:
-            self._waiting = None
+            return None
+        self._waiting = Readiness(loop=self._loop)
+        return self._waiting
 
     def _start(self) -> bool:
         """Have the descriptor watched; False for a regular file, which is always readable."""
@@ -114,7 +113,7 @@ class DescriptorReader(ByteReceiveStream):
         if not chunk or len(self._chunks) >= CHUNKS_AHEAD:
             self._stop()
         if self._waiting is not None:
-            self._waiting.wake()
+            self._waiting.wake(None)
 
 
 class DescriptorWriter(ByteSendStream):

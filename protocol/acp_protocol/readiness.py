@@ -1,0 +1,96 @@
+"""Futures whose tasks go on without a detour through the loop.
+
+A future that is done has the task that awaits it run in the loop's next round: one more look at
+every descriptor, for every frame that is read and every answer that somebody waits for. A callback
+of the loop may as well run these tasks itself, one after the other. That is all that the loop would
+do.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections import deque
+from collections.abc import Callable
+from contextvars import Context
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+class Readiness(asyncio.Future[T]):
+    """A future that one task awaits.
+
+    Done or cancelled as any future, it behaves like any. It is to be made with its loop given.
+    """
+
+    # No `__init__`, which would double the price: there is one for each chunk and each answer.
+    goes_on: Callable[[asyncio.Future[T]], object] | None = None
+    context: Context | None = None
+
+    def add_done_callback(
+        self, fn: Callable[[asyncio.Future[T]], object], /, *, context: Context | None = None
+    ) -> None:
+        """Keep how the task goes on; call whatever else comes as any future does."""
+        if self.goes_on is None and context is not None and not self.done():
+            self.goes_on, self.context = fn, context
+        else:
+            super().add_done_callback(fn, context=context)
+
+    def wake(self, result: T) -> None:
+        """Run the task until it waits again, then those for which it has called `wake_next`.
+
+        Only a callback of the loop may call this: tasks do not run inside of each other.
+        """
+        if self.done():
+            return
+        self.set_result(result)
+        waking: deque[Readiness[Any]] = deque((self,))
+        _round.waking = waking
+        try:
+            while waking:
+                readiness = waking.popleft()
+                goes_on, context = readiness.goes_on, readiness.context
+                if goes_on is not None and context is not None:
+                    context.run(goes_on, readiness)
+        finally:
+            _round.waking = None
+            # Something like an interrupt came out of the task: the others go on all the same.
+            for readiness in waking:
+                readiness.hand_back()
+
+    def wake_next(self, result: T) -> None:
+        """Have the task run as soon as the one that runs now waits."""
+        waking = _round.waking
+        if waking is None:
+            self.wake_later(result)
+        elif not self.done():
+            self.set_result(result)
+            waking.append(self)
+
+    def wake_later(self, result: T) -> None:
+        """Have the task run in the next round of the loop."""
+        if not self.done():
+            self.hand_back()
+            self.set_result(result)
+
+    def cancel(self, msg: Any = None) -> bool:
+        """Cancel the wait, as with any future."""
+        if not self.done():
+            self.hand_back()
+        return super().cancel(msg)
+
+    def hand_back(self) -> None:
+        """Leave to the loop when the task goes on, as any future does."""
+        if self.goes_on is not None:
+            super().add_done_callback(self.goes_on, context=self.context)
+            self.goes_on = None
+
+
+class _Round(threading.local):
+    """What the callback that runs in this thread has to do."""
+
+    waking: deque[Readiness[Any]] | None = None
+
+
+_round = _Round()
