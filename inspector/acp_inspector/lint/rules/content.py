@@ -53,6 +53,25 @@ HOLDERS: Final = (
 """Messages that hold content blocks."""
 
 
+NOTHING: Final[frozenset[str]] = frozenset()
+_OF_TEXT: Final = {
+    1: frozenset({"ACP-L140", "ACP-L143"}),
+    2: frozenset({"ACP-L140"}),
+}
+"""Rules that a chunk of text keeps."""
+
+
+def plain_text(moment: Moment) -> frozenset[str] | None:
+    """Pass over chunks of text, and tool calls without content."""
+    if moment.variant in ONE_BLOCK:
+        block = members(moment.update.get("content"))
+        if block.get("type") == "text":
+            return _OF_TEXT.get(moment.version or 1) if type(block.get("text")) is str else None
+    elif moment.variant in TOOL_CALLS and "content" not in moment.update:
+        return NOTHING
+    return None
+
+
 @dataclass(slots=True)
 class _Blocks:
     """The blocks of the newest message, for all checks that look at them."""
@@ -109,7 +128,12 @@ def _claimed(moment: Moment, type_: str, capability: str) -> Found:
     return None
 
 
-@check("ACP-L140", *HOLDERS, fix="Give each content block all members that its type needs.")
+@check(
+    "ACP-L140",
+    *HOLDERS,
+    glance=plain_text,
+    fix="Give each content block all members that its type needs.",
+)
 def blocks_are_whole(moment: Moment) -> Found:
     """Tell of content blocks without what their type needs."""
     blocks = _all(moment).all
@@ -145,7 +169,12 @@ def _incomplete(moment: Moment, path: str, block: dict[str, Json]) -> Found:
     return None
 
 
-@check("ACP-L141", *HOLDERS, fix="Encode bytes as standard base64, with padding, without a prefix.")
+@check(
+    "ACP-L141",
+    *HOLDERS,
+    glance=plain_text,
+    fix="Encode bytes as standard base64, with padding, without a prefix.",
+)
 def bytes_are_base64(moment: Moment) -> Found:
     """Tell of data and blobs that do not decode."""
     found: Found = None
@@ -176,7 +205,12 @@ def is_base64(text: str) -> bool:
     return True
 
 
-@check("ACP-L142", *HOLDERS, fix="Name the MIME type as type/subtype; image/… for images.")
+@check(
+    "ACP-L142",
+    *HOLDERS,
+    glance=plain_text,
+    fix="Name the MIME type as type/subtype; image/… for images.",
+)
 def mime_types_fit(moment: Moment) -> Found:
     """Tell of MIME types that are none, or that belong to another type of block."""
     found: Found = None
@@ -199,7 +233,12 @@ def mime_types_fit(moment: Moment) -> Found:
     return found
 
 
-@check("ACP-L143", *HOLDERS, fix="Use text, image, audio, resource_link or resource.")
+@check(
+    "ACP-L143",
+    *HOLDERS,
+    glance=plain_text,
+    fix="Use text, image, audio, resource_link or resource.",
+)
 def types_of_blocks_are_known(moment: Moment) -> Found:
     """Tell of content blocks of a type that version 1 does not have."""
     blocks = _all(moment).all
@@ -213,7 +252,7 @@ def types_of_blocks_are_known(moment: Moment) -> Found:
     return FINE
 
 
-@check("ACP-L462", *HOLDERS, fix="Point icons at https: or data: URIs.")
+@check("ACP-L462", *HOLDERS, glance=plain_text, fix="Point icons at https: or data: URIs.")
 def icons_are_safe_to_fetch(moment: Moment) -> Found:
     """Tell of icons that a client would have to fetch from elsewhere than the web."""
     found: Found = None

@@ -135,6 +135,8 @@ def _prompt_answered(moment: Moment) -> None:
 
 @learns(updates(*WORDS))
 def _words_told(moment: Moment) -> None:
+    if moment.version != 2:
+        return
     id_ = moment.update.get("messageId")
     if not _is_live(moment) or not isinstance(id_, str):
         return

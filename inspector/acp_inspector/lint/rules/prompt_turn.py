@@ -60,6 +60,22 @@ class _Strays:
     """For each session the prompt in whose turn the user's words were sent back; 0: none."""
 
 
+NOTHING: Final[frozenset[str]] = frozenset()
+_IN_TURN: Final = frozenset({"ACP-L149"})
+_IN_CANCELLED_TURN: Final = frozenset({"ACP-L148", "ACP-L149"})
+"""Rules that output keeps while a prompt waits for its answer."""
+
+
+def within_turn(moment: Moment) -> frozenset[str] | None:
+    """Pass over output that comes while a prompt waits for its answer."""
+    session = moment.session
+    if session is None:
+        return NOTHING
+    if not session.prompts:
+        return None
+    return _IN_TURN if session.cancel is None else _IN_CANCELLED_TURN
+
+
 @check("ACP-L134", asks("session/prompt"), fix="Wait for the answer before the next prompt.")
 def one_prompt_at_a_time(moment: Moment) -> Found:
     """Tell of prompts to a session that still works on one."""
@@ -116,7 +132,12 @@ def turns_end_for_a_known_reason(moment: Moment) -> Found:
     return FINE
 
 
-@check("ACP-L149", updates(*OUTPUT), fix="Tell of work while a prompt waits for its answer.")
+@check(
+    "ACP-L149",
+    updates(*OUTPUT),
+    glance=within_turn,
+    fix="Tell of work while a prompt waits for its answer.",
+)
 def work_is_told_within_turns(moment: Moment) -> Found:
     """Tell of output that belongs to no turn."""
     session = moment.session
