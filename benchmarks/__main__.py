@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from benchmarks import connection, memory, opening, round_trip, start, throughput
+from benchmarks import connection, lint, memory, opening, round_trip, start, throughput
 from benchmarks.peer import SilentPeerError
 from benchmarks.table import Section, machine, table
 
@@ -18,6 +18,7 @@ MEASURES: Final[dict[str, Callable[[], Section]]] = {
     "memory": memory.measure,
     "connection": connection.measure,
     "opening": opening.measure,
+    "lint": lint.measure,
 }
 
 

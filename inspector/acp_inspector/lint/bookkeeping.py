@@ -237,10 +237,8 @@ def _permission_asked(moment: Moment) -> None:
     if moment.session is None or (key := moment.key) is None:
         return
     told = permission_tool(moment.params)
-    tool = _learn_tool(moment, moment.session, told, is_announced=True)
-    if tool is None:
-        id_ = members(moment.params.get("subject")).get("toolCallId")
-        tool = _tool(moment, moment.session, id_)
+    _learn_tool(moment, moment.session, told, is_announced=True)
+    tool = _tool(moment, moment.session, permission_tool_id(moment.params))
     if tool is not None:
         tool.permission, tool.outcome = moment.state.asks[key], None
 
@@ -258,15 +256,23 @@ def _permission_answered(moment: Moment) -> None:
             if option.get("optionId") == outcome.get("optionId")
         ]
         name = chosen[0] if chosen else "not offered"
-    for tool in moment.session.tools.values():
-        if tool.permission is moment.ask:
-            tool.outcome = name if isinstance(name, str) else None
+    tool = moment.session.tools.get(permission_tool_id(moment.ask.params) or "")
+    if tool is not None and tool.permission is moment.ask:
+        tool.outcome = name if isinstance(name, str) else None
 
 
 def permission_tool(params: dict[str, Json]) -> dict[str, Json]:
     """Return what a request for permission tells of its tool call; empty if nothing."""
     subject = members(params.get("subject"))
     return members(params.get("toolCall")) or members(subject.get("toolCall"))
+
+
+def permission_tool_id(params: dict[str, Json]) -> str | None:
+    """Return the tool call that a request for permission is about; None if it is about none."""
+    id_ = permission_tool(params).get("toolCallId")
+    if not isinstance(id_, str):
+        id_ = members(params.get("subject")).get("toolCallId")
+    return id_ if isinstance(id_, str) else None
 
 
 def _tool(moment: Moment, session: Session | None, id_: Json) -> ToolCall | None:

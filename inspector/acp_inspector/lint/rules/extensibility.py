@@ -10,7 +10,15 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from acp_inspector.lint.checks import EVERY_MESSAGE, calls, check, check_at_end, results
+from acp_inspector.lint.checks import (
+    EVERY_MESSAGE,
+    asks,
+    calls,
+    check,
+    check_at_end,
+    results,
+    updates,
+)
 from acp_inspector.lint.moment import FINE, Ending, Found, Moment, Problem, entries, members, quoted
 from acp_inspector.lint.rules.method_table import RETIRED, is_ours
 from acp_inspector.lint.state import other
@@ -19,6 +27,15 @@ from acp_protocol.schema.methods import VERSIONS, find_method
 
 NOTHING: Final = frozenset[str]()
 TRACE: Final = ("traceparent", "tracestate", "baggage")
+WITH_PATHS: Final = (
+    *asks("session/new", "session/load", "session/resume", "session/fork", "session/list"),
+    *asks("session/request_permission"),
+    *asks("fs/read_text_file", "fs/write_text_file", "terminal/create"),
+    *results("session/list"),
+    *updates("tool_call", "tool_call_update", "tool_call_content_chunk"),
+    *updates("terminal_update", "subagent_update"),
+)
+"""Messages in which the schema has paths."""
 PATHS: Final = frozenset({"path", "cwd", "oldPath"})
 """Members that hold a path wherever they stand."""
 FREE: Final = frozenset({"_meta", "rawInput", "rawOutput", "content", "text", "requestedSchema"})
@@ -152,18 +169,9 @@ def _claimed_metas(claims: Json) -> Iterator[tuple[str, Json]]:
             yield from _claimed_metas(inner)
 
 
-def without_paths(moment: Moment) -> frozenset[str] | None:
-    """Pass over what is about paths where there are none."""
-    raw = moment.frame.raw
-    has_any = b'"path"' in raw or b'"cwd"' in raw or b'Path"' in raw or b'Directories"' in raw
-    return None if has_any else NOTHING
-
-
-@check("ACP-L381", calls(), results(), glance=without_paths, fix="Send absolute paths.")
+@check("ACP-L381", WITH_PATHS, fix="Send absolute paths.")
 def paths_are_absolute(moment: Moment) -> Found:
     """Tell of relative paths, of `~` and of URIs where a path is expected."""
-    if (moment.method or "_").startswith("_"):
-        return None
     found: list[Problem] = []
     is_any = False
     for place, path in _paths(moment):
