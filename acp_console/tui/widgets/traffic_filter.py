@@ -29,6 +29,8 @@ PATIENCE: Final = 0.15
 """Seconds without a key after which what is typed counts."""
 OFFERED: Final = 50
 """Suggestions that are offered at once."""
+SENTENCE: Final = 70
+"""Characters of what is wrong that are told at least."""
 
 Seen = Callable[[], Mapping[str, Sequence[str]]]
 
@@ -268,7 +270,8 @@ class FilterBar(Vertical):
             compile_filter(text)
         except FilterError as problem:
             is_incomplete = problem.position >= len(text.rstrip())
-            if is_incomplete and self.offers.display:
+            is_typed = problem.position + problem.length >= self.input.cursor_position
+            if (is_incomplete or is_typed) and self.offers.display:
                 return
             self.problem.set_class(is_incomplete, "-incomplete")
             self.problem.update(problem_lines(problem, self.input.size.width))
@@ -277,7 +280,9 @@ class FilterBar(Vertical):
 
 def problem_lines(problem: FilterError, width: int) -> str:
     """Return carets that stand below what is meant in the line above, and what is wrong."""
-    sentence = str(problem)
+    sentence = one_line(problem.sentence, max(width, SENTENCE))
+    if problem.suggestion:
+        sentence += f"; {problem.suggestion}"
     expression, carets = problem.picture.split("\n")
     if cell_len(expression) >= width:
         # The line above has moved: the picture brings its own.

@@ -82,7 +82,7 @@ class TextLines(ScrollView, can_focus=True):
         width = self.scrollable_content_region.width
         wanted = y + self.scroll_offset.y
         place = bisect_right(self._ends, wanted)
-        if place >= len(self._lines) or width <= 0:
+        if place >= len(self._ends) or width <= 0:
             return Strip.blank(width, self.rich_style)
         line = self._lines[place]
         begin, end = _piece(line, width, wanted - (self._ends[place - 1] if place else 0))

@@ -22,8 +22,10 @@ Step: TypeAlias = str | int
 
 PORTION: Final = 200
 """Members that are shown at once; the node behind them shows as many more."""
-BESIDE: Final = 45
+BESIDE: Final = 60
 """Columns that stand beside a value: what it is in, its name, and how long it is."""
+LEAST: Final = 20
+"""Characters of a value that are shown at least."""
 UNFOLDED: Final = 24
 """Lines that are unfolded to begin with."""
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -166,7 +168,7 @@ class JsonTree(Tree[Place]):
         return text
 
     def _value(self, value: Json) -> Text:
-        shown = max(self.size.width - BESIDE, BESIDE)
+        shown = max(self.size.width - BESIDE, LEAST)
         if isinstance(value, dict | list):
             count = len(cast("list[Json]", value))
             signs = "{}" if isinstance(value, dict) else "[]"
