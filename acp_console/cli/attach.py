@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import select
 import sys
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
@@ -92,11 +94,25 @@ def _ask(proxy: str | None, questions: Sequence[str]) -> int:
             answer = question if "error" in question else attachment.exchange(question)
             _print(jsonrpc.encode(answer))
             code = exits.FOUND if "error" in answer else code
-            if question.get("do") == "watch":
+            if question.get("do") == "watch" and "ok" in answer:
+                _close_with_stdout(attachment)
                 for line in attachment.rest():
                     _print(line)
                 break
     return code
+
+
+def _close_with_stdout(attachment: Attachment) -> None:
+    """Leave as soon as nobody reads what is printed, and not when the next line comes."""
+
+    def wait() -> None:
+        poller = select.poll()
+        # Without a wish, what remains is that the other end has gone.
+        poller.register(sys.stdout.fileno(), 0)
+        poller.poll()
+        attachment.close()
+
+    threading.Thread(target=wait, name="stdout", daemon=True).start()
 
 
 def _questions_of_stdin() -> Iterator[Mapping[str, Any]]:

@@ -178,9 +178,9 @@ class Attachment:
 
     def rest(self) -> Iterator[bytes]:
         """Yield what follows the answer to `watch`, line by line, until the proxy ends."""
-        # From here on silence is nothing unusual.
-        self._socket.settimeout(None)
         with suppress(OSError, ValueError):
+            # From here on silence is nothing unusual.
+            self._socket.settimeout(None)
             while line := self._lines.readline():
                 yield line.removesuffix(b"\n")
 

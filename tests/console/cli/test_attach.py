@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import subprocess
 import sys
 import tempfile
 from collections.abc import Generator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +17,7 @@ import pytest
 from acp_console.cli import exits
 from tests.console.conftest import Call
 
+DOCS = Path(__file__).parents[3] / "docs/intercept.md"
 CAT = (sys.executable, "-c", "import sys; sys.stdin.read()")
 
 
@@ -174,6 +178,109 @@ def test_a_question_that_cannot_be_asked_is_told_so(
     outcome = call("attach", *words)
     assert outcome.code == exits.USAGE
     assert sentence in outcome.err
+
+
+def test_who_watches_leaves_when_nobody_reads_any_more(echo: subprocess.Popen[bytes]) -> None:
+    command = [sys.executable, "-m", "acp_console", "attach", "--ask", '{"do":"watch"}']
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as shell:
+        hear(shell)
+        assert shell.stdout is not None
+        shell.stdout.close()
+        assert shell.wait(LIMIT) == exits.DONE
+    assert echo.poll() is None
+
+
+# The documents.
+
+ANSWERER = """
+import json, sys
+for line in sys.stdin:
+    message = json.loads(line)
+    if "id" in message and "method" in message:
+        answer = {"jsonrpc": "2.0", "id": message["id"], "result": {"asked": message["params"]}}
+        print(json.dumps(answer), flush=True)
+"""
+
+
+@pytest.fixture
+def place(tmp_path: Path, alone: None) -> dict[str, str]:
+    """An environment in which the words of the documents are commands and files."""
+    del alone
+    for name, module in (("acp-console", "-m acp_console"), ("my-agent", "agent.py")):
+        path = tmp_path / name
+        path.write_text(f'#!/bin/sh\nexec "{sys.executable}" {module} "$@"\n')
+        path.chmod(0o700)
+    (tmp_path / "agent.py").write_text(ANSWERER)
+    (tmp_path / "faults.toml").write_text(examples("toml")[0])
+    (tmp_path / "hooks.py").write_text(examples("python")[0])
+    return {**os.environ, "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"}
+
+
+def examples(language: str) -> list[str]:
+    """Return what stands in the documents in that language."""
+    return re.findall(rf"```{language}\n(.*?)```", DOCS.read_text("utf-8"), re.DOTALL)
+
+
+def asking(method: str, **params: Any) -> bytes:
+    return json.dumps({"jsonrpc": "2.0", "id": 2, "method": method, "params": params}).encode()
+
+
+def test_the_documents_begin_with_commands_that_run(place: dict[str, str], tmp_path: Path) -> None:
+    (commands, *_) = examples("sh")
+    lines = commands.splitlines()
+    assert len(lines) == 3
+    for line in lines:
+        done = subprocess.run(
+            ["bash", "-c", line],
+            input=asking("session/list") + b"\n",
+            capture_output=True,
+            env=place,
+            cwd=tmp_path,
+            timeout=LIMIT,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        assert b'"asked"' in done.stdout
+
+
+def test_the_documents_ask_from_a_shell_what_is_answered(
+    place: dict[str, str], tmp_path: Path
+) -> None:
+    _, questions, attached = examples("sh")
+    proxy = ["acp-console", "proxy", "--name", "work", "--", "my-agent"]
+    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen[bytes](proxy, env=place, cwd=tmp_path, **pipes) as process:
+        say(process, asking("session/new"))
+        hear(process)
+        with subprocess.Popen[bytes](["bash", "-e"], env=place, cwd=tmp_path, **pipes) as shell:
+            assert shell.stdin is not None
+            assert shell.stdout is not None
+            shell.stdin.write(questions.encode())
+            shell.stdin.close()
+            answers = [hear(shell)]
+            say(process, asking("session/prompt", prompt="hi"))
+            answers += shell.stdout.read().splitlines()
+            assert shell.wait(LIMIT) == 0
+        assert json.loads(hear(process))["result"]["asked"]["prompt"][0]["text"] == "plan"
+        told = [json.loads(answer).get("ok", answer) for answer in answers]
+        assert told[0] == {"id": 1}
+        assert told[1]["holds"][0]["from"] == "client"
+        assert json.loads(told[2]["text"])["params"] == {"prompt": "hi"}
+        assert told[3] is None
+        assert json.loads(told[4]["answer"]["text"])["result"] == {"asked": {}}
+        assert told[5]["breakpoints"][0]["id"] == 1
+        assert told[6:8] == [None, None]
+        assert len(told) == 8 + 5
+        done = subprocess.run(
+            ["bash", "-e", "-c", attached],
+            capture_output=True,
+            env=place,
+            timeout=LIMIT,
+            check=True,
+        )
+        assert json.loads(done.stdout)["ok"]["id"] > 1
+        assert process.stdin is not None
+        process.stdin.close()
 
 
 @pytest.mark.parametrize("words", [("attach",), ("attach", "--json"), ("inspect", "README.md")])

@@ -7,7 +7,7 @@ from itertools import count
 
 from acp_inspector.intercept.ids import IdSpace
 from acp_inspector.intercept.interceptor import Interceptor
-from acp_inspector.intercept.matching import Matcher
+from acp_inspector.intercept.matching import Matcher, Matching
 from acp_inspector.intercept.passage import Interferer
 from acp_inspector.journal import Frame, Journal, JournalEvent
 from acp_protocol.framing import Side
@@ -40,6 +40,7 @@ class Scene:
     now: float = 0.0
     warnings: list[str] = field(default_factory=list[str])
     kills: list[int] = field(default_factory=list[int])
+    matching: Matching | None = None
 
     def __post_init__(self) -> None:
         self.open()
@@ -54,6 +55,7 @@ class Scene:
             warn=self.warnings.append,
             clock=self.clock,
             ids=counted_ids(),
+            matching=self.matching,
         )
 
     def clock(self) -> float:

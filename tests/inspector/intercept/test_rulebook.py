@@ -10,9 +10,11 @@ from typing import Any
 import pytest
 
 from acp_inspector.intercept.actions import Action, Crash, Delay, LetPass
+from acp_inspector.intercept.desk import Wait
 from acp_inspector.intercept.matching import Matcher, Matching
 from acp_inspector.intercept.rulebook import DEEDS, RulesError, load_rules, read_rules
 from acp_inspector.intercept.rules import Aim
+from acp_protocol.framing import Side
 from tests.inspector.intercept.scene import Scene, everything
 
 MESSAGE = b'{"jsonrpc":"2.0","id":1,"method":"m","params":{"a":[1,2],"b":"x"}}'
@@ -156,6 +158,78 @@ def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
     (tmp_path / "binary.toml").write_bytes(b"\xff")
     with pytest.raises(RulesError, match="cannot be read: it is no UTF-8"):
         load_rules(tmp_path / "binary.toml", all_frames)
+
+
+def call(method: str, **params: Any) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+
+
+def update(kind: str) -> dict[str, Any]:
+    message = call("session/update", update={"sessionUpdate": kind})
+    return {key: value for key, value in message.items() if key != "id"}
+
+
+TRAFFIC: list[tuple[Side, dict[str, Any]]] = [
+    ("client", call("initialize", protocolVersion=2, clientCapabilities={"terminal": True})),
+    ("client", call("session/new", cwd="/home/ada/work", _meta={})),
+    ("client", call("session/fork", cwd="/")),
+    ("client", call("session/prompt", prompt=[])),
+    ("agent", update("tool_call")),
+    ("agent", update("plan")),
+    ("agent", call("session/request_permission", options=[])),
+    ("agent", {"jsonrpc": "2.0", "id": 1, "result": {"text": "x" * 70_000}}),
+]
+"""What the examples of the documents are about; the last one answers the prompt."""
+STRIKES = {
+    "older protocol": {"edited"},
+    "other home": {"edited"},
+    "no terminal": {"edited"},
+    "no meta": {"edited"},
+    "slow updates": {"delayed"},
+    "thin line": {"throttled"},
+    "lost updates": {"discarded"},
+    "no forks": {"discarded", "injected"},
+    "answers twice": {"duplicated"},
+    "late tool calls": {"reordered", "released"},
+    "noise": {"corrupted"},
+    "broken off": {"cut", "discarded"},
+    "in bits": {"split"},
+    "silence": {"hung", "discarded"},
+    "dies while asked": {"crashed"},
+    "always allow": {"answered", "injected"},
+}
+"""What each example of the documents does to that."""
+
+
+def drain(scene: Scene) -> None:
+    """Let everything leave, however long it takes."""
+    for lane in scene.interceptor.lanes.values():
+        while (step := lane.look()) is not None:
+            if isinstance(step, Wait):
+                if step.seconds is None:
+                    break
+                scene.now += step.seconds
+
+
+@pytest.mark.parametrize("name", STRIKES)
+def test_every_example_in_the_documents_strikes_what_it_means_and_nothing_else(name: str) -> None:
+    (text,) = re.findall(r"```toml\n(.*?)```", DOCS.read_text("utf-8"), re.DOTALL)
+    matching = Matching()
+    rules = [rule for rule in read_rules(text, matching.matcher) if rule.name == name]
+    scene = Scene([*rules], matching=matching)
+    # Some wait for hundreds of frames, or strike one in a hundred.
+    for _ in range(150 if name in {"silence", "noise"} else 10):
+        for side, message in TRAFFIC:
+            scene.come(side, json.dumps(message, separators=(",", ":")).encode())
+            drain(scene)
+    own = {event for event, data in scene.told() if data.get("by") == name}
+    assert own == STRIKES[name]
+    assert scene.warnings == []
+
+
+def test_the_examples_are_all_there() -> None:
+    (text,) = re.findall(r"```toml\n(.*?)```", DOCS.read_text("utf-8"), re.DOTALL)
+    assert [rule.name for rule in read_rules(text, Matching().matcher)] == list(STRIKES)
 
 
 def test_every_example_in_the_documents_is_a_file_of_rules() -> None:
