@@ -149,7 +149,9 @@ class Recorder:
 
     def _put(self, note: _Note) -> None:
         self._queue.append(note)
-        self._has_noted.set()
+        # Looking costs the pumps less than setting; who is woken already finds this note as well.
+        if not self._has_noted.is_set():
+            self._has_noted.set()
 
     def _found_room(self, size: int) -> bool:
         with self._room:

@@ -101,20 +101,26 @@ class Batch:
 
 def _encoded_run(run: Run) -> Iterator[bytes]:
     if len(run.lines) < FEW:
-        plain = PLAIN[run.side]
-        for n, line in enumerate(run.lines, start=run.n):
-            raw, end = split_ending(line[:-1])
-            if end == b"\n" and is_json(raw):
-                yield plain % (n, run.at, raw)
-            else:
-                yield encode_entry(Frame(n, run.at, run.side, raw, end))
+        yield _encoded_singly(run)
         return
     start = b'{"n":%%d,"t":%.6f,"from":"%b","msg":%%.*b}\n' % (run.at, run.side.encode())
     for at in range(0, len(run.lines), GROUP):
         lines = run.lines[at : at + GROUP]
-        yield _encoded_group(start, run.n + at, lines) or b"".join(
-            map(encode_entry, Run(run.n + at, run.at, run.side, lines))
+        yield _encoded_group(start, run.n + at, lines) or _encoded_singly(
+            Run(run.n + at, run.at, run.side, lines)
         )
+
+
+def _encoded_singly(run: Run) -> bytes:
+    plain, at = PLAIN[run.side], run.at
+    encoded: list[bytes] = []
+    for n, line in enumerate(run.lines, start=run.n):
+        raw, end = split_ending(line[:-1])
+        if end == b"\n" and is_json(raw):
+            encoded.append(plain % (n, at, raw))
+        else:
+            encoded.append(encode_entry(Frame(n, at, run.side, raw, end)))
+    return b"".join(encoded)
 
 
 def _encoded_group(start: bytes, n: int, lines: Sequence[bytes]) -> bytes:
