@@ -185,7 +185,7 @@ def unknown_filters_are_refused(moment: Moment) -> Found:
     fix="Wait for a load or resume before anything is told.",
 )
 def unarchiving_loads_nothing(moment: Moment) -> Found:
-    """Tell of updates for sessions that were only unarchived, once for each."""
+    """Tell of updates for sessions that were only unarchived."""
     quiet = moment.state.of(_Archive).quiet
     if not quiet or moment.session_id not in quiet:
         return None
@@ -237,7 +237,7 @@ def _keep_quiet(moment: Moment) -> None:
         quiet[id_] = moment.point
 
 
-@learns(asks("session/load", "session/resume"), calls("session/update"), failures(*PUTS))
+@learns(asks("session/load", "session/resume"), failures(*PUTS))
 def _keep_noise(moment: Moment) -> None:
     if quiet := moment.state.of(_Archive).quiet:
         quiet.pop(moment.session_id or "", None)

@@ -206,10 +206,8 @@ def _keep_status(moment: Moment) -> None:
         elsewhere[id_] = moment.point
 
 
-@learns(asks("session/load", "session/resume"), calls("session/update"))
+@learns(asks("session/load", "session/resume"))
 def _forget(moment: Moment) -> None:
     known = moment.state.of(_Known)
-    if known.asked:
-        known.asked.pop(moment.session_id or "", None)
-    if known.elsewhere and moment.kind == "request":
-        known.elsewhere.pop(moment.session_id or "", None)
+    known.asked.pop(moment.session_id or "", None)
+    known.elsewhere.pop(moment.session_id or "", None)

@@ -109,7 +109,17 @@ def _is_taken_up(moment: Moment) -> bool:
     )
 
 
-@check("ACP-L102", OF_AGENT, fix="Name a session that the client created or took up.")
+_KNOWN: Final = frozenset({"ACP-L102"})
+
+
+def is_open(moment: Moment) -> frozenset[str] | None:
+    """Pass over what is said of sessions that are open."""
+    return _KNOWN if moment.session is not None and moment.session.is_open else None
+
+
+@check(
+    "ACP-L102", OF_AGENT, glance=is_open, fix="Name a session that the client created or took up."
+)
 def agents_speak_of_known_sessions(moment: Moment) -> Found:
     """Tell of sessions that nobody asked for, once for each id."""
     if moment.session is not None:
@@ -196,6 +206,7 @@ def closed_sessions_are_not_used(moment: Moment) -> Found:
 @check(
     "ACP-L117",
     calls("session/update"),
+    glance=is_open,
     by=results("session/close"),
     fix="Send the last updates before the answer that the session is closed.",
 )
