@@ -178,7 +178,7 @@ def ids_are_of_one_role(moment: Moment) -> Found:
     if message.role == moment.variant or message.is_shared:
         return FINE
     return moment.problem(
-        f"the messageId {quoted(moment.update['messageId'])} was that of a {message.role}",
+        f"the messageId {quoted(moment.update['messageId'])} was used for {message.role} before",
         message.last,
         path="params.update.messageId",
     )

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from acp_inspector.lint.checks import Trigger, answers, asks, calls, check, learns, results, updates
-from acp_inspector.lint.moment import FINE, Found, Moment, Problem, quoted
+from acp_inspector.lint.moment import FINE, PATIENCE, Found, Moment, Problem, quoted
 from acp_inspector.lint.state import Ask, Point
 
 USES: Final = (
@@ -226,6 +226,10 @@ class Endings:
 
     prompts: dict[int, Ask] = field(default_factory=dict[int, Ask])
     """By the number of a prompt that was running: what ended its session."""
+    running: set[str] = field(default_factory=set[str])
+    """Sessions of version 2 that are at work."""
+    idle: dict[str, Point] = field(default_factory=dict[str, Point])
+    """By session of version 2: where its work ended, if not as cancelled."""
 
 
 @learns(asks("session/close", "session/archive"))
@@ -283,16 +287,34 @@ def work_is_ended_before_its_session(moment: Moment) -> Found:
 
 def idle_before(moment: Moment) -> Found:
     """Return whether foreground work was told to have ended when its session does."""
-    session = moment.session
-    if session is None or session.state is None or moment.ask is None:
+    session, ask = moment.session, moment.ask
+    if session is None or session.state is None or session.state_at is None or ask is None:
         return None
-    if session.state == "idle" or session.state_at is None:
-        return FINE
+    if session.state == "idle":
+        ended = moment.state.of(Endings).idle.get(session.id)
+        # Work may have ended by itself while the request was on its way.
+        if ended is None or ended.n < ask.n or ended.at - ask.at <= PATIENCE:
+            return FINE
+        return moment.problem(f"{moment.method} did not end the work as cancelled", ask, ended)
     return moment.problem(
         f"{moment.method} went well while the session was {quoted(session.state)}",
         session.state_at,
-        moment.ask,
+        ask,
     )
+
+
+@learns(updates("state_update"))
+def _keep_idle(moment: Moment) -> None:
+    endings, id_ = moment.state.of(Endings), moment.session_id
+    if moment.session is None or id_ is None:
+        return
+    if moment.update.get("state") != "idle":
+        endings.idle.pop(id_, None)
+        endings.running.add(id_)
+    elif id_ in endings.running:
+        endings.running.discard(id_)
+        if moment.update.get("stopReason") != "cancelled":
+            endings.idle[id_] = moment.point
 
 
 @check(

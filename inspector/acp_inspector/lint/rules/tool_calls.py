@@ -259,7 +259,10 @@ def lines_count_from_1(moment: Moment) -> Found:
 
 @check("ACP-L214", ASKED, fix="Show a terminal that the client created, before it is released.")
 def shown_terminals_are_there(moment: Moment) -> Found:
-    """Tell of terminals of version 1 that are shown, but not there or not any more."""
+    """Tell of terminals of version 1 that are shown, but not there or not any more.
+
+    A client may have said that it shows terminals of the agent's too, which come along in _meta.
+    """
     tool, session = known_tool(moment), moment.session
     place, content = content_of(moment)
     shown = [
@@ -272,7 +275,7 @@ def shown_terminals_are_there(moment: Moment) -> Found:
     problems: list[Problem] = []
     for where, id_ in shown:
         terminal = _terminal(moment, id_)
-        if tool is not None and id_ in tool.terminals:
+        if (tool is not None and id_ in tool.terminals) or id_ == _own_terminal(moment):
             continue
         if terminal is None:
             problems += moment.problem(f"there is no terminal {quoted(id_)}", path=where)
@@ -281,6 +284,14 @@ def shown_terminals_are_there(moment: Moment) -> Found:
                 f"the terminal {quoted(id_)} was released", terminal.released, path=where
             )
     return tuple(problems)
+
+
+def _own_terminal(moment: Moment) -> Json:
+    """Return the terminal of its own that an agent shows to a client that takes such."""
+    claims = members(moment.state.capabilities["client"].get("_meta"))
+    if claims.get("terminal_output") is not True:
+        return None
+    return members(members(told_of(moment).get("_meta")).get("terminal_info")).get("terminal_id")
 
 
 def _terminal(moment: Moment, id_: str) -> Terminal | None:

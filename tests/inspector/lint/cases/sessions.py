@@ -201,6 +201,25 @@ def a_session_is_closed_while_it_runs(talk: Talk) -> None:
     _close(talk)
 
 
+@breaks("ACP-L119", 2)
+def work_ends_otherwise_long_after_the_close(talk: Talk) -> None:
+    talk.open()
+    talk.accept(talk.prompt())
+    close = talk.ask("session/close", sessionId="s1")
+    talk.wait(3)
+    talk.state("idle", stopReason="end_turn")
+    talk.answer(close)
+
+
+@keeps("ACP-L119", 2)
+def work_ends_as_the_close_is_under_way(talk: Talk) -> None:
+    talk.open()
+    talk.accept(talk.prompt())
+    close = talk.ask("session/close", sessionId="s1")
+    talk.state("idle", stopReason="end_turn")
+    talk.answer(close)
+
+
 @keeps("ACP-L119", 2)
 def a_session_is_idle_before_it_is_closed(talk: Talk) -> None:
     talk.open()

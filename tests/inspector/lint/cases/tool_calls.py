@@ -258,6 +258,19 @@ def a_terminal_is_shown_again_after_its_release(talk: Talk) -> None:
     )
 
 
+@keeps("ACP-L214")
+def a_terminal_of_the_agent_is_shown_to_who_takes_it(talk: Talk) -> None:
+    talk.initialize({"_meta": {"terminal_output": True}})
+    talk.new_session()
+    prompt = talk.prompt()
+    talk.tool(
+        status="completed",
+        content=[{"type": "terminal", "terminalId": "x1"}],
+        _meta={"terminal_info": {"terminal_id": "x1"}},
+    )
+    talk.finish(prompt)
+
+
 @breaks("ACP-L215", 2)
 def a_chunk_comes_before_its_tool_call(talk: Talk) -> None:
     _turn(talk, lambda: _chunk(talk, WRAPPED), talk.tool)
