@@ -15,7 +15,8 @@ from acp_console.cli import exits
 from acp_console.cli.printer import ascii_json
 from acp_console.cli.problems import say
 from acp_console.cli.studies import entries_of, filter_of
-from acp_inspector.analysis.diff import ABSENT, Comparison, Difference, Ignore, compare
+from acp_inspector.analysis.diff import ABSENT, Comparison, Difference, compare
+from acp_inspector.analysis.ignores import Ignore
 from acp_inspector.analysis.steps import Level
 from acp_inspector.filter.paths import PathError, read_path
 from acp_protocol.host.text import one_line, visible

@@ -64,6 +64,8 @@ class Step:
     """What kind of thing: a method, `answer to METHOD`, an update's name."""
     session: str | None
     value: Json
+    turn: int = 0
+    """How many prompts its session has seen, itself included."""
     frames: list[int] = field(default_factory=list[int])
     """Numbers of the frames that it is made of."""
     id: RequestId = None
@@ -77,6 +79,7 @@ class Steps:
     def __init__(self, level: Level = "semantic") -> None:
         self.steps: list[Step] = []
         self._level: Level = level
+        self._turns: dict[str | None, int] = {}
         self._last: dict[tuple[Side, str | None], Step] = {}
         self._values: dict[tuple[str | None, str], Step] = {}
         self._entities: dict[tuple[str | None, str], Step] = {}
@@ -112,18 +115,20 @@ class Steps:
         return self.steps
 
     def _add(self, frame: Frame, name: str, session: str | None, value: Json) -> Step:
-        step = Step(frame.side, name, session, value, [frame.n])
+        turn = self._turns.get(session, 0)
+        step = Step(frame.side, name, session, value, turn, [frame.n])
         self.steps.append(step)
         self._last[frame.side, session] = step
         return step
 
     def _request(self, frame: Frame, id_: RequestId, method: str, params: Json) -> None:
         session = _session(params)
-        step = self._add(frame, method, session, params)
-        step.id, step.is_request = id_, True
         if method == "session/prompt":
+            self._turns[session] = self._turns.get(session, 0) + 1
             # What is told in the next turn is news again.
             self._values = {key: each for key, each in self._values.items() if key[0] != session}
+        step = self._add(frame, method, session, params)
+        step.id, step.is_request = id_, True
 
     def _answer(
         self, frame: Frame, id_: RequestId, exchange: Exchange | None, value: Mapping[str, Json]

@@ -11,7 +11,8 @@ from typing import get_args
 import pytest
 from hypothesis import given
 
-from acp_inspector.analysis.diff import ABSENT, Difference, Ignore, compare
+from acp_inspector.analysis.diff import ABSENT, Difference, compare
+from acp_inspector.analysis.ignores import Ignore
 from acp_inspector.analysis.steps import Level
 from acp_inspector.filter.language import compile_filter
 from acp_inspector.filter.paths import read_path
@@ -189,3 +190,55 @@ def test_what_is_nested_without_end_is_compared_too() -> None:
     assert json.loads(deep) != json.loads(other)
     assert found(frames(("agent", deep)), frames(("agent", deep))) == []
     assert len(found(frames(("agent", deep)), frames(("agent", other)))) == 1
+
+
+def alike(count: int) -> list[Said]:
+    """Return turns of which each says the same, with ids of its own."""
+    said: list[Said] = []
+    for number in range(count):
+        call = {"toolCallId": f"call {number}"}
+        said += [
+            prompt(number, "go"),
+            update("tool_call", **call, title="Do"),
+            ask("agent", number, "session/request_permission", sessionId="s1", toolCall=call),
+            answer("client", number, {"outcome": {"outcome": "cancelled"}}),
+            answer("agent", number, {"stopReason": "end_turn"}),
+        ]
+    return said
+
+
+def test_a_step_that_is_missing_makes_no_other_turn_look_wrong() -> None:
+    whole = frames(*alike(20))
+    without = [*whole[:26], *whole[27:]]
+    assert whole[26].n == 27
+    found_there = found(whole, without)
+    assert [(each.kind, each.left_frames) for each in found_there] == [("left only", (27,))]
+
+
+def test_a_turn_that_is_missing_is_told_alone() -> None:
+    def turn(number: int, words: str) -> list[Said]:
+        stop = answer("agent", number, {"stopReason": "end_turn"})
+        return [prompt(number, words), chunk(words), stop]
+
+    one = [*turn(1, "a"), *turn(2, "b"), *turn(3, "c")]
+    assert told(one, [*turn(1, "a"), *turn(2, "c")]) == [
+        "left only session/prompt",
+        "left only agent_message_chunk",
+        "left only answer to session/prompt",
+    ]
+
+
+def test_ids_that_disagree_are_told_once() -> None:
+    def said(first: str) -> list[Said]:
+        calls = [update("tool_call", toolCallId=each, title=each) for each in ("a", "b")]
+        asks = [
+            ask(
+                *("agent", number, "session/request_permission"),
+                sessionId="s1",
+                toolCall={"toolCallId": first},
+            )
+            for number in range(3)
+        ]
+        return [*calls, *asks]
+
+    assert len(told(said("a"), said("b"))) == 1
