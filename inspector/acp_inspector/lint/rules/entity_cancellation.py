@@ -107,6 +107,9 @@ def _keep_fault(moment: Moment) -> None:
     faults = moment.state.of(_Cancels).faults
     if key is None or session is None or moment.version != 2 or len(faults) >= REMEMBERED:
         return
+    if not session.is_open:
+        # The session is missing before the entity is.
+        return
     entity = _entity(session, key)
     if entity is None:
         if session.origin == "new":

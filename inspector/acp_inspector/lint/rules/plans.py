@@ -82,7 +82,7 @@ def plans_are_whole(moment: Moment) -> Found:
     """
     key = _key(moment)
     before = None if key is None else moment.state.of(_Plans).known.get(key)
-    if before is None or not before.statuses:
+    if before is None or not before.statuses or before.point.n < _turn(moment):
         return None
     now = _statuses(moment)
     if not now or not now.keys() < before.statuses.keys():
@@ -162,7 +162,10 @@ def files_of_plans_have_uris(moment: Moment) -> Found:
 
 @check("ACP-L285", updates("plan", "plan_update"), fix="Go on from entry to entry.")
 def entries_go_on(moment: Moment) -> Found:
-    """Tell of completed entries that are open again, and of several in progress."""
+    """Tell of completed entries that are open again, and of several in progress.
+
+    Another prompt may begin the same plan from its beginning.
+    """
     key = _key(moment)
     now = _statuses(moment)
     if key is None or not now:
@@ -170,7 +173,7 @@ def entries_go_on(moment: Moment) -> Found:
     if sum(status == "in_progress" for status in now.values()) > 1:
         return moment.problem("several entries of the plan are in progress")
     before = moment.state.of(_Plans).known.get(key)
-    if before is not None:
+    if before is not None and before.point.n > _turn(moment):
         for text, status in now.items():
             if status in UNFINISHED and before.statuses.get(text) == "completed":
                 return moment.problem(
@@ -232,6 +235,17 @@ def _keep_plan(moment: Moment) -> None:
         known.pop(key, None)
     elif key in known or len(known) < PLANS:
         known[key] = _Plan(moment.point, _statuses(moment))
+
+
+def _turn(moment: Moment) -> int:
+    """Return the frame with which the work began that a plan is for."""
+    session = moment.session
+    if session is not None and session.is_replaying:
+        # Several turns are told at once.
+        return moment.n
+    prompt = 0 if session is None or session.last_prompt is None else session.last_prompt.n
+    began = foreground(moment).began if moment.version == 2 else None
+    return prompt if began is None else max(prompt, began.n)
 
 
 def _body(moment: Moment) -> tuple[str, dict[str, Json]]:

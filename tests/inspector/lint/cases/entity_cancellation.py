@@ -88,7 +88,8 @@ def a_cancelled_tool_call_completes(talk: Talk) -> None:
     begun(talk)
     talk.answer(cancel_tool(talk))
     talk.update("tool_call_update", toolCallId="t1", status="completed", capabilities=None)
-    finish(talk)
+    talk.wait(60)
+    talk.state("idle", stopReason="end_turn")
 
 
 @breaks("ACP-L451", 2)
@@ -131,6 +132,15 @@ def a_tool_call_without_offer_is_not_cancelled(talk: Talk) -> None:
     begun(talk)
     talk.update("tool_call_update", toolCallId="t1", capabilities=None)
     talk.refuse(cancel_tool(talk), -32602)
+
+
+@keeps("ACP-L452", 2, despite=("ACP-L116", "ACP-L448"))
+def a_tool_call_of_a_closed_session_is_not_found(talk: Talk) -> None:
+    begun(talk, tool=None)
+    talk.refuse(cancel_tool(talk), -32602)
+    finish(talk)
+    talk.answer(talk.ask("session/close", sessionId="s1"))
+    talk.refuse(cancel_tool(talk), -32002, "Resource not found", {"sessionId": "s1"})
 
 
 @breaks("ACP-L453", 2)

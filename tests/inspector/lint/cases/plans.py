@@ -223,6 +223,15 @@ def an_entry_goes_back_to_pending(talk: Talk) -> None:
     plan(talk, entry("Read"), entry("Think", "completed"))
 
 
+@keeps("ACP-L285")
+def a_plan_begins_again_with_another_prompt(talk: Talk) -> None:
+    call = begin(talk)
+    plan(talk, entry("Read", "completed"))
+    end(talk, call)
+    talk.prompt()
+    plan(talk, entry("Read", "in_progress"))
+
+
 @breaks("ACP-L286")
 @breaks("ACP-L286", 2)
 def an_entry_is_in_progress_at_the_end(talk: Talk) -> None:
