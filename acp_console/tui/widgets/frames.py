@@ -13,7 +13,7 @@ from textual.cache import LRUCache
 from textual.events import Click, MouseScrollDown, MouseScrollUp, Resize
 from textual.geometry import Size
 from textual.message import Message
-from textual.reactive import var
+from textual.reactive import reactive, var
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
@@ -93,6 +93,8 @@ class FrameTable(ScrollView, can_focus=True):
     ]
 
     cursor: var[int] = var(-1)
+    instead: reactive[str] = reactive("")
+    """What is told where there is no row."""
 
     @dataclass
     class Moved(Message):
@@ -213,6 +215,11 @@ class FrameTable(ScrollView, can_focus=True):
         """Draw one line of the window."""
         position = y + self.scroll_offset.y
         width = self.scrollable_content_region.width
+        if not self._count and y == self.size.height // 2:
+            style = self.rich_style + self.get_component_rich_style(
+                "frame-table--beside", partial=True
+            )
+            return Strip([Segment(self.instead.center(width)[:width], style)], width)
         if position >= self._count:
             return Strip.blank(width, self.rich_style)
         key = (position, position == self.cursor)

@@ -67,12 +67,6 @@ class TrafficPane(Vertical):
         #frames {
             height: 1fr;
         }
-        #nothing {
-            height: 1fr;
-            color: $text-muted;
-            content-align: center middle;
-            text-align: center;
-        }
         #frame-detail {
             height: 2fr;
             padding: 0 1;
@@ -110,7 +104,6 @@ class TrafficPane(Vertical):
             yield FilterBar(self._view.known, id="frame-bar")
             yield Static(id="frame-head", markup=False)
             yield FrameTable(self._view, id="frames")
-            yield Static(id="nothing", markup=False)
         yield FrameDetail(id="frame-detail")
 
     def on_mount(self) -> None:
@@ -423,19 +416,12 @@ class TrafficPane(Vertical):
         box = self.query_one("#frame-list")
         box.border_title = "Traffic"
         box.border_subtitle = " · ".join(parts)
-        self._tell_nothing()
+        self.table.instead = self._why_empty()
 
-    def _tell_nothing(self) -> None:
-        """Say why there is no row, where there is none."""
-        nothing = self.query_one("#nothing", Static)
-        is_empty = not len(self._view)
-        nothing.display = is_empty
-        self.table.display = not is_empty
-        if is_empty and len(self._entries):
-            is_over = not self._view.is_behind
-            nothing.update("No row matches. Esc shows everything." if is_over else "Looking …")
-        elif is_empty:
-            nothing.update("Nothing has been said yet.")
+    def _why_empty(self) -> str:
+        if not len(self._entries):
+            return "Nothing has been said yet."
+        return "Looking …" if self._view.is_behind else "No row matches. Esc shows everything."
 
 
 def _number(count: int) -> str:

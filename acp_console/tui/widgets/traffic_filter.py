@@ -122,7 +122,9 @@ class FilterBar(Vertical):
         self._told = ""
 
     def compose(self) -> ComposeResult:
-        yield FilterInput(placeholder=PLACEHOLDER, id="frame-filter", compact=True)
+        yield FilterInput(
+            placeholder=PLACEHOLDER, id="frame-filter", compact=True, select_on_focus=False
+        )
         yield Static(id="filter-problem", markup=False)
         yield OptionList(id="filter-offers", compact=True)
 

@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 from syrupy.assertion import SnapshotAssertion
 from textual.app import App, ComposeResult
+from textual.pilot import Pilot
 
 from acp_console.tui import clipboard
+from acp_console.tui.widgets import traffic
 from acp_console.tui.widgets.traffic import TrafficPane
+from acp_console.tui.widgets.traffic_value import ValueScreen
+from acp_inspector.journal import Frame, JournalEvent, StderrText
 from tests.console.tui.conftest import entries, say, settled, until, update
+
+
+@pytest.fixture(autouse=True)
+def own_history(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+
 
 TALK = entries(
     (
@@ -132,3 +143,220 @@ async def test_it_can_be_built_again_from_the_journal() -> None:
         pane.extend(TALK)
         pane.table.focus()
         await until(pilot, lambda: say(app) == before)
+
+
+# Filter, marks and jumps.
+
+PERMISSION = {"sessionId": "s1", "toolCall": {"toolCallId": "c1"}}
+LONG = [
+    *entries(
+        ("client", {"id": 1, "method": "session/prompt", "params": {"sessionId": "s1"}}),
+        update("tool_call", toolCallId="c1", title="Edit", status="pending"),
+        ("agent", {"id": 1, "method": "session/request_permission", "params": PERMISSION}),
+        ("client", {"id": 1, "error": {"code": -32603, "message": "no"}}),
+        *[
+            update("agent_message_chunk", content={"type": "text", "text": f"chunk {n}"})
+            for n in range(40)
+        ],
+        ("agent", {"id": 9, "method": "terminal/create", "params": {"sessionId": "s2"}}),
+    ),
+    StderrText(46, 4.6, b"warn: \x1b[31mhot\n"),
+    JournalEvent(47, 4.7, "exit", {"code": 1}),
+]
+
+
+class LongApp(App[None]):
+    """An app with the pane, and its first row chosen."""
+
+    def compose(self) -> ComposeResult:
+        yield TrafficPane()
+
+    def on_mount(self) -> None:
+        self.pane.table.is_following = False
+        self.pane.extend(LONG)
+        self.pane.table.focus()
+
+    @property
+    def pane(self) -> TrafficPane:
+        """The pane."""
+        return self.query_one(TrafficPane)
+
+
+async def type_filter(pilot: Pilot[None], text: str) -> None:
+    await pilot.press("slash", *text, "enter")
+
+
+def chosen(app: LongApp) -> int:
+    """Return the number of the row under the cursor."""
+    return app.pane.table._rows.at(app.pane.table.cursor).n  # pyright: ignore[reportPrivateUsage] - what is seen
+
+
+async def test_stderr_and_events_are_rows_too() -> None:
+    app = LongApp()
+    async with app.run_test(size=(140, 40)) as pilot:
+        await pilot.press("end")
+        await until(pilot, lambda: "warn: ␛[31mhot" in say(app) and "exit code 1" in say(app))
+        assert "47 entries · following" in say(app)
+
+
+async def test_rows_that_come_move_neither_cursor_nor_window() -> None:
+    app = LongApp()
+    async with app.run_test(size=(100, 30)) as pilot:
+        await pilot.press(*["down"] * 25)
+        await until(pilot, lambda: chosen(app) == 26)
+        top = app.pane.table.scroll_offset.y
+        app.pane.extend(LONG)
+        await until(pilot, lambda: "94 entries" in say(app))
+        assert (chosen(app), app.pane.table.scroll_offset.y) == (26, top)
+        await pilot.press("f")
+        await until(pilot, lambda: chosen(app) == 47 and "following" in say(app))
+        app.pane.extend(LONG)
+        await until(pilot, lambda: app.pane.table.cursor == 140)
+        await pilot.press("up")
+        await until(pilot, lambda: "following" not in say(app))
+
+
+async def test_the_chosen_row_is_kept_when_the_filter_changes() -> None:
+    app = LongApp()
+    async with app.run_test(size=(100, 30)) as pilot:
+        await pilot.press(*["down"] * 25)
+        await type_filter(pilot, "update == agent_message_chunk")
+        await until(pilot, lambda: "40 of 47 entries" in say(app))
+        await until(pilot, lambda: chosen(app) == 26)
+        await type_filter(pilot, " and n < 20")
+        await until(pilot, lambda: "15 of 47 entries" in say(app))
+        await until(pilot, lambda: chosen(app) == 19)
+        await pilot.press("escape")
+        await until(pilot, lambda: " of " not in say(app) and chosen(app) == 19)
+
+
+async def test_what_no_row_matches_is_told_with_the_way_back() -> None:
+    app = LongApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await type_filter(pilot, "n > 99")
+        await until(pilot, lambda: "No row matches. Esc shows everything." in say(app))
+        assert "Nothing is chosen." in say(app)
+        await pilot.press("escape")
+        await until(pilot, lambda: "session/prompt" in say(app))
+
+
+async def test_where_nothing_was_said_that_is_told() -> None:
+    app = App[None]()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await app.mount(TrafficPane())
+        await until(pilot, lambda: "Nothing has been said yet." in say(app))
+        for key in ("a", "c", "m", "n", "e", "s", "v", "P", "f"):
+            await pilot.press(key)
+
+
+async def test_a_filter_for_open_questions_forgets_those_that_were_answered() -> None:
+    app = LongApp()
+    async with app.run_test(size=(100, 30)) as pilot:
+        await type_filter(pilot, "pending")
+        await until(pilot, lambda: "2 of 47 entries" in say(app))
+        raw = b'{"jsonrpc":"2.0","id":9,"result":{"terminalId":"t"}}'
+        app.pane.extend([Frame(48, 4.8, "client", raw)])
+        await until(pilot, lambda: "1 of 48 entries" in say(app))
+
+
+async def test_marks_are_set_gone_to_and_filtered() -> None:
+    app = LongApp()
+    async with app.run_test(size=(100, 30)) as pilot:
+        await pilot.press("down", "m", "down", "down", "m", "m", "down", "m")
+        await until(pilot, lambda: "2 marked" in say(app) and say(app).count("◆") == 2)
+        await pilot.press("n")
+        assert chosen(app) == 2
+        await pilot.press("N")
+        assert chosen(app) == 5
+        await type_filter(pilot, "marked")
+        await until(pilot, lambda: "2 of 47 entries" in say(app))
+        await pilot.press("home", "m")
+        await until(pilot, lambda: "1 of 47 entries" in say(app))
+
+
+async def test_jumps_lead_to_errors_and_permissions() -> None:
+    app = LongApp()
+    async with app.run_test(size=(100, 30), notifications=True) as pilot:
+        await pilot.press("e")
+        await until(pilot, lambda: chosen(app) == 4)
+        await pilot.press("e")
+        await until(pilot, lambda: "There is none in this direction" in say(app))
+        await pilot.press("home", "down", "P")
+        await until(pilot, lambda: chosen(app) == 3)
+        await pilot.press("P")
+        await until(pilot, lambda: chosen(app) == 2)
+        await pilot.press("end", "E")
+        await until(pilot, lambda: chosen(app) == 4)
+
+
+async def test_the_other_half_may_be_hidden() -> None:
+    app = LongApp()
+    async with app.run_test(size=(100, 30), notifications=True) as pilot:
+        await type_filter(pilot, "error")
+        await until(pilot, lambda: "1 of 47 entries" in say(app))
+        await pilot.press("a")
+        await until(pilot, lambda: "The filter hides it" in say(app))
+
+
+@pytest.mark.parametrize(
+    ("key", "row", "filter_"),
+    [("s", 1, "session == s1"), ("t", 2, "tool == c1"), ("s", 45, "session == s2")],
+)
+async def test_what_belongs_together_is_one_key_away(key: str, row: int, filter_: str) -> None:
+    app = LongApp()
+    async with app.run_test(size=(100, 30)) as pilot:
+        await pilot.press(*["down"] * (row - 1), key)
+        await until(pilot, lambda: app.pane.bar.input.value == filter_)
+        await until(pilot, lambda: " of 47 entries" in say(app))
+        assert chosen(app) == row
+
+
+@pytest.mark.parametrize(
+    ("key", "text"),
+    [
+        ("C", '{\n  "jsonrpc": "2.0",\n  "id": 1,\n  "method": "session/prompt"'),
+        ("y", "$.id"),
+        ("w", "$.id == 1"),
+    ],
+)
+async def test_more_than_bytes_can_be_copied(
+    key: str, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copied: list[str] = []
+    monkeypatch.setattr(clipboard.pyperclip, "copy", copied.append)
+    app = LongApp()
+    async with app.run_test(size=(100, 30)) as pilot:
+        await until(pilot, lambda: "session/prompt" in say(app))
+        await pilot.press("enter", "down", key)
+        await until(pilot, lambda: copied)
+        assert copied[0].startswith(text)
+
+
+async def test_a_shortened_value_is_shown_whole_and_left_again() -> None:
+    app = LongApp()
+    async with app.run_test(size=(100, 30)) as pilot:
+        await pilot.press("3", "v")
+        await until(pilot, lambda: isinstance(app.screen, ValueScreen))
+        await until(pilot, lambda: '"method": "session/prompt"' in say(app))
+        await pilot.press("escape")
+        await until(pilot, lambda: "47 entries" in say(app))
+
+
+async def test_a_pair_stands_side_by_side() -> None:
+    app = LongApp()
+    async with app.run_test(size=(100, 30)) as pilot:
+        await pilot.press("down", "down", "4")
+        await until(pilot, lambda: "Answer 4 · client · after 100.0 ms" in say(app))
+
+
+async def test_keys_are_heard_while_a_search_goes_on_and_escape_stops_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(traffic, "SLICE", 0.000_001)
+    app = LongApp()
+    async with app.run_test(size=(100, 30), notifications=True) as pilot:
+        app.pane.extend(LONG * 200)
+        await pilot.press("end", "e")
+        app.pane._seek("n == 999999", is_forward=False)  # pyright: ignore[reportPrivateUsage] - a long one
+        await pilot.press("up", "escape")
+        await until(pilot, lambda: "The search was stopped" in say(app))
