@@ -213,21 +213,23 @@ class Connection:
         # The task and its context may have served another request before.
         _is_in_notification.set(False)
         entered(None)
+        take, receive_nowait = self._take, self._transport.receive_nowait
+        facts, self._facts = self._facts, iter(())
         try:
             while True:
-                for fact in self._facts:
-                    if (rest := self._take(fact)) is None:
+                for fact in facts:
+                    if (rest := take(fact)) is None:
                         continue
                     job = rest if isinstance(rest, Job) else await rest
                     if job is not None:
+                        self._facts = facts
                         self._workers.lead()
                         return job
-                raw = self._transport.receive_nowait()
-                if raw is None:
-                    raw = await self._transport.receive()
-                else:
+                if (raw := receive_nowait()) is not None:
                     self._outbox.is_gathering = True
-                self._facts = iter(self._peer.received(raw))
+                else:
+                    raw = await self._transport.receive()
+                facts = iter(self._peer.received(raw))
         except (ConnectionClosedError, FrameTooLongError) as problem:
             reason = problem
         # What the peer said before it left is still handled, and only then do waiters learn of it.

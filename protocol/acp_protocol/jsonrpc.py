@@ -121,7 +121,14 @@ def read_message(raw: bytes, *, has_entries: bool = True) -> Message:
         value = parse(raw)
     except ValueError as problem:
         return Malformed(str(problem), PARSE_ERROR, raw)
-    if isinstance(value, list):
+    kind = value.__class__
+    if kind is dict:
+        # What nearly every frame is.
+        if "method" in value:
+            return _read_call(value, raw)
+        if "result" in value:
+            return _read_answer(value, raw)
+    if kind is list:
         entries = cast("list[Json]", value) if has_entries else ()
         return Batch(tuple(_read_entry(entry, b"") for entry in entries), raw)
     return _read_entry(value, raw)
@@ -174,13 +181,12 @@ def is_request_id(value: Json) -> bool:
 
 
 def _read_entry(value: Json, raw: bytes) -> Message:
-    entry = value
-    if type(value) is not dict:
+    if value.__class__ is not dict:
         return Malformed("no JSON-RPC: not an object", INVALID_REQUEST, raw)
-    if "method" in entry:
-        return _read_call(entry, raw)
-    if "result" in entry or "error" in entry:
-        return _read_answer(entry, raw)
+    if "method" in value:
+        return _read_call(value, raw)
+    if "result" in value or "error" in value:
+        return _read_answer(value, raw)
     return Malformed("no JSON-RPC: neither method, result nor error", INVALID_REQUEST, raw)
 
 

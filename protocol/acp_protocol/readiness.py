@@ -10,12 +10,15 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections import deque
 from collections.abc import Callable
 from contextvars import Context
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 T = TypeVar("T")
+
+GoesOn: TypeAlias = Callable[[asyncio.Future[Any]], object]
+"""What runs a task until it waits again."""
+_Waking: TypeAlias = "tuple[Callable[..., object], GoesOn, Readiness[Any]]"
 
 
 class Readiness(asyncio.Future[T]):
@@ -25,12 +28,10 @@ class Readiness(asyncio.Future[T]):
     """
 
     # No `__init__`, which would double the price: there is one for each chunk and each answer.
-    goes_on: Callable[[asyncio.Future[T]], object] | None = None
+    goes_on: GoesOn | None = None
     context: Context | None = None
 
-    def add_done_callback(
-        self, fn: Callable[[asyncio.Future[T]], object], /, *, context: Context | None = None
-    ) -> None:
+    def add_done_callback(self, fn: GoesOn, /, *, context: Context | None = None) -> None:
         """Keep how the task goes on; call whatever else comes as any future does."""
         if self.goes_on is None and context is not None and not self.done():
             self.goes_on, self.context = fn, context
@@ -45,19 +46,23 @@ class Readiness(asyncio.Future[T]):
         if self.done():
             return
         self.set_result(result)
-        waking: deque[Readiness[Any]] = deque((self,))
+        if self.goes_on is None or self.context is None:
+            return
+        waking: list[_Waking] = []
         _round.waking = waking
+        rest = iter(waking)
         try:
-            while waking:
-                readiness = waking.popleft()
-                goes_on, context = readiness.goes_on, readiness.context
-                if goes_on is not None and context is not None:
-                    context.run(goes_on, readiness)
+            self.context.run(self.goes_on, self)
+            # The list may grow meanwhile.
+            for run, goes_on, readiness in rest:
+                run(goes_on, readiness)
+        except BaseException:
+            # Something like an interrupt came out of a task: the others go on all the same.
+            for _, _, readiness in rest:
+                readiness.hand_back()
+            raise
         finally:
             _round.waking = None
-            # Something like an interrupt came out of the task: the others go on all the same.
-            for readiness in waking:
-                readiness.hand_back()
 
     def wake_next(self, result: T) -> None:
         """Have the task run as soon as the one that runs now waits."""
@@ -66,7 +71,8 @@ class Readiness(asyncio.Future[T]):
             self.wake_later(result)
         elif not self.done():
             self.set_result(result)
-            waking.append(self)
+            if self.goes_on is not None and self.context is not None:
+                waking.append((self.context.run, self.goes_on, self))
 
     def wake_later(self, result: T) -> None:
         """Have the task run in the next round of the loop."""
@@ -90,7 +96,7 @@ class Readiness(asyncio.Future[T]):
 class _Round(threading.local):
     """What the callback that runs in this thread has to do."""
 
-    waking: deque[Readiness[Any]] | None = None
+    waking: list[_Waking] | None = None
 
 
 _round = _Round()

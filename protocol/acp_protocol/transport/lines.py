@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from typing import Protocol, runtime_checkable
 
 import anyio
@@ -21,6 +21,13 @@ from acp_protocol.framing import (
 
 CHUNK: int = 65536
 """Bytes asked for in one read."""
+
+
+@runtime_checkable
+class _Chunks(Protocol):
+    """A stream of bytes that can be awaited without a coroutine between."""
+
+    def chunk(self) -> Awaitable[bytes | None]: ...
 
 
 @runtime_checkable
@@ -50,6 +57,7 @@ class LineTransport:
     ) -> None:
         self._incoming = incoming
         self._outgoing = outgoing
+        self._chunk = incoming.chunk if isinstance(incoming, _Chunks) else self._receive_chunk
         self._beginning = outgoing if isinstance(outgoing, _Beginning) else None
         self._begun = b""
         """What waits for `finish`, of a stream that begins nothing."""
@@ -64,12 +72,11 @@ class LineTransport:
 
     def begin(self, lines: Sequence[bytes]) -> bool:
         """Write `lines` and what frames them, as far as there is room."""
-        framing = self._framer.framing or "lines"
-        if framing == "lines":
+        if self._framer.framing == "headers":
+            data = b"".join([frame_bytes(line, "headers") for line in lines])
+        else:
             # One copy for one line, which is what mostly comes.
             data = b"%b\n" % (lines[0] if len(lines) == 1 else b"\n".join(lines))
-        else:
-            data = b"".join([frame_bytes(line, framing) for line in lines])
         if self._beginning is None:
             self._begun += data
             return False
@@ -104,19 +111,24 @@ class LineTransport:
             if self._has_ended:
                 raise ConnectionClosedError
             try:
-                chunk = await self._incoming.receive(CHUNK)
+                chunk = await self._chunk()
             except (anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError):
+                chunk = None
+            if chunk:
+                self._frames.extend(self._framer.feed(chunk))
+            else:
                 self._has_ended = True
                 if rest := self._framer.rest():
                     return rest
-            else:
-                self._frames.extend(self._framer.feed(chunk))
         return self._frames.popleft()
 
     async def aclose(self) -> None:
         """Close both streams."""
         await self._outgoing.aclose()
         await self._incoming.aclose()
+
+    async def _receive_chunk(self) -> bytes:
+        return await self._incoming.receive(CHUNK)
 
 
 def _open_framer(framing: Framing | None, limit: int) -> LineFramer | HeaderFramer | AnyFramer:

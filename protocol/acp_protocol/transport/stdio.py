@@ -9,6 +9,7 @@ import asyncio
 import os
 import sys
 from collections import deque
+from collections.abc import Awaitable
 from typing import Final
 
 import anyio
@@ -35,12 +36,13 @@ class DescriptorReader(ByteReceiveStream):
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
         self._chunks: deque[bytes] = deque()
-        """What was read and not received yet; an empty chunk is the end."""
+        """What was read before anybody asked for it."""
         self._loop: asyncio.AbstractEventLoop | None = None
         """The loop that watches the descriptor; None while nobody does."""
-        self._waiting: Readiness[None] | None = None
+        self._waiting: Readiness[bytes | None] | None = None
         self._is_open = True
         self._is_file = False
+        self._has_ended = False
 
     async def receive(self, max_bytes: int = CHUNK) -> bytes:
         """Return at least one byte, and `CHUNK` at most, whatever `max_bytes` says.
@@ -49,15 +51,31 @@ class DescriptorReader(ByteReceiveStream):
             anyio.EndOfStream: no more will come.
             anyio.ClosedResourceError: this reader is closed.
         """
-        while not self._chunks:
-            if (waiting := self._watch()) is not None:
-                await waiting
-            else:
-                await anyio.lowlevel.checkpoint()
-                self._read()
-        if not self._chunks[0]:
-            raise anyio.EndOfStream
-        return self._chunks.popleft()
+        if chunk := await self.chunk():
+            return chunk
+        if not self._has_ended:
+            raise anyio.ClosedResourceError
+        raise anyio.EndOfStream
+
+    def chunk(self) -> Awaitable[bytes | None]:
+        """Return what is to be awaited for the next chunk; that yields nothing when none will come.
+
+        Raises:
+            anyio.ClosedResourceError: this reader is closed.
+        """
+        if self._chunks:
+            return self._held()
+        if self._waiting is not None and not self._waiting.done():
+            raise anyio.BusyResourceError("reading from")
+        if self._loop is None:
+            if self._has_ended:
+                return self._held()
+            if not self._is_open:
+                raise anyio.ClosedResourceError
+            if not self._start():
+                return self._held()
+        self._waiting = Readiness(loop=self._loop)
+        return self._waiting
 
     async def aclose(self) -> None:
         """Close the descriptor; who waits for it learns so."""
@@ -68,20 +86,12 @@ class DescriptorReader(ByteReceiveStream):
             if self._waiting is not None:
                 self._waiting.wake_later(None)
 
-    def _watch(self) -> Readiness[None] | None:
-        """Return what to await until something may have come; None for a regular file.
-
-        Raises:
-            anyio.ClosedResourceError: this reader is closed.
-        """
-        if not self._is_open:
-            raise anyio.ClosedResourceError
-        if self._waiting is not None and not self._waiting.done():
-            raise anyio.BusyResourceError("reading from")
-        if self._loop is None and not self._start():
-            return None
-        self._waiting = Readiness(loop=self._loop)
-        return self._waiting
+    async def _held(self) -> bytes:
+        """Return what was read, after reading if it is a file; nothing at the end."""
+        if not self._chunks and self._is_file and not self._has_ended:
+            await anyio.lowlevel.checkpoint()
+            self._read()
+        return self._chunks.popleft() if self._chunks else b""
 
     def _start(self) -> bool:
         """Have the descriptor watched; False for a regular file, which is always readable."""
@@ -109,11 +119,16 @@ class DescriptorReader(ByteReceiveStream):
         except OSError:
             # A terminal that hung up answers EIO: for us that is an end like any other.
             chunk = b""
-        self._chunks.append(chunk)
-        if not chunk or len(self._chunks) >= CHUNKS_AHEAD:
+        if not chunk:
+            self._has_ended = True
             self._stop()
-        if self._waiting is not None:
-            self._waiting.wake(None)
+        waiting = self._waiting
+        if waiting is not None and not waiting.done():
+            waiting.wake(chunk)
+        elif chunk:
+            self._chunks.append(chunk)
+            if len(self._chunks) >= CHUNKS_AHEAD:
+                self._stop()
 
 
 class DescriptorWriter(ByteSendStream):
