@@ -12,6 +12,8 @@ from textual.containers import Vertical
 from textual.screen import ModalScreen
 from textual.widgets import Footer, Static
 
+from acp_console.tui.desk import Desk, HeldFrame
+from acp_console.tui.desk_countdown import LOOK, Countdown
 from acp_console.tui.desk_remarks import on_error, on_result
 from acp_console.tui.widgets.intercept_editor import FrameEditor
 from acp_inspector.intercept.skeletons import result_skeleton
@@ -47,15 +49,16 @@ class AnswerScreen(ModalScreen[Answer | None]):
 
     editor = getters.query_one(FrameEditor)
 
-    def __init__(self, number: int, request: Request) -> None:
+    def __init__(self, desk: Desk, hold: HeldFrame, request: Request) -> None:
         super().__init__()
-        self._number = number
+        self._number = hold.n
         self._request = request
         self._kind: Kind = "result"
         self._written: dict[Kind, str] = {
             "result": _spelled(_first_result(request)),
             "error": _spelled(ERROR),
         }
+        self._countdown = Countdown(desk, hold.id, self._written["result"])
 
     def compose(self) -> ComposeResult:
         with Vertical(id="answer-box", classes="desk-box"):
@@ -67,9 +70,14 @@ class AnswerScreen(ModalScreen[Answer | None]):
         """Name the box."""
         self._name_it()
         self.editor.area.focus()
+        self.set_interval(LOOK, self._count_down)
+        self._count_down()
 
     def action_send(self) -> None:
         """Answer with what stands there, if it is JSON."""
+        if self._countdown.has_left:
+            self.notify("This frame has left as it was", severity="error")
+            return
         if self.editor.check_now() is not None:
             self.editor.go_to_flaw()
             return
@@ -100,9 +108,13 @@ class AnswerScreen(ModalScreen[Answer | None]):
 
     def _name_it(self) -> None:
         box = self.query_one("#answer-box")
-        box.border_title = f"Answer frame {self._number}: the {self._kind}"
         other = "an error" if self._kind == "result" else "a result"
-        box.border_subtitle = f"F5 writes {other} instead"
+        box.border_title = f"Answer frame {self._number}: the {self._kind} (F5: {other})"
+
+    def _count_down(self) -> None:
+        box = self.query_one("#answer-box")
+        box.border_subtitle = self._countdown.look(self.editor.text)
+        box.set_class(self._countdown.has_left, "-gone")
 
 
 def _first_result(request: Request) -> Json:

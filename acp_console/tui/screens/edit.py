@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Final
+from typing import ClassVar
 
 from textual import getters
 from textual.app import ComposeResult
@@ -13,15 +13,11 @@ from textual.screen import ModalScreen
 from textual.widgets import Footer
 
 from acp_console.tui.desk import Desk, HeldFrame
+from acp_console.tui.desk_countdown import LOOK, Countdown
 from acp_console.tui.desk_remarks import on_edit
 from acp_console.tui.widgets.intercept_editor import FrameEditor
 from acp_inspector.intercept.spelling import as_it_stands, gather
 from acp_protocol import jsonrpc
-
-LOOK: Final = 0.25
-"""Seconds between two looks at the countdown."""
-KEPT_ABOVE: Final = 0.5
-"""Share of the limit: who types while less is left gets all of it again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +45,10 @@ class EditScreen(ModalScreen[Edited | None]):
     def __init__(self, desk: Desk, hold: HeldFrame, text: str, raw: bytes) -> None:
         """Begin with `text`, which spells `raw`: what nobody changes leaves as these bytes."""
         super().__init__()
-        self._desk = desk
         self._hold = hold
         self._begin = text
         self._raw = raw
-        self._last = text
-        self._has_left = False
+        self._countdown = Countdown(desk, hold.id, text)
 
     def compose(self) -> ComposeResult:
         with Vertical(id="edit-box", classes="desk-box"):
@@ -101,23 +95,11 @@ class EditScreen(ModalScreen[Edited | None]):
         self.dismiss(None)
 
     def _may_send(self) -> bool:
-        if self._has_left:
+        if self._countdown.has_left:
             self.notify("This frame has left as it was", severity="error")
-        return not self._has_left
+        return not self._countdown.has_left
 
     def _count_down(self) -> None:
         box = self.query_one("#edit-box")
-        state = self._desk.state
-        hold = state.hold(self._hold.id)
-        self._has_left = hold is None
-        box.set_class(hold is None, "-gone")
-        if hold is None:
-            gone = "the proxy is gone" if state.presence == "gone" else "it has left as it was"
-            box.border_subtitle = f"{gone}; Esc goes back"
-            return
-        text = self.editor.text
-        if text != self._last and hold.left < state.limit * KEPT_ABOVE:
-            # Somebody is at work: what is being changed must not leave under their hands.
-            self._desk.do("keep")
-        self._last = text
-        box.border_subtitle = f"leaves as it was in {hold.left:.0f} s; typing gives more time"
+        box.border_subtitle = self._countdown.look(self.editor.text)
+        box.set_class(self._countdown.has_left, "-gone")

@@ -31,6 +31,8 @@ EDITABLE: Final = 2**20
 """Bytes of a frame that can be edited on a screen."""
 SOON: Final = 10.0
 """Seconds that are left when a countdown becomes urgent."""
+LOW: Final = 32
+"""Lines of a screen below which it is low."""
 CELLS: Final = 10
 """Cells of a full countdown."""
 SHOWN: Final = 16_384
@@ -71,6 +73,7 @@ class InterceptPane(Vertical):
         #held-text { height: auto; }
     }
     InterceptPane:focus-within { height: 1.5fr; border: round $primary; }
+    InterceptPane.-low:focus-within { height: 1fr; }
     """
 
     holds = getters.query_one("#holds", OptionList)
@@ -94,6 +97,10 @@ class InterceptPane(Vertical):
         """Say what this is."""
         self.border_title = "Intercept"
         self.sync()
+
+    def on_resize(self) -> None:
+        """Take less of a low screen, where the rows beside it would have no room."""
+        self.set_class(self.screen.size.height < LOW, "-low")
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Offer only what can be done now, and no letters where letters are written."""
@@ -203,7 +210,7 @@ class InterceptPane(Vertical):
         def answer(given: Answer) -> None:
             self._desk.do("answer", id=hold.id, **{given.kind: given.value})
 
-        self.app.push_screen(AnswerScreen(hold.n, hold.message), self._decide(answer))
+        self.app.push_screen(AnswerScreen(self._desk, hold, hold.message), self._decide(answer))
 
     def action_inject(self) -> None:
         """Send a frame of one's own."""

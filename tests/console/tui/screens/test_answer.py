@@ -12,7 +12,7 @@ from acp_console.tui.screens.answer import Answer, AnswerScreen
 from acp_protocol import jsonrpc
 from acp_protocol.jsonrpc import Request
 from tests.console.tui.conftest import say, settled, until
-from tests.console.tui.desks import ASK, PROMPT
+from tests.console.tui.desks import ASK, PROMPT, StillDesk, held
 from tests.console.tui.widgets.test_intercept import told
 
 
@@ -24,10 +24,12 @@ class AnswerApp(App[None]):
         message = jsonrpc.read_message(raw)
         assert isinstance(message, Request)
         self.request = message
+        self.desk = StillDesk(held(raw))
         self.results: list[Answer | None] = []
 
     def on_mount(self) -> None:
-        self.push_screen(AnswerScreen(12, self.request), self.results.append)
+        (hold,) = self.desk.state.holds
+        self.push_screen(AnswerScreen(self.desk, hold, self.request), self.results.append)
 
     def write(self, text: str) -> None:
         screen: Any = self.screen
@@ -83,3 +85,14 @@ async def test_what_is_against_the_schema_is_remarked_upon_and_what_is_no_json_s
         assert app.results == []
         await pilot.press("escape")
         await until(pilot, lambda: app.results == [None])
+
+
+async def test_a_request_that_has_left_meanwhile_is_told_and_not_answered() -> None:
+    app = AnswerApp(PROMPT)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: "leaves as it was in 47 s" in say(app))
+        app.desk.become()
+        await until(pilot, lambda: "it has left as it was; Esc goes back" in say(app))
+        await pilot.press("ctrl+s")
+        await until(pilot, lambda: "This frame has left" in told(app))
+        assert app.results == []

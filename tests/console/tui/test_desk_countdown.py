@@ -1,0 +1,32 @@
+"""How long there is to write what shall become of a frame."""
+
+from __future__ import annotations
+
+from acp_console.tui.desk import DeskState
+from acp_console.tui.desk_countdown import Countdown
+from tests.console.tui.desks import StillDesk, held
+
+
+def test_who_types_when_half_of_the_time_is_gone_gets_all_of_it_again() -> None:
+    desk = StillDesk(held(left=31.0))
+    countdown = Countdown(desk, 1, "a")
+    assert countdown.look("ab") == "leaves as it was in 31 s; typing gives more time"
+    assert desk.asked == []
+    desk.become(held(left=29.0))
+    countdown.look("ab")
+    assert desk.asked == [], "nobody has typed"
+    countdown.look("abc")
+    assert desk.asked == [("keep", {})]
+
+
+def test_what_has_left_is_told_with_the_reason() -> None:
+    desk = StillDesk(held())
+    countdown = Countdown(desk, 1, "")
+    countdown.look("")
+    assert not countdown.has_left
+    desk.become()
+    assert countdown.look("x") == "it has left as it was; Esc goes back"
+    assert countdown.has_left
+    desk.state = DeskState("gone")
+    assert countdown.look("x") == "the proxy is gone; Esc goes back"
+    assert desk.asked == []
