@@ -9,6 +9,7 @@ from collections.abc import Generator
 from pathlib import Path
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 from textual.widgets import TextArea
 
 from acp_console.tui.app import ConsoleApp
@@ -17,7 +18,7 @@ from acp_console.tui.screens.watch import WatchScreen
 from acp_console.tui.sources import FileSource, ProxySource
 from acp_inspector.attach.attachment import RunningProxy, find_proxy
 from acp_protocol.jsonrpc import notification_line
-from tests.console.tui.conftest import say, until
+from tests.console.tui.conftest import say, settled, until
 
 RECORDINGS = Path(__file__).parents[4] / "recordings"
 ECHO = (sys.executable, "-u", "-c", "import sys\nfor line in sys.stdin: sys.stdout.write(line)")
@@ -60,6 +61,39 @@ async def test_a_recording_is_shown_from_its_first_frame_to_its_last() -> None:
         assert "initialize" in say(app)
         assert "hello.acp.ndjson" in say(app)
         assert "session/prompt" in say(app)
+
+
+@pytest.mark.parametrize("size", [(80, 24), (200, 50)])
+async def test_a_recording_looks_as_it_should(
+    size: tuple[int, int], picture: SnapshotAssertion
+) -> None:
+    app = ConsoleApp(cwd=Path(), watch=[FileSource(RECORDINGS / "tour.acp.ndjson")])
+    async with app.run_test(size=size) as pilot:
+        await until(pilot, lambda: "■ recording" in say(app) and "spawn" in say(app))
+        await pilot.press("down", "m", *["down"] * 4)
+        assert await settled(pilot) == picture
+
+
+async def test_a_recording_that_grows_is_read_on(tmp_path: Path) -> None:
+    whole = (RECORDINGS / "hello.acp.ndjson").read_bytes().splitlines(keepends=True)
+    path = tmp_path / "it.acp.ndjson"
+    path.write_bytes(b"".join(whole[:5]))
+    app = ConsoleApp(cwd=Path(), watch=[FileSource(path)])
+    async with app.run_test(size=(110, 36)) as pilot:
+        await until(pilot, lambda: "■ recording, not ended" in say(app) and "4 entries" in say(app))
+        with path.open("ab") as file:
+            file.writelines(whole[5:])
+        await until(pilot, lambda: f"{len(whole) - 1} entries" in say(app))
+        await until(pilot, lambda: "not ended" not in say(app))
+
+
+async def test_a_recording_with_broken_lines_shows_where_they_are(tmp_path: Path) -> None:
+    whole = (RECORDINGS / "hello.acp.ndjson").read_bytes().splitlines(keepends=True)
+    path = tmp_path / "it.acp.ndjson"
+    path.write_bytes(b"".join([*whole[:3], b"\x00 broken \x1b[31m\n", *whole[3:]]))
+    app = ConsoleApp(cwd=Path(), watch=[FileSource(path)])
+    async with app.run_test(size=(110, 36)) as pilot:
+        await until(pilot, lambda: "unreadable: line 4: no JSON object" in say(app))
 
 
 async def test_several_recordings_are_looked_at_one_after_the_other() -> None:
