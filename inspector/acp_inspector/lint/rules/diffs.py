@@ -12,7 +12,8 @@ from acp_inspector.lint.checks import Trigger, check, updates
 from acp_inspector.lint.git_patches import NOWHERE, PatchedFile, read_patch
 from acp_inspector.lint.moment import Found, Moment, Problem, entries, members, quoted
 from acp_inspector.lint.paths import is_absolute
-from acp_inspector.lint.rules.tool_calls import ASKED, content_of
+from acp_inspector.lint.rules.tool_calls import ASKED
+from acp_inspector.lint.rules.tool_content import content_of
 from acp_protocol.jsonrpc import Json
 
 SHOWN: Final[tuple[Trigger, ...]] = (*ASKED, *updates("tool_call_content_chunk"))

@@ -10,10 +10,10 @@ from typing import Final
 
 from acp_inspector.lint.checks import answers, asks, calls, check, failures, learns, results
 from acp_inspector.lint.moment import FINE, Found, Moment, Problem, members, quoted
+from acp_inspector.lint.rules.session_ends import ended_by, idle_before
 from acp_inspector.lint.rules.session_gates import gated
 from acp_inspector.lint.rules.session_list import listed
 from acp_inspector.lint.rules.session_replay import GENERAL
-from acp_inspector.lint.rules.sessions import ended_by, idle_before
 from acp_inspector.lint.state import Point
 from acp_protocol.jsonrpc import Json
 
