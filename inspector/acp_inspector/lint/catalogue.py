@@ -68,7 +68,7 @@ FAMILIES: Final[dict[str, str]] = {
 UNSTABLE_FAMILIES: Final = frozenset({"V", "W", "AA", "AB", "AC", "AD", "AE"})
 """Families about parts of the protocol that are not stable yet."""
 
-EARLY_FAMILIES: Final = frozenset({"A", "B", "C"})
+EARLY_FAMILIES: Final = frozenset({"A", "B", "C", "Y", "AF"})
 """Families that hold before a version is agreed upon."""
 
 

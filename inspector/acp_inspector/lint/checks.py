@@ -69,14 +69,18 @@ class EndCheck:
 
 @dataclass(frozen=True, slots=True)
 class SideCheck:
-    """What looks at a piece of stderr, or at an event, beside the frames.
-
-    It keeps for itself, by `State.of`, what it has to remember.
-    """
+    """What looks at a piece of stderr, or at an event, beside the frames."""
 
     rule: str
     look: Callable[[StderrText | JournalEvent, State], Found]
     fix: str
+
+
+@dataclass(frozen=True, slots=True)
+class SideLesson:
+    """What a subject remembers of stderr and events."""
+
+    learn: Callable[[StderrText | JournalEvent, State], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +171,11 @@ def check_beside(
     return made
 
 
+def learns_beside(learn: Callable[[StderrText | JournalEvent, State], None]) -> SideLesson:
+    """Make a function remember something of stderr and events, after all checks have looked."""
+    return SideLesson(learn)
+
+
 def learns(
     *triggers: Trigger | tuple[Trigger, ...],
 ) -> Callable[[Callable[[Moment], None]], Lesson]:
@@ -196,6 +205,7 @@ class Workings:
     checks: tuple[Check, ...]
     end_checks: tuple[EndCheck, ...]
     side_checks: tuple[SideCheck, ...]
+    side_lessons: tuple[SideLesson, ...]
     lessons: tuple[Lesson, ...]
 
     @property
@@ -218,6 +228,7 @@ def load(modules: tuple[str, ...]) -> Workings:
         tuple(each for each in found if isinstance(each, Check)),
         tuple(each for each in found if isinstance(each, EndCheck)),
         tuple(each for each in found if isinstance(each, SideCheck)),
+        tuple(each for each in found if isinstance(each, SideLesson)),
         tuple(each for each in found if isinstance(each, Lesson)),
     )
     for id_ in workings.implemented:

@@ -250,6 +250,8 @@ class Linter:
             if not rule.is_unstable or self._unstable:
                 problems = self._looked(each.rule, lambda look=each.look: look(entry, self._state))
                 found += [self._finding(each.rule, each.fix, one) for one in problems or ()]
+        for lesson in workings().side_lessons:
+            lesson.learn(entry, self._state)
         if isinstance(entry, JournalEvent):
             if entry.name == "exit":
                 self._exit = entry

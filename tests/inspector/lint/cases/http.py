@@ -1,0 +1,262 @@
+"""Talks over Streamable HTTP."""
+
+from __future__ import annotations
+
+from tests.inspector.lint.talk import CWD, Talk, breaks, keeps
+from tests.inspector.lint.wire import ASKED, CONNECTION, JSON, Wire, message
+
+LIST = message("session/list", {}, 7)
+
+
+@breaks("ACP-L411")
+def a_post_is_plain_text(talk: Talk) -> None:
+    Wire(talk).post(message("initialize", ASKED, 0), {"Content-Type": "text/plain"}, 415)
+
+
+@keeps("ACP-L411")
+def a_post_names_its_charset(talk: Talk) -> None:
+    wire = Wire(talk)
+    wire.initialize()
+    wire.stream()
+    wire.post(message("_x", {}), CONNECTION | {"Content-Type": "application/json; charset=utf-8"})
+
+
+@breaks("ACP-L412")
+def a_stream_is_not_asked_for(talk: Talk) -> None:
+    Wire(talk).stream(Accept="*/*")
+
+
+@keeps("ACP-L412")
+def a_stream_is_asked_for_among_others(talk: Talk) -> None:
+    Wire(talk).stream(Accept="application/json, text/event-stream")
+
+
+@breaks("ACP-L413")
+def a_connection_has_no_id(talk: Talk) -> None:
+    Wire(talk).initialize(Acp_Connection_Id="")
+
+
+@breaks("ACP-L413")
+def initialize_is_accepted_only(talk: Talk) -> None:
+    Wire(talk).initialize(202)
+
+
+@keeps("ACP-L413")
+def initialize_is_answered_at_once(talk: Talk) -> None:
+    Wire(talk).initialize()
+
+
+@breaks("ACP-L414")
+def a_post_is_answered_with_200(talk: Talk) -> None:
+    wire = Wire(talk)
+    wire.open()
+    wire.post(LIST, status=200)
+
+
+@breaks("ACP-L414")
+def a_result_stands_in_the_answer(talk: Talk) -> None:
+    wire = Wire(talk)
+    wire.open()
+    wire.post(LIST)
+    talk.send("agent", {"id": 7, "result": {"sessions": []}})
+
+
+@keeps("ACP-L414")
+def a_post_is_accepted(talk: Talk) -> None:
+    Wire(talk).open()
+
+
+@breaks("ACP-L415")
+def a_post_names_no_connection(talk: Talk) -> None:
+    wire = Wire(talk)
+    wire.initialize()
+    wire.post(LIST, JSON, 400)
+
+
+@breaks("ACP-L415")
+def a_post_names_another_connection(talk: Talk) -> None:
+    wire = Wire(talk)
+    wire.initialize()
+    wire.post(LIST, JSON | {"Acp-Connection-Id": "c9"}, 404)
+
+
+@keeps("ACP-L415")
+def a_post_names_its_connection(talk: Talk) -> None:
+    Wire(talk).open()
+
+
+@breaks("ACP-L416")
+def a_prompt_names_no_session(talk: Talk) -> None:
+    wire = Wire(talk)
+    wire.open()
+    wire.prompt(None)
+
+
+@breaks("ACP-L416")
+def a_prompt_names_another_session(talk: Talk) -> None:
+    wire = Wire(talk)
+    wire.open()
+    wire.prompt("s2")
+
+
+@keeps("ACP-L416")
+def a_prompt_names_its_session(talk: Talk) -> None:
+    wire = Wire(talk)
+    _, session = wire.open()
+    wire.prompt()
+    wire.event(session, {"id": 2, "result": {"stopReason": "end_turn"}})
+
+
+@breaks("ACP-L417")
+def an_update_comes_on_the_connections_stream(talk: Talk) -> None:
+    wire = Wire(talk)
+    connection, _ = wire.open()
+    wire.prompt()
+    update = {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "Hi"}}
+    wire.event(connection, message("session/update", {"sessionId": "s1", "update": update}))
+
+
+@breaks("ACP-L417")
+def a_new_session_comes_on_a_sessions_stream(talk: Talk) -> None:
+    wire = Wire(talk)
+    _, session = wire.open()
+    wire.post(message("session/new", {"cwd": CWD, "mcpServers": []}, 5))
+    wire.event(session, {"id": 5, "result": {"sessionId": "s2"}})
+
+
+@keeps("ACP-L417")
+def an_update_comes_on_its_stream(talk: Talk) -> None:
+    wire = Wire(talk)
+    _, session = wire.open()
+    wire.prompt()
+    update = {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "Hi"}}
+    wire.event(session, message("session/update", {"sessionId": "s1", "update": update}))
+
+
+@breaks("ACP-L418")
+def an_array_is_accepted(talk: Talk) -> None:
+    wire = Wire(talk)
+    wire.initialize()
+    wire.post(b'[{"jsonrpc":"2.0","method":"_x"}]')
+
+
+@keeps("ACP-L418", despite=("ACP-L009", "ACP-L357", "ACP-L359"))
+def an_array_is_refused(talk: Talk) -> None:
+    wire = Wire(talk)
+    wire.initialize()
+    wire.post(b'[{"jsonrpc":"2.0","method":"_x"}]', status=501)
+
+
+@breaks("ACP-L419")
+def a_cookie_is_forgotten(talk: Talk) -> None:
+    wire = Wire(talk)
+    wire.initialize(Set_Cookie="node=7; Path=/")
+    wire.stream()
+
+
+@keeps("ACP-L419")
+def a_cookie_comes_back(talk: Talk) -> None:
+    wire = Wire(talk)
+    wire.initialize(Set_Cookie="node=7; Path=/")
+    wire.stream(Cookie="a=b; node=7")
+
+
+@breaks("ACP-L420")
+def a_connection_is_over_http_1(talk: Talk) -> None:
+    Wire(talk).initialize(version="HTTP/1.1")
+
+
+@keeps("ACP-L420")
+def a_connection_is_over_http_2(talk: Talk) -> None:
+    Wire(talk).initialize()
+
+
+@breaks("ACP-L423")
+def a_post_follows_the_end(talk: Talk) -> None:
+    wire = Wire(talk)
+    wire.open()
+    wire.respond(wire.request("DELETE", CONNECTION), 202)
+    wire.post(LIST, status=404)
+
+
+@keeps("ACP-L423")
+def another_connection_follows_the_end(talk: Talk) -> None:
+    wire = Wire(talk)
+    wire.open()
+    wire.respond(wire.request("DELETE", CONNECTION), 202)
+    wire.request("GET", {"Accept": "text/event-stream", "Acp-Connection-Id": "c2"})
+
+
+@breaks("ACP-L424")
+def a_session_is_asked_for_without_a_stream(talk: Talk) -> None:
+    wire = Wire(talk)
+    wire.initialize()
+    wire.post(message("session/new", {"cwd": CWD, "mcpServers": []}, 1))
+
+
+@keeps("ACP-L424")
+def a_session_is_asked_for_with_a_stream(talk: Talk) -> None:
+    Wire(talk).open()
+
+
+@breaks("ACP-L512")
+def a_stream_is_read_twice(talk: Talk) -> None:
+    wire = Wire(talk)
+    wire.open()
+    wire.stream("s1")
+
+
+@keeps("ACP-L512")
+def a_stream_is_read_again_after_its_end(talk: Talk) -> None:
+    wire = Wire(talk)
+    _, session = wire.open()
+    talk.event("http_end", id=session)
+    wire.stream("s1")
+
+
+@breaks("ACP-L513")
+def an_event_holds_an_array(talk: Talk) -> None:
+    wire = Wire(talk)
+    connection, _ = wire.open()
+    wire.event(connection, b"[]")
+
+
+@keeps("ACP-L513")
+def an_event_holds_an_object(talk: Talk) -> None:
+    Wire(talk).open()
+
+
+@breaks("ACP-L514")
+def initialize_names_a_connection(talk: Talk) -> None:
+    Wire(talk).post(message("initialize", ASKED, 0), status=400)
+
+
+@keeps("ACP-L514")
+def initialize_names_no_connection(talk: Talk) -> None:
+    Wire(talk).initialize()
+
+
+@breaks("ACP-L516")
+def a_cancel_comes_on_a_sessions_stream(talk: Talk) -> None:
+    wire = Wire(talk)
+    _, session = wire.open()
+    wire.event(session, message("$/cancel_request", {"requestId": 3}))
+
+
+@keeps("ACP-L516")
+def a_cancel_comes_on_the_connections_stream(talk: Talk) -> None:
+    wire = Wire(talk)
+    connection, _ = wire.open()
+    wire.event(connection, message("$/cancel_request", {"requestId": 3}))
+
+
+@breaks("ACP-L517")
+def a_page_of_somewhere_else_is_let_in(talk: Talk) -> None:
+    wire = Wire(talk)
+    wire.stream(Origin="https://evil.example", Host="localhost:8080")
+
+
+@keeps("ACP-L517")
+def a_page_of_the_same_host_is_let_in(talk: Talk) -> None:
+    wire = Wire(talk)
+    wire.stream(Origin="http://localhost:8080", Host="localhost:8080")
