@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from acp_inspector.intercept.injection import (
     ANSWERS_LIMIT,
@@ -15,7 +18,7 @@ from acp_inspector.intercept.injection import (
 from acp_inspector.intercept.passage import Passage
 from acp_inspector.journal import Frame
 from acp_protocol.framing import Side
-from tests.inspector.intercept.scene import ASK, TELL, counted_ids
+from tests.inspector.intercept.scene import ASK, TELL, Scene, counted_ids
 
 
 def injected(injections: Injections, line: bytes = ASK) -> Injection:
@@ -126,3 +129,86 @@ def test_an_id_that_was_broken_on_purpose_stays_and_is_ours() -> None:
     odd = b'{"jsonrpc":"2.0","id":1.5,"error":{"code":1,"message":"no"}}'
     assert injections.take(Passage.of(Frame(9, 0.0, "agent", odd)))
     assert not injections.take(Passage.of(Frame(9, 0.0, "agent", odd)))
+
+
+# Both peers ask and answer as they like, and somebody asks in between.
+
+SIDES: tuple[Side, ...] = ("client", "agent")
+OTHER: dict[Side, Side] = {"client": "agent", "agent": "client"}
+PEER_IDS = st.one_of(
+    st.integers(0, 3),
+    st.sampled_from(["1", "a", "acp-console", "acp-console-t0-1", "acp-console-t1-2"]),
+)
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.just("ask"), st.sampled_from(SIDES), PEER_IDS),
+        st.tuples(st.just("inject"), st.sampled_from(SIDES), PEER_IDS),
+        st.tuples(st.just("answer"), st.sampled_from(SIDES), st.none()),
+    ),
+    max_size=30,
+)
+
+
+class Talk:
+    """Two peers with an interceptor between them; each answers with what it was asked."""
+
+    def __init__(self) -> None:
+        self.scene = Scene()
+        self.scene.interceptor.set_breakpoint("", lambda frame: False)
+        self.to_answer: dict[Side, list[dict[str, Any]]] = {"client": [], "agent": []}
+        self.got: dict[Side, list[tuple[Any, int]]] = {"client": [], "agent": []}
+        self.injected: list[tuple[Injection, int]] = []
+        self.asked: dict[Side, list[tuple[Any, int]]] = {"client": [], "agent": []}
+        self.count = 0
+
+    def question(self, id_: object) -> bytes:
+        self.count += 1
+        message = {"jsonrpc": "2.0", "id": id_, "method": "m", "params": {"n": self.count}}
+        return json.dumps(message).encode()
+
+    def ask(self, side: Side, id_: object) -> None:
+        if id_ in [asked for asked, _ in self.asked[side]]:
+            return
+        self.asked[side].append((id_, self.count + 1))
+        self.pass_on(side, self.question(id_))
+
+    def inject(self, side: Side, id_: object) -> None:
+        injection = self.scene.interceptor.inject(side, self.question(id_))
+        self.injected.append((injection, self.count))
+        self.pass_on(side)
+
+    def answer(self, side: Side, _: object = None) -> None:
+        if self.to_answer[side]:
+            asked = self.to_answer[side].pop(0)
+            answer = {"jsonrpc": "2.0", "id": asked["id"], "result": asked["params"]["n"]}
+            self.pass_on(side, json.dumps(answer).encode())
+
+    def pass_on(self, side: Side, *lines: bytes) -> None:
+        for line in self.scene.passed(side, *lines):
+            message = json.loads(line)
+            if "method" in message:
+                self.to_answer[OTHER[side]].append(message)
+            else:
+                self.got[OTHER[side]].append((message["id"], message["result"]))
+
+
+@given(STEPS)
+def test_everybody_gets_the_answers_to_its_own_questions_and_no_others(
+    steps: list[tuple[str, Side, object]],
+) -> None:
+    talk = Talk()
+    for step, side, id_ in steps:
+        getattr(talk, step)(side, id_)
+    for side in SIDES:
+        while talk.to_answer[side]:
+            talk.answer(side)
+    for side in SIDES:
+        # Compared as JSON spells them: 1 is not "1".
+        assert sorted(map(json.dumps, talk.got[side])) == sorted(map(json.dumps, talk.asked[side]))
+    for injection, number in talk.injected:
+        assert injection.answer is not None
+        assert json.loads(injection.answer) == {
+            "jsonrpc": "2.0",
+            "id": injection.id,
+            "result": number,
+        }
