@@ -214,10 +214,14 @@ class Connection:
         _is_in_notification.set(False)
         entered(None)
         take, receive_nowait = self._take, self._transport.receive_nowait
+        lanes, hand_over = self._lanes.open, self._questions.answer
         facts, self._facts = self._facts, iter(())
         try:
             while True:
                 for fact in facts:
+                    if type(fact) is Result and not lanes:
+                        hand_over(fact.id, fact)
+                        continue
                     if (rest := take(fact)) is None:
                         continue
                     job = rest if isinstance(rest, Job) else await rest
@@ -244,10 +248,7 @@ class Connection:
                 return self._service.begin(fact)
             return self._take_in_turn(fact)
         if isinstance(fact, _ANSWERS):
-            if self._lanes.open:
-                return self._take_answer(fact)
-            self._questions.answer(fact.id, fact)
-            return None
+            return self._take_answer(fact)
         return self._take_other(fact)
 
     def _take_answer(self, answer: Result | Failure) -> Awaitable[None] | None:

@@ -9,7 +9,7 @@ from typing import TypeAlias
 import anyio
 
 from acp_protocol.jsonrpc import Failure, Json, RequestId, Result
-from acp_protocol.readiness import Readiness
+from acp_protocol.readiness import Readiness, readiness
 
 Answer: TypeAlias = Result | Failure | None
 """None stands for one that will never come."""
@@ -30,7 +30,7 @@ class Questions:
             session: object = params["sessionId"]
         except (KeyError, TypeError):
             session = None
-        answer: Readiness[Answer] = Readiness(loop=self._loop)
+        answer: Readiness[Answer] = readiness(self._loop)
         self._waiting[id] = answer, session
         return answer
 

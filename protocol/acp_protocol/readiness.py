@@ -24,12 +24,12 @@ _Waking: TypeAlias = "tuple[Callable[..., object], GoesOn, Readiness[Any]]"
 class Readiness(asyncio.Future[T]):
     """A future that one task awaits.
 
-    Done or cancelled as any future, it behaves like any. It is to be made with its loop given.
+    Done or cancelled as any future, it behaves like any. Made by `readiness`.
     """
 
-    # No `__init__`, which would double the price: there is one for each chunk and each answer.
-    goes_on: GoesOn | None = None
-    context: Context | None = None
+    __slots__ = ("context", "goes_on")
+    context: Context | None
+    goes_on: GoesOn | None
 
     def add_done_callback(self, fn: GoesOn, /, *, context: Context | None = None) -> None:
         """Keep how the task goes on; call whatever else comes as any future does."""
@@ -54,12 +54,12 @@ class Readiness(asyncio.Future[T]):
         try:
             self.context.run(self.goes_on, self)
             # The list may grow meanwhile.
-            for run, goes_on, readiness in rest:
-                run(goes_on, readiness)
+            for run, goes_on, other in rest:
+                run(goes_on, other)
         except BaseException:
             # Something like an interrupt came out of a task: the others go on all the same.
-            for _, _, readiness in rest:
-                readiness.hand_back()
+            for _, _, other in rest:
+                other.hand_back()
             raise
         finally:
             _round.waking = None
@@ -91,6 +91,14 @@ class Readiness(asyncio.Future[T]):
         if self.goes_on is not None:
             super().add_done_callback(self.goes_on, context=self.context)
             self.goes_on = None
+
+
+def readiness(loop: asyncio.AbstractEventLoop) -> Readiness[Any]:
+    """Return a future of `loop`."""
+    # An `__init__` would double the price, and there is one for each chunk and each answer.
+    made: Readiness[Any] = Readiness(loop=loop)
+    made.goes_on = made.context = None
+    return made
 
 
 class _Round(threading.local):

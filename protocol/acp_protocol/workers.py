@@ -18,7 +18,7 @@ from anyio.abc import TaskGroup
 from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import Json, Request
-from acp_protocol.readiness import Readiness
+from acp_protocol.readiness import Readiness, readiness
 
 IDLE: Final = 64
 """Tasks that are kept waiting for work, at most."""
@@ -105,7 +105,7 @@ class Workers:
             job = await self._wait()
 
     async def _wait(self) -> Job | None:
-        waiting = Readiness[Job | None](loop=asyncio.get_running_loop())
+        waiting: Readiness[Job | None] = readiness(asyncio.get_running_loop())
         self._idle.append(waiting)
         try:
             return await waiting

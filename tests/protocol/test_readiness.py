@@ -8,7 +8,7 @@ from collections.abc import Callable
 import anyio
 import pytest
 
-from acp_protocol.readiness import Readiness
+from acp_protocol.readiness import Readiness, readiness
 
 
 class Round:
@@ -19,7 +19,7 @@ class Round:
         self.heard: list[object] = []
 
     def made(self) -> Readiness[object]:
-        return Readiness(loop=self.loop)
+        return readiness(self.loop)
 
     async def wait(self, for_: Readiness[object]) -> None:
         try:
@@ -42,11 +42,11 @@ class Round:
 
 async def test_the_task_has_gone_on_when_the_callback_returns() -> None:
     here = Round()
-    readiness = here.made()
+    future = here.made()
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(here.wait, readiness)
+        tasks.start_soon(here.wait, future)
         await anyio.wait_all_tasks_blocked()
-        assert await here.in_a_callback(lambda: readiness.wake("now")) == ["now"]
+        assert await here.in_a_callback(lambda: future.wake("now")) == ["now"]
 
 
 async def test_tasks_that_the_task_has_woken_go_on_after_it_in_the_same_callback() -> None:
@@ -82,23 +82,23 @@ async def test_outside_of_such_a_callback_a_task_goes_on_in_the_next_round() -> 
 
 async def test_what_is_ready_before_it_is_awaited_keeps_nobody_waiting() -> None:
     here = Round()
-    readiness = here.made()
-    assert await here.in_a_callback(lambda: readiness.wake("before")) == []
+    future = here.made()
+    assert await here.in_a_callback(lambda: future.wake("before")) == []
     with anyio.fail_after(5):
-        assert await readiness == "before"
+        assert await future == "before"
 
 
 async def test_who_is_cancelled_waits_no_more_and_is_woken_no_more() -> None:
     here = Round()
-    readiness = here.made()
+    future = here.made()
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(here.wait, readiness)
+        tasks.start_soon(here.wait, future)
         await anyio.wait_all_tasks_blocked()
         tasks.cancel_scope.cancel()
     assert here.heard == ["cancelled"]
-    assert readiness.cancelled()
-    assert await here.in_a_callback(lambda: readiness.wake("late")) == ["cancelled"]
-    readiness.wake_later("later")
+    assert future.cancelled()
+    assert await here.in_a_callback(lambda: future.wake("late")) == ["cancelled"]
+    future.wake_later("later")
 
 
 async def test_a_cancellation_that_comes_between_ready_and_going_on_is_not_lost() -> None:
@@ -153,11 +153,11 @@ def test_an_interrupt_in_one_task_leaves_the_others_to_the_loop() -> None:
 
 async def test_others_may_wait_for_it_too() -> None:
     here = Round()
-    readiness = here.made()
+    future = here.made()
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(here.wait, readiness)
+        tasks.start_soon(here.wait, future)
         await anyio.wait_all_tasks_blocked()
-        readiness.add_done_callback(lambda done: here.heard.append(("told", done.result())))
-        await here.in_a_callback(lambda: readiness.wake("both"))
+        future.add_done_callback(lambda done: here.heard.append(("told", done.result())))
+        await here.in_a_callback(lambda: future.wake("both"))
         await anyio.wait_all_tasks_blocked()
     assert here.heard == ["both", ("told", "both")]

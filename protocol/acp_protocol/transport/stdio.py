@@ -16,7 +16,7 @@ import anyio
 from anyio.abc import ByteReceiveStream, ByteSendStream
 
 from acp_protocol.framing import Framing
-from acp_protocol.readiness import Readiness
+from acp_protocol.readiness import Readiness, readiness
 from acp_protocol.transport.lines import LineTransport
 
 CHUNK: Final = 65536
@@ -67,14 +67,15 @@ class DescriptorReader(ByteReceiveStream):
             return self._held()
         if self._waiting is not None and not self._waiting.done():
             raise anyio.BusyResourceError("reading from")
-        if self._loop is None:
+        loop = self._loop
+        if loop is None:
             if self._has_ended:
                 return self._held()
             if not self._is_open:
                 raise anyio.ClosedResourceError
-            if not self._start():
+            if (loop := self._start()) is None:
                 return self._held()
-        self._waiting = Readiness(loop=self._loop)
+        self._waiting = readiness(loop)
         return self._waiting
 
     async def aclose(self) -> None:
@@ -93,8 +94,8 @@ class DescriptorReader(ByteReceiveStream):
             self._read()
         return self._chunks.popleft() if self._chunks else b""
 
-    def _start(self) -> bool:
-        """Have the descriptor watched; False for a regular file, which is always readable."""
+    def _start(self) -> asyncio.AbstractEventLoop | None:
+        """Have the descriptor watched, and return by whom; None for a file, always ready."""
         loop = asyncio.get_running_loop()
         if not self._is_file:
             try:
@@ -103,7 +104,7 @@ class DescriptorReader(ByteReceiveStream):
                 self._is_file = True
             else:
                 self._loop = loop
-        return not self._is_file
+        return self._loop
 
     def _stop(self) -> None:
         if self._loop is not None:
