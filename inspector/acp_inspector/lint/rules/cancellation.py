@@ -32,6 +32,9 @@ def what_is_cancelled_is_pending(moment: Moment) -> Found:
         return FINE
     answered = moment.state.answered.get(key)
     if answered is None:
+        if moment.state.initialize is None:
+            # The recording began in the middle.
+            return None
         return moment.problem(
             f"no request with the id {quoted(id_)} waits for an answer", path="params.requestId"
         )

@@ -64,6 +64,8 @@ def _keep_offer(moment: Moment) -> None:
     key = (moment.session.id, "terminal" if is_terminal else "tool_call", id_)
     before = offers.get(key)
     is_open = _can_cancel(told["capabilities"])
+    if before is None and len(offers) >= REMEMBERED:
+        return
     if before is None or before.is_open is not is_open:
         offers[key] = _Offer(is_open, before is not None and before.is_open, moment.point)
 

@@ -79,7 +79,15 @@ class _Sessions:
 
 def foreground(moment: Moment) -> Foreground:
     """Return what is known of the work of the session that a message is about."""
-    return foregrounds_of(moment.state).setdefault(moment.session_id or "", Foreground())
+    return _of(moment.state, moment.session_id or "")
+
+
+def _of(state: State, session: str) -> Foreground:
+    by_session = foregrounds_of(state)
+    own = by_session.get(session)
+    if own is None:
+        own = by_session[session] = Foreground()
+    return own
 
 
 def foregrounds_of(state: State) -> dict[str, Foreground]:
@@ -220,9 +228,7 @@ def _withdrew(moment: Moment) -> None:
         return
     for ask in moment.state.waiting("client"):
         if ask.session is not None and ask.cancelled is not None and ask.cancelled.n == moment.n:
-            foregrounds_of(moment.state).setdefault(
-                ask.session, Foreground()
-            ).stopped = moment.point
+            _of(moment.state, ask.session).stopped = moment.point
 
 
 @learns(results("session/request_permission", "elicitation/create"))

@@ -98,7 +98,7 @@ def commands_run_somewhere(moment: Moment) -> Found:
 def terminals_that_are_used_exist(moment: Moment) -> Found:
     """Tell of terminals that were never created."""
     id_: Json = moment.params.get("terminalId")
-    if not isinstance(id_, str):
+    if not isinstance(id_, str) or moment.session is None:
         return None
     if terminal_of(moment) is not None:
         return FINE

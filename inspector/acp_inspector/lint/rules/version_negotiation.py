@@ -174,7 +174,7 @@ def nothing_is_agreed_upon_again(moment: Moment) -> Found:
     other = moment.state.of(_Negotiation).other
     if moment.state.version == 1:
         return None
-    if other is not None and moment.state.initialize is not None:
+    if other is not None and moment.state.is_ready:
         return moment.problem(
             "initialize comes again after other requests", moment.state.initialize, other
         )
@@ -189,10 +189,17 @@ def nothing_less_was_asked_for_again(ending: Ending) -> Found:
     return tuple(Problem(text, (n,)) for n in lower) or None
 
 
-@check("ACP-L430", failures(*ABOUT_SESSIONS), fix="Put the sessionId into the error's data.")
+@check(
+    "ACP-L430",
+    failures(*ABOUT_SESSIONS, "session/prompt"),
+    fix="Put the sessionId into the error's data.",
+)
 def missing_sessions_are_named(moment: Moment) -> Found:
     """Tell of errors about a session that do not say which."""
     if moment.code != NOT_FOUND or moment.ask is None or moment.ask.session is None:
+        return None
+    if moment.method == "session/prompt" and moment.session is not None and moment.session.is_open:
+        # It may be a file that is missing.
         return None
     named: Json = members(moment.error.get("data")).get("sessionId")
     if named == moment.ask.session:

@@ -119,6 +119,13 @@ def a_missing_session_is_named_wrongly(talk: Talk) -> None:
     talk.refuse(call, -32002, "Resource not found", {"sessionId": "s1"})
 
 
+@breaks("ACP-L430", 2)
+def the_missing_session_of_a_prompt_is_not_named(talk: Talk) -> None:
+    talk.open()
+    talk.answer(talk.ask("session/close", sessionId="s1"))
+    talk.refuse(talk.prompt(), -32002, "Resource not found")
+
+
 @keeps("ACP-L430", 2)
 def a_missing_session_is_named(talk: Talk) -> None:
     talk.open()
