@@ -18,16 +18,23 @@ OUTPUT: Final = "terminal/output"
 EXIT: Final = "terminal/wait_for_exit"
 AT_ONCE: Final = 0.5
 """Seconds after its creation within which a command that took its time was over before."""
+HEAD: Final = 32
+"""Characters that output is recognised by."""
 REMEMBERED: Final = 4096
 
 
 @dataclass(slots=True)
 class _Outputs:
-    """What was said of each terminal last: when, and how many characters, if all of them."""
+    """What was said of each terminal."""
 
     last: dict[tuple[str, str], tuple[Point, int | None]] = field(
         default_factory=dict[tuple[str, str], tuple[Point, "int | None"]]
     )
+    """When it was said last, and how many characters, if all of them."""
+    heads: dict[tuple[str, str], tuple[Point, str]] = field(
+        default_factory=dict[tuple[str, str], tuple[Point, str]]
+    )
+    """How the output began, where all of it was told once."""
     asked: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
     """Terminals of which something was said at all."""
 
@@ -62,7 +69,10 @@ def output_is_whole(moment: Moment) -> Found:
 
 @check("ACP-L258", results(OUTPUT), fix="Cut output at the front, to the limit in UTF-8 bytes.")
 def output_keeps_the_limit(moment: Moment) -> Found:
-    """Tell of more output than was asked for."""
+    """Tell of more output than was asked for, and of output that was cut at its end.
+
+    That it was is certain where it begins as all of the output did, and so but once.
+    """
     limit, output = _limit(moment), moment.result_object.get("output")
     if limit is None or not isinstance(output, str):
         return None
@@ -73,7 +83,20 @@ def output_keeps_the_limit(moment: Moment) -> Found:
             None if (terminal := terminal_of(moment)) is None else terminal.create,
             path="result.output",
         )
-    return FINE
+    return _cut_at_the_end(moment, output) or FINE
+
+
+def _cut_at_the_end(moment: Moment, output: str) -> Found:
+    terminal = terminal_of(moment)
+    if terminal is None or moment.result_object.get("truncated") is not True:
+        return None
+    key = (terminal.session, terminal.id)
+    at, head = moment.state.of(_Outputs).heads.get(key, (terminal.first, ""))
+    if len(head) < HEAD or not output.startswith(head) or head in output[1:]:
+        return None
+    return moment.problem(
+        "the output was truncated, but begins as it did before", at, path="result.output"
+    )
 
 
 @check("ACP-L259", results(OUTPUT), fix="Say truncated where a limit was exceeded, only.")
@@ -199,8 +222,12 @@ def _keep_output(moment: Moment) -> None:
         return
     key = (terminal.session, terminal.id)
     own.asked.add(key)
-    if moment.method == OUTPUT:
-        own.last[key] = (moment.point, _size(moment))
+    if moment.method != OUTPUT:
+        return
+    size, output = _size(moment), moment.result_object.get("output")
+    own.last[key] = (moment.point, size)
+    if size is not None and size >= HEAD and isinstance(output, str):
+        own.heads.setdefault(key, (moment.point, output[:HEAD]))
 
 
 @learns(results("terminal/create"))
@@ -209,4 +236,5 @@ def _forget_output(moment: Moment) -> None:
     if isinstance(id_, str) and moment.session is not None:
         own = moment.state.of(_Outputs)
         own.last.pop((moment.session.id, id_), None)
+        own.heads.pop((moment.session.id, id_), None)
         own.asked.discard((moment.session.id, id_))

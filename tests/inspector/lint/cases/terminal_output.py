@@ -59,6 +59,24 @@ def output_exceeds_its_limit_in_bytes(talk: Talk) -> None:
     tell(talk, "äöü", truncated=True)
 
 
+@breaks("ACP-L258")
+def output_is_cut_at_its_end(talk: Talk) -> None:
+    running(talk, outputByteLimit=50)
+    words = " ".join(map(str, range(20)))
+    tell(talk, words)
+    tell(talk, (words + " and so on")[:50], truncated=True)
+
+
+@keeps("ACP-L258")
+def output_is_cut_at_its_front(talk: Talk) -> None:
+    running(talk, outputByteLimit=50)
+    words = " ".join(map(str, range(20)))
+    tell(talk, words)
+    tell(talk, (words + " and so on")[-50:], truncated=True)
+    tell(talk, "no" * 25, truncated=True)
+    release(talk)
+
+
 @keeps("ACP-L258")
 def output_fills_its_limit(talk: Talk) -> None:
     running(talk, outputByteLimit=4)
