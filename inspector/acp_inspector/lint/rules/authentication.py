@@ -40,8 +40,8 @@ REMEMBERED: Final = 1000
 class _Doors:
     """What was refused until one is logged in."""
 
-    refused: dict[str, tuple[Point, int]] = field(default_factory=dict[str, tuple[Point, int]])
-    """By the request: where it was refused last, and how often."""
+    refused: dict[int, Point] = field(default_factory=dict[int, Point])
+    """By the request: where it was refused last."""
     logout: Point | None = None
     """The last one that went well and was not followed by a login."""
 
@@ -168,16 +168,15 @@ def refused_requests_are_not_repeated(moment: Moment) -> Found:
     Where a login happens in a terminal, it does not show in the recording.
     """
     refused = moment.state.of(_Doors).refused
-    point, times = refused.get(_request(moment), (None, 0)) if refused else (None, 0)
+    point = refused.get(_request(moment)) if refused else None
     if point is None or any(each.get("type") == "terminal" for each in moment.state.auth_methods):
         return None
-    if times > 1 or moment.knew(point):
-        return moment.problem(f"{moment.method} comes again, and there was no login", point)
-    return FINE
+    return moment.problem(f"{moment.method} comes again, and there was no login", point)
 
 
-def _request(call: Moment | Ask) -> str:
-    return f"{call.method} {json.dumps(call.params, sort_keys=True, default=str)}"
+def _request(call: Moment | Ask) -> int:
+    """Return what tells requests apart, apart from their ids."""
+    return hash((call.method, json.dumps(call.params, sort_keys=True, default=str)))
 
 
 @learns(asks(*LOGINS), results(*LOGOUTS), failures(*GUARDED))
@@ -188,8 +187,7 @@ def _keep_doors(moment: Moment) -> None:
     elif moment.kind == "result":
         doors.logout = moment.point
     elif moment.ask is not None and moment.code == REQUIRED and len(doors.refused) < REMEMBERED:
-        request = _request(moment.ask)
-        doors.refused[request] = moment.point, doors.refused.get(request, (None, 0))[1] + 1
+        doors.refused[_request(moment.ask)] = moment.point
 
 
 @learns(results(*LOGINS))

@@ -10,6 +10,7 @@ from acp_inspector.lint.moment import FINE, Found, Moment, Problem, entries, quo
 from acp_inspector.lint.paths import is_absolute, may_be_same, normalized
 from acp_inspector.lint.rules.mcp_servers import SETUPS
 from acp_inspector.lint.rules.session_gates import gated
+from acp_inspector.lint.rules.session_list import listed
 from acp_protocol.jsonrpc import Json
 
 ROOTS = "params.additionalDirectories"
@@ -106,6 +107,29 @@ def bad_roots_are_refused(moment: Moment) -> Found:
             moment.ask,
         )
     return FINE
+
+
+@check(
+    "ACP-L099", results("session/list"), fix="Answer -32602 where a directory cannot be granted."
+)
+def roots_are_not_left_out(moment: Moment) -> Found:
+    """Tell of sessions that are listed with fewer directories than they were set up with."""
+    problems: list[Problem] = []
+    is_told = False
+    for place, each in listed(moment):
+        id_, told = each.get("sessionId"), each.get("additionalDirectories")
+        session = moment.state.sessions.get(id_) if isinstance(id_, str) else None
+        if moment.ask is None or session is None or not isinstance(told, list):
+            continue
+        if not session.is_open or not session.roots or moment.ask.n < session.first.n:
+            continue
+        is_told = True
+        wanted = {root for root in session.roots if isinstance(root, str) and root != session.cwd}
+        if len(entries(told)) < len(wanted):
+            text = f"the session {quoted(id_)} has fewer directories than it was set up with"
+            path = f"{place}.additionalDirectories"
+            problems += moment.problem(text, session.first, moment.ask, path=path)
+    return tuple(problems) if is_told else None
 
 
 @check(

@@ -171,7 +171,6 @@ def a_session_needs_a_login_after_the_logout(talk: Talk) -> None:
 def a_refused_request_comes_again(talk: Talk) -> None:
     _offer(talk, KEY[1])
     talk.refuse(_new(talk), -32000)
-    talk.wait(3)
     talk.refuse(_new(talk), -32000)
 
 

@@ -136,6 +136,25 @@ def sound_directories_are_granted(talk: Talk) -> None:
     _created(talk, OTHER)
 
 
+def _list(talk: Talk, *roots: str) -> None:
+    session = {"sessionId": "s1", "cwd": CWD, "additionalDirectories": list(roots)}
+    talk.answer(talk.ask("session/list"), sessions=[session])
+
+
+@breaks("ACP-L099", 2)
+def a_directory_is_left_out(talk: Talk) -> None:
+    talk.initialize()
+    _created(talk, OTHER, "/srv")
+    _list(talk, OTHER)
+
+
+@keeps("ACP-L099", 2)
+def a_directory_is_listed_once(talk: Talk) -> None:
+    talk.initialize()
+    _created(talk, OTHER, OTHER, CWD)
+    _list(talk, OTHER)
+
+
 @breaks("ACP-L132")
 def a_session_is_loaded_elsewhere(talk: Talk) -> None:
     talk.open()
