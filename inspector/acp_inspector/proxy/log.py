@@ -20,6 +20,8 @@ from acp_inspector.recording.format import Header, encode_header
 
 MEMORY: Final = 16 * 2**20
 """Bytes of lines that are kept where nothing is recorded."""
+BLOCK: Final = 1 << 16
+"""Bytes of lines that are kept, and given up, together."""
 CHUNK: Final = 1 << 18
 """Bytes that an observer gets in one go."""
 
@@ -147,9 +149,20 @@ class MemoryLog:
 
     def write(self, entries: Iterable[Entry]) -> None:
         """Keep the lines of `entries`."""
-        block = b"".join(Batch.of(entries).encoded())
-        if not block:
-            return
+        parts: list[bytes] = []
+        size = 0
+        for part in Batch.of(entries).encoded():
+            parts.append(part)
+            size += len(part)
+            # A block holds whole lines, because the oldest one is given up as a whole.
+            if size >= BLOCK and part.endswith(b"\n"):
+                self._keep(b"".join(parts))
+                parts.clear()
+                size = 0
+        if parts:
+            self._keep(b"".join(parts))
+
+    def _keep(self, block: bytes) -> None:
         with self._lock:
             self._places.append(self._end)
             self._blocks.append(block)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acp_inspector.journal import Frame
-from acp_inspector.proxy.log import FileLog, FollowedSink, Growth, Log, MemoryLog
+from acp_inspector.proxy.log import BLOCK, FileLog, FollowedSink, Growth, Log, MemoryLog
 from acp_inspector.recording.format import Header, encode_entry, encode_header
 from acp_inspector.recording.writer import RecordingWriter
 
@@ -54,6 +54,17 @@ def test_beyond_its_bound_the_oldest_lines_are_given_up_and_the_rest_is_whole(
     # Only whole lines, and never fewer than the last.
     assert kept == b"" or kept in {b"".join(lines[n:]) for n in range(len(lines))}
     assert not lines or kept.endswith(lines[-1])
+
+
+def test_of_many_lines_that_were_written_at_once_the_oldest_are_given_up_too() -> None:
+    log = MemoryLog(HEADER, 3 * BLOCK)
+    size = BLOCK // 4
+    log.write([frame(n, size) for n in range(1, 101)])
+    kept = everything(log).removeprefix(encode_header(HEADER))
+    lines = b"".join(encode_entry(frame(n, size)) for n in range(1, 101))
+    assert lines.endswith(kept)
+    assert kept.startswith(b'{"n":')
+    assert 2 * BLOCK < len(kept) <= 3 * BLOCK
 
 
 def test_who_reads_a_place_that_is_gone_goes_on_with_the_oldest_that_is_left() -> None:
