@@ -40,8 +40,8 @@ PAUSE: Final = 0.013
 """Seconds from one such slice to the next."""
 SYNC: Final = 4
 """Slices after which what they have found is shown."""
-LOOK: Final = 0.25
-"""Seconds between two looks at whether a recording has grown."""
+LOOK: Final = 0.5
+"""Seconds between two looks at what has changed beside what came."""
 
 
 class TrafficPane(Vertical):
@@ -94,7 +94,7 @@ class TrafficPane(Vertical):
         """The one that was looked at last: where to come back to."""
         self._sought: int | None = None
         """The row to go to once the filter has come to it."""
-        self._was_open = False
+        self._was_open = self._is_stale = False
         self._work = TrafficWork(self._view)
         self._timer: Timer | None = None
         self._slices = 0
@@ -109,8 +109,7 @@ class TrafficPane(Vertical):
     def on_mount(self) -> None:
         """Begin to read."""
         self._timer = self.set_interval(PAUSE, self._work_on)
-        if isinstance(self._entries, RecordingFile):
-            self.set_interval(LOOK, self._look)
+        self.set_interval(LOOK, self._look)
         self._show_row(None)
         self._sync()
 
@@ -122,8 +121,7 @@ class TrafficPane(Vertical):
         """Take the next entries of the journal."""
         if isinstance(self._entries, EntryList) and entries:
             self._entries.extend(entries)
-            if {"pending"} & self._view.wanted.needs:
-                self._renew()
+            self._is_stale = "pending" in self._view.wanted.needs
             self._begin_work()
             self._sync()
 
@@ -155,6 +153,10 @@ class TrafficPane(Vertical):
             self._sync()
 
     def _look(self) -> None:
+        if self._is_stale and not self._view.is_behind:
+            # Questions that waited may have been answered.
+            self._is_stale = False
+            self._renew()
         growth = self._work.look()
         if growth == "anew":
             self._row = self._anchor = self._sought = None

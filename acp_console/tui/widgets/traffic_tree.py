@@ -24,6 +24,8 @@ PORTION: Final = 200
 """Members that are shown at once; the node behind them shows as many more."""
 BESIDE: Final = 60
 """Columns that stand beside a value: what it is in, its name, and how long it is."""
+NAMED: Final = 34
+"""Columns that stand beside a value that is not cut."""
 LEAST: Final = 20
 """Characters of a value that are shown at least."""
 UNFOLDED: Final = 24
@@ -168,14 +170,16 @@ class JsonTree(Tree[Place]):
         return text
 
     def _value(self, value: Json) -> Text:
-        shown = max(self.size.width - BESIDE, LEAST)
+        fits = max(self.size.width - NAMED, LEAST)
+        is_long = isinstance(value, str) and len(value) > fits
+        shown = max(self.size.width - BESIDE, LEAST) if is_long else fits
         if isinstance(value, dict | list):
             count = len(cast("list[Json]", value))
             signs = "{}" if isinstance(value, dict) else "[]"
             return Text(f"{signs[0]}{count:,}{signs[1]}", self._style("note"))
         if isinstance(value, str):
             text = Text(f'"{one_line(value, shown)}"', self._style("string"))
-            if len(value) > shown:
+            if is_long:
                 note = f"  {len(value):,} characters, v shows all"
                 text.append(note, self._style("note"))
             return text

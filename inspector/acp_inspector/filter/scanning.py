@@ -12,7 +12,7 @@ from acp_inspector.filter.facts import Notes
 from acp_inspector.filter.frames import NO_NOTES
 from acp_inspector.filter.language import Filter
 from acp_inspector.filter.sieves import sieve_of
-from acp_inspector.journal import Entry
+from acp_inspector.journal import Entry, Frame
 from acp_inspector.recording.file import RecordingFile
 from acp_inspector.recording.format import decode_line
 from acp_inspector.recording.pairing import ASKS
@@ -20,6 +20,8 @@ from acp_inspector.recording.reader import Row
 
 STEP: Final = 16
 """Entries that are read in one step."""
+READ: Final = 16
+"""Entries that are passed over in the time that one is read."""
 ROWS: Final = 512
 """Rows whose lines are looked at in one step."""
 
@@ -71,9 +73,12 @@ class Scan:
             return
         cost = 0
         while self.place < self._last:
-            self._judge(self.place, self._entries[self.place])
+            entry = self._entries[self.place]
+            is_sifted = self._is_sifted(entry)
+            if not is_sifted:
+                self._judge(self.place, entry)
             self.place += 1
-            if (cost := cost + 1) >= STEP:
+            if (cost := cost + (1 if is_sifted else READ)) >= STEP * READ:
                 cost = 0
                 yield
 
@@ -86,6 +91,17 @@ class Scan:
         for _ in self.run():
             pass
         return self.rows
+
+    def _is_sifted(self, entry: Row) -> bool:
+        """Tell whether an entry in memory is known not to be meant without being read."""
+        if self._sieves is None or not isinstance(entry, Frame):
+            return False
+        said = entry.raw
+        question = None if self._is_alone else self._entries.question_of(self.place)
+        if question is not None:
+            asked = self._entries[question]
+            said += asked.raw if isinstance(asked, Frame) else b""
+        return not self._sieves(said)
 
     def _take_stretch(self, recording: RecordingFile) -> Iterator[None]:
         first, columns = recording.index.columns(self.place)

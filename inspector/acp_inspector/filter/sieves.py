@@ -68,7 +68,7 @@ def _anywhere(condition: Exists | Compare | Within) -> Sieve | None:
     match condition:
         case Exists("error") | Compare("error" | "code") | Within("code"):
             return _any_word([b'"error"'])
-        case Exists("id") | Compare("id") | Within("id"):
+        case Exists("id" | "pending" | "latency") | Compare("id" | "latency") | Within("id"):
             return _any_word([b'"id'])
         case Compare("kind", "==", "request" | "result" | "error"):
             return _any_word([b'"id'])
