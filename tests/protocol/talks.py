@@ -1,8 +1,9 @@
-"""Two peers in memory, for the tests of whatever drives them."""
+"""Two peers, for the tests of whatever drives them."""
 
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -15,7 +16,9 @@ from acp_protocol.errors import RequestFailedError
 from acp_protocol.handling import Limits
 from acp_protocol.jsonrpc import Json, Notification, Request
 from acp_protocol.transport import Transport
+from acp_protocol.transport.lines import LineTransport
 from acp_protocol.transport.memory import memory_pair
+from acp_protocol.transport.stdio import DescriptorReader, DescriptorWriter
 
 LIMIT = 5.0
 """Seconds after which a talk counts as hung."""
@@ -64,11 +67,23 @@ class Sink:
         self._lines.close()
 
 
+def pipe_pair() -> tuple[Transport, Transport]:
+    there, back = os.pipe(), os.pipe()
+    return (
+        LineTransport(DescriptorReader(back[0]), DescriptorWriter(there[1])),
+        LineTransport(DescriptorReader(there[0]), DescriptorWriter(back[1])),
+    )
+
+
+pair: Callable[[], tuple[Transport, Transport]] = memory_pair
+"""Makes the two ends of a talk; see `over_every_wire`."""
+
+
 @asynccontextmanager
 async def talk(
     client: Script | None = None, agent: Script | None = None
 ) -> AsyncGenerator[tuple[Connection, Connection]]:
-    ours, theirs = memory_pair()
+    ours, theirs = pair()
     with anyio.fail_after(LIMIT):
         async with (
             Connection(ours, client or Script()) as one,
@@ -82,7 +97,7 @@ async def talk_with_bytes(
     script: Script | None = None, limits: Limits | None = None, *, takes_batches: bool = False
 ) -> AsyncGenerator[tuple[Connection, Transport]]:
     """One real side; the test plays the other, frame by frame."""
-    ours, theirs = memory_pair()
+    ours, theirs = pair()
     with anyio.fail_after(LIMIT):
         ours_side = Connection(ours, script or Script(), limits=limits, takes_batches=takes_batches)
         async with ours_side as connection:

@@ -23,6 +23,9 @@ from acp_protocol.transport.eager import WaitingTransport
 from acp_protocol.transport.memory import memory_pair
 from tests.protocol.talks import LIMIT, Script, Sink, read, talk, talk_with_bytes
 
+pytestmark = pytest.mark.usefixtures("over_every_wire")
+in_memory = pytest.mark.parametrize("over_every_wire", ["memory"], indirect=True)
+
 
 async def test_a_question_gets_its_answer() -> None:
     async def echo(request: Request) -> Json:
@@ -189,6 +192,7 @@ async def test_what_follows_on_a_request_finds_it_begun() -> None:
     assert found == [["session/prompt"]]
 
 
+@in_memory
 async def test_settled_means_that_the_last_answer_has_left() -> None:
     async def at_once(request: Request) -> Json:
         del request
@@ -348,6 +352,7 @@ async def test_requests_beyond_the_limit_are_refused() -> None:
     assert answer["error"]["message"] == "Too many open requests"
 
 
+@in_memory
 async def test_a_full_lane_stops_the_reader_and_so_the_peer() -> None:
     release = anyio.Event()
 

@@ -19,7 +19,10 @@ from acp_protocol.transport.lines import LineTransport
 from acp_protocol.transport.stdio import DescriptorReader, DescriptorWriter
 from tests.protocol.talks import LIMIT, Script, read, talk, talk_with_bytes
 
+pytestmark = pytest.mark.usefixtures("over_every_wire")
 
+
+@pytest.mark.parametrize("over_every_wire", ["memory"], indirect=True)
 async def test_who_asks_and_reads_no_answer_has_to_wait() -> None:
     """Unknown methods are refused at once; their refusals must not pile up without end."""
     async with talk_with_bytes(limits=Limits(leaving=10)) as (_, peer):

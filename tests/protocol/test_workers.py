@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import anyio
+import pytest
 
 from acp_protocol import jsonrpc
 from acp_protocol.jsonrpc import Json, Request
 from tests.protocol.talks import Script, read, talk_with_bytes
+
+pytestmark = pytest.mark.usefixtures("over_every_wire")
 
 
 async def test_a_cancelled_request_takes_none_of_the_others_along() -> None:
