@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import ClassVar, Final
 
 from textual import getters, on
@@ -21,7 +22,7 @@ from acp_inspector.intercept.spelling import NoTextError, as_it_stands, gather, 
 from acp_protocol import jsonrpc
 from acp_protocol.framing import Side
 from acp_protocol.host.text import one_line
-from acp_protocol.jsonrpc import Failure, Notification, Request, Result
+from acp_protocol.jsonrpc import Failure, Json, Notification, Request, Result
 from acp_protocol.schema.method import Method
 
 LOOK: Final = 0.25
@@ -47,9 +48,11 @@ class ComposeScreen(ModalScreen[None]):
     methods: getters.query_one[Select[Method]] = getters.query_one("#compose-method", Select)
     history = getters.query_one("#compose-sent", OptionList)
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: Desk, known: Mapping[str, Json] | None = None) -> None:
+        """Fill what is begun with the values that are `known`, by the names of members."""
         super().__init__()
         self._desk = desk
+        self._known = known or {}
         self._side: Side = "client"
         self._keeps_id = False
         self._shown: list[str] = []
@@ -77,7 +80,7 @@ class ComposeScreen(ModalScreen[None]):
     def begin(self, event: Select.Changed) -> None:
         """Write what a method needs; what stood there can be had back by undoing."""
         if isinstance(event.value, Method):
-            self.editor.write(spread(jsonrpc.encode(call_skeleton(event.value))))
+            self.editor.write(spread(jsonrpc.encode(call_skeleton(event.value, self._known))))
             self.editor.area.focus()
 
     @on(OptionList.OptionSelected, "#compose-sent")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, cast
 
 import anyio.to_thread
 from textual import getters, on, work
@@ -25,7 +25,7 @@ from acp_console.tui.widgets.intercept_filter import BreakpointInput
 from acp_inspector.attach.attachment import AttachError
 from acp_inspector.intercept.spelling import NoTextError, spread
 from acp_protocol.host.text import one_line, visible
-from acp_protocol.jsonrpc import Failure, Message, Notification, Request, Result
+from acp_protocol.jsonrpc import Failure, Json, Message, Notification, Request, Result
 
 EDITABLE: Final = 2**20
 """Bytes of a frame that can be edited on a screen."""
@@ -37,6 +37,8 @@ CELLS: Final = 10
 """Cells of a full countdown."""
 SHOWN: Final = 16_384
 """Characters of a held frame that are drawn."""
+PARTS: Final = "#break-filter, #break-help, #breakpoints, #holds, #held-frame, #held-text"
+"""What the pane is made of."""
 EMPTY: Final = """\
 Nothing is held, and nothing will be: there is no breakpoint yet.
 
@@ -85,6 +87,8 @@ class InterceptPane(Vertical):
         self._shown: DeskState | None = None
         self._width = 0
         self._drawn: object = None
+        self._known: dict[str, Json] = {}
+        """What a frame of one's own begins with: the session that was held last."""
 
     def compose(self) -> ComposeResult:
         yield BreakpointInput()
@@ -119,12 +123,15 @@ class InterceptPane(Vertical):
         return action in _ALWAYS or hold is not None
 
     def sync(self) -> None:
-        """Show the newest state, and tell what was refused; nothing before all parts are there."""
-        if not self.query("#held-text"):
+        """Show the newest state, and tell what was refused; nothing unless all parts are there."""
+        # They come, and go, one after the other.
+        if len(self.query(PARTS)) < PARTS.count("#"):
             return
         while self._desk.refusals:
             self.notify(one_line(self._desk.refusals.popleft(), 200), severity="error")
         state, width = self._desk.state, self.size.width
+        for hold in state.holds:
+            self._known.update(_session(hold))
         if state is self._shown and width == self._width:
             return
         before, self._shown, self._width = self._shown, state, width
@@ -214,7 +221,7 @@ class InterceptPane(Vertical):
 
     def action_inject(self) -> None:
         """Send a frame of one's own."""
-        self.app.push_screen(ComposeScreen(self._desk))
+        self.app.push_screen(ComposeScreen(self._desk, {**self._known}))
 
     @work(exclusive=True, group="edit")
     async def action_edit(self) -> None:
@@ -338,6 +345,13 @@ def _empty(state: DeskState) -> str:
     if state.is_paused:
         return PAUSED
     return (WAITING if state.breakpoints else EMPTY).format(limit=state.limit)
+
+
+def _session(hold: HeldFrame) -> dict[str, Json]:
+    params: Json = getattr(hold.message, "params", None)
+    found = cast("dict[str, Json]", params) if isinstance(params, dict) else {}
+    session = found.get("sessionId")
+    return {"sessionId": session} if isinstance(session, str) else {}
 
 
 def _said(hold: HeldFrame) -> str:

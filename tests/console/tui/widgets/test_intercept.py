@@ -278,3 +278,18 @@ async def test_it_can_be_built_again_from_the_desk() -> None:
         async with app.run_test(size=(80, 24)) as pilot:
             await until(pilot, lambda app=app: "request session/prompt" in say(app))
             assert isinstance(app.pane.filter, Input)
+
+
+async def test_a_frame_of_ones_own_begins_with_the_session_that_was_held_last() -> None:
+    desk = StillDesk(held())
+    app = PaneApp(desk)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: "1 held" in say(app))
+        desk.become()
+        await until(pilot, lambda: "1 held" not in say(app))
+        await pilot.press("i")
+        await until(pilot, lambda: isinstance(app.screen, ComposeScreen))
+        await pilot.press("enter")
+        await until(pilot, lambda: "auth/status" in say(app))
+        await pilot.press(*"session/cancel", "enter")
+        await until(pilot, lambda: '"sessionId": "s1"' in say(app))
