@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,8 @@ from acp_inspector.filter.scanning import Scan
 from acp_inspector.journal import Entry, Frame
 from acp_inspector.recording import index as index_module
 from acp_inspector.recording.file import RecordingFile
+from acp_inspector.recording.format import Header, encode_header
+from tests.conftest import ROOT
 from tests.inspector.filter.expressions import EXPRESSIONS
 
 RECORDINGS = sorted((Path(__file__).parents[3] / "recordings").glob("*.acp.ndjson"))
@@ -70,6 +73,19 @@ def test_an_index_and_a_sieve_find_what_reading_everything_finds(
         heard = EntryList(entries)
         rows = Scan(heard, compile_filter(expression)).complete()
         assert [heard[row].n for row in rows] == expected
+
+
+def test_the_examples_of_the_document_mean_the_same_to_an_index(tmp_path: Path) -> None:
+    document = (ROOT / "docs/filters.md").read_text()
+    examples = re.findall(r"^\| `(.+)` \| .* \| ([\d, ]+) \|$", document, re.MULTILINE)
+    assert len(examples) >= 20
+    path = tmp_path / "it.acp.ndjson"
+    lines = document.partition("```json\n")[2].partition("```")[0]
+    path.write_bytes(encode_header(Header("", "", "")) + lines.encode())
+    with RecordingFile(path).complete() as recording:
+        for text, numbers in examples:
+            rows = Scan(recording, compile_filter(text.replace("\\|", "|"))).complete()
+            assert [row + 1 for row in rows] == [int(n) for n in numbers.split(",")], text
 
 
 @given(st.lists(st.integers(1, 5)), st.sampled_from(["latency >= 0s", "method == a", "id == 1"]))
