@@ -17,6 +17,14 @@ _ASSIGNMENT: Final = re.compile(
       |(?P<bare>[A-Za-z0-9_~!@%^*+./-]{{6,}}+=*))""",
     re.VERBOSE,
 )
+_COOKIE: Final = re.compile(
+    r"(?i:\b(?:set-)?cookie)\s{0,4}:\s{0,4}([^\s;=\"'`\\]{1,80}+=[^\r\n\"'`\\]{4,4096}+)"
+)
+_NETRC: Final = re.compile(r"\blogin\s{1,8}\S{1,80}+\s{1,8}password\s{1,8}(\S{4,200}+)")
+_WHOLE: Final = ((_COOKIE, ("ookie", "OOKIE")), (_NETRC, ("password",)))
+"""Lines of others' making, with what stands in every text that has one."""
+_FIRST_WORD: Final = re.compile(r"\b(?:access|api|auth|client|private|secret) \Z", re.IGNORECASE)
+_LONGEST_WORD: Final = len("private ")
 _PREFIXED: Final = re.compile(r"--?[A-Za-z]")
 _NO_VALUES: Final = re.compile(
     r"""\$\{?[A-Za-z_]\w*(?::-)?\}?|\$\{\{.*|\$\(.*|<.*>|<|\{.*|\[.*|%\w+%|[*•.xX_-]{3,}|
@@ -38,6 +46,11 @@ def assignment_places(text: str) -> Iterator[tuple[int, int]]:
 
     Code that only names where a secret comes from (`token = request.token`, `$TOKEN`) has none.
     """
+    for pattern, hints in _WHOLE:
+        if any(hint in text for hint in hints):
+            for found in pattern.finditer(text):
+                if _is_value(found[1], is_bare=True):
+                    yield found.span(1)
     at = 0
     while found := _ASSIGNMENT.search(text, at):
         name = found["name"]
@@ -46,12 +59,24 @@ def assignment_places(text: str) -> Iterator[tuple[int, int]]:
             # `a token abcdefg1` is prose.
             at = found.end("name")
             continue
-        if is_secret_name(name.lstrip("-")) and _is_value(found[group], is_bare=group == "bare"):
+        if _is_secret(name, text, found.start()) and _is_value(
+            found[group], is_bare=group == "bare"
+        ):
             yield found.span(group)
             at = found.end(group)
         else:
             # The value may itself be the name of the next assignment.
             at = found.end("name")
+
+
+def _is_secret(name: str, text: str, at: int) -> bool:
+    """Tell whether the name at that place promises a secret, alone or with the word before it."""
+    if is_secret_name(name.lstrip("-")):
+        return True
+    if name.lower() not in {"key", "secret", "token"}:
+        return False
+    before = _FIRST_WORD.search(text[max(at - _LONGEST_WORD - 1, 0) : at])
+    return before is not None and is_secret_name(before[0] + name)
 
 
 def says_nothing(value: str) -> bool:

@@ -7,9 +7,10 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
+from urllib.parse import quote
 
 from acp_inspector.redaction.assignments import assignment_places, says_nothing
-from acp_inspector.redaction.literals import Closed, Found, strings
+from acp_inspector.redaction.literals import NAMING, Closed, Found, strings
 from acp_inspector.redaction.names import is_secret_name
 from acp_inspector.redaction.rules import RULES
 from acp_inspector.redaction.shapes import SHAPES, entropy_places, query_places
@@ -46,6 +47,18 @@ _LOOSE: Final = frozenset({"bearer", "url-userinfo", "url-query"})
 """Rules that go by the surroundings, hence find variables and stars as well."""
 _SCHEME: Final = re.compile(r"(?i:bearer|basic|token|digest|apikey)\s+")
 _OPTION: Final = re.compile(r"--?[A-Za-z][\w.-]*|/[A-Za-z][\w-]*:?")
+_HEADERS: Final = frozenset(
+    {
+        "api-key",
+        "authorization",
+        "cookie",
+        "proxy-authorization",
+        "set-cookie",
+        "x-api-key",
+        "x-auth-token",
+    }
+)
+"""Headers as they stand in a list before their value."""
 _OF_SECRETS: Final = frozenset({"cookies", "credentials", "passwords", "secrets"})
 _RANDOM_KEYS: Final = re.compile(
     r"b64|stderr_b64|data|blob|image|audio|cursor|etag|integrity|id|uuid|"
@@ -75,6 +88,9 @@ class Finder:
         for value, rules in values:
             if is_telling(value) and not PLACEHOLDER.search(value):
                 self._known.setdefault(value, rules)
+                # As it stands in addresses and forms.
+                quoted = quote(value, safe="", errors="surrogateescape")
+                self._known.setdefault(quoted, rules)
         self._seen.clear()
         if self._known:
             longest_first = sorted(self._known, key=lambda value: (-len(value), value))
@@ -135,7 +151,8 @@ class Finder:
     def _in_pair(self, closed: Closed) -> Iterator[Hit]:
         members = closed.members
         value = members.get("value")
-        name = members.get("name") or members.get("key") or members.get("header")
+        names = (members.get(name) for name in NAMING)
+        name = next((name for name in names if name is not None), None)
         if "key" in self.rules and value and name and is_secret_name(name.text):
             yield from _whole(Found(value, "value", name.text))
 
@@ -179,8 +196,10 @@ def _is_announced(item: Found) -> bool:
         return True
     if item.above.lower() in _OF_SECRETS:
         return is_telling(item.literal.text) and " " not in item.literal.text
+    if item.key == "value" and is_secret_name(item.above):
+        return is_telling(item.literal.text)
     option = item.previous
-    return bool(
+    return option.lower() in _HEADERS or bool(
         _OPTION.fullmatch(option)
         and is_secret_name(option.strip("-/:"))
         and not item.literal.text.startswith("-")

@@ -80,7 +80,7 @@ class Container:
     previous: str = ""
     """The string before, in an array."""
     members: dict[str, Spelled] | None = None
-    """What stood under `name`, `key`, `header` and `value`, in an object."""
+    """What stood under `value` and the names of `NAMING`, in an object."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,9 @@ class Closed:
     members: dict[str, Spelled]
 
 
-_NAMING: Final = frozenset({"name", "key", "header", "value"})
+NAMING: Final = ("name", "key", "header", "variable")
+"""Members of an object that may name what its member `value` is."""
+_PAIRED: Final = frozenset({*NAMING, "value"})
 
 
 def strings(text: str) -> Iterator[Found | Closed]:
@@ -146,7 +148,7 @@ def _placed(literal: Spelled, container: Container | None) -> Found:
     if container.is_key_next:
         container.key = literal.text
         return Found(literal, "key", "")
-    if container.key in _NAMING:
+    if container.key in _PAIRED:
         container.members = container.members or {}
         container.members[container.key] = literal
     return Found(literal, "value", container.key, above=container.above)

@@ -25,6 +25,7 @@ from acp_inspector.recording.format import (
 from acp_inspector.redaction.finder import Finder, Hit
 from acp_inspector.redaction.ledger import Ledger, highest_placeholder, redact_text
 from acp_inspector.redaction.rules import RULES, UnmatchedRuleError, chosen_rules
+from acp_inspector.redaction.seams import Joined, Seams, Stitches
 from acp_inspector.redaction.stamp import stamp_header
 from acp_protocol.errors import describe_os_error
 
@@ -80,15 +81,16 @@ def redact_recording(
     """
     asked = tuple(rules)
     finder = Finder(chosen_rules(asked), environment)
-    known, ledger = _learn(source, finder)
-    if missed := [name for name in asked if name not in known.matched]:
+    lesson = _learn(source, finder)
+    if missed := [name for name in asked if name not in lesson.known.matched]:
         raise UnmatchedRuleError(
             f"nothing was written: the rule {missed[0]!r} finds nothing in {source}"
         )
-    finder.know(known.rule_of.items())
+    finder.know(lesson.known.rule_of.items())
+    ledger = Ledger(first=lesson.highest + 1)
     applied = tuple(name for name in RULES if name in finder.rules)
     with _opened(source) as lines, _written(target, overwrite=overwrite) as out:
-        _copy(lines, out, finder, ledger, applied)
+        _copy(lines, out, finder, ledger, lesson.stitches, applied)
     return Report(applied, ledger.secrets_by_rule(), dict(ledger.replaced))
 
 
@@ -99,16 +101,18 @@ def leftovers(path: Path, *, environment: Mapping[str, str] = os.environ) -> Ite
         RecordingError: the file cannot be read.
     """
     finder = Finder(chosen_rules(()), environment)
-    ledger = Ledger()
+    ledger, seams = Ledger(), Seams(finder)
     with _opened(path) as lines:
         for number, line in enumerate(lines, start=1):
             text = _text(line)
             ledger.first = max(ledger.first, highest_placeholder(text) + 1)
             cut, hits = redact_text(text, finder, ledger)
             yield from _told(number, cut, hits, ledger)
+            yield from _told_of_seams(seams.feed(number, text), finder, ledger)
+    yield from _told_of_seams(seams.finish(), finder, ledger)
 
 
-def _told(number: int, cut: str, hits: list[Hit], ledger: Ledger) -> Iterator[Leftover]:
+def _told(number: int, cut: str, hits: Iterable[Hit], ledger: Ledger) -> Iterator[Leftover]:
     for hit in hits:
         mark = f"«secret:{ledger.numbers[hit.value]}»"
         at = cut.find(mark)
@@ -117,29 +121,60 @@ def _told(number: int, cut: str, hits: list[Hit], ledger: Ledger) -> Iterator[Le
         yield Leftover(number, hit.rule, excerpt.strip())
 
 
-def _learn(source: Path, finder: Finder) -> tuple[Ledger, Ledger]:
-    """Return what the file holds, and an empty ledger that goes on behind earlier placeholders."""
-    known = Ledger()
-    highest = number = 0
+def _told_of_seams(joined: Iterable[Joined], finder: Finder, ledger: Ledger) -> Iterator[Leftover]:
+    for each in joined:
+        if each.hit.value not in ledger.numbers:
+            ledger.placeholder(each.hit)
+            cut = redact_text(each.text, finder, ledger)[0]
+            yield from _told(each.parts[0].line, cut, [each.hit], ledger)
+
+
+@dataclass(slots=True)
+class _Lesson:
+    """What a first look at a recording has taught."""
+
+    known: Ledger
+    """Its secrets."""
+    highest: int
+    """The highest number of a placeholder that it holds already."""
+    stitches: Stitches
+    """What has to be cut out of several lines at once."""
+
+
+def _learn(source: Path, finder: Finder) -> _Lesson:
+    """Return what the file holds.
+
+    Raises:
+        RecordingError: it is no recording, or cannot be read.
+    """
+    lesson, seams = _Lesson(Ledger(), 0, Stitches()), Seams(finder)
+    number = 0
     with _opened(source) as lines:
         for number, line in enumerate(lines, start=1):
             if number == 1 and not isinstance(decode_line(line.rstrip(b"\n")), Header):
                 raise RecordingError(f"{source} is no recording: its first line is no header")
             text = _text(line)
-            highest = max(highest, highest_placeholder(text))
-            redact_text(text, finder, known)
+            lesson.highest = max(lesson.highest, highest_placeholder(text))
+            redact_text(text, finder, lesson.known)
+            lesson.stitches.add(seams.feed(number, text), lesson.known)
+    lesson.stitches.add(seams.finish(), lesson.known)
     if not number:
         raise RecordingError(f"{source} is no recording: it is empty")
-    return known, Ledger(first=highest + 1)
+    return lesson
 
 
 def _copy(
-    lines: BinaryIO, out: BinaryIO, finder: Finder, ledger: Ledger, applied: tuple[str, ...]
+    lines: BinaryIO,
+    out: BinaryIO,
+    finder: Finder,
+    ledger: Ledger,
+    stitches: Stitches,
+    applied: tuple[str, ...],
 ) -> None:
     """Write the lines without their secrets."""
     before, after = hashlib.sha256(), hashlib.sha256()
     for number, line in enumerate(lines, start=1):
-        cut = redact_text(_text(line), finder, ledger)[0]
+        cut = redact_text(stitches.cut(number, _text(line), ledger), finder, ledger)[0]
         if number == 1:
             cut = stamp_header(cut, applied)
         written = cut.encode(errors="surrogateescape")

@@ -21,6 +21,15 @@ from acp_inspector.redaction.assignments import assignment_places
         ("tool --api-key=abc123def456", "abc123def456"),
         ("config['secret'] = 'abc123def'", "abc123def"),
         ("client_secret => 'abc123def'", "abc123def"),
+        ("api key: abcdef123456", "abcdef123456"),
+        ("the Secret Key = 'abcdef123456'", "abcdef123456"),
+        ("> Cookie: session=abc123; theme=dark\r\n> Host: h", "session=abc123; theme=dark"),
+        ("Set-Cookie: sid=abc123def; Path=/", "sid=abc123def; Path=/"),
+        ("machine api.h login me password s3cr3t99 port 1", "s3cr3t99"),
+        ("cookie: the value of it", None),
+        ("Cookie: name=value", None),
+        ("please login and then password reset", None),
+        ("the access token: string", None),
         ("token = request.token2", None),
         ("password = getpass()", None),
         ("api_key=$API_KEY", None),
@@ -41,3 +50,6 @@ def test_a_value_behind_a_telling_name_is_found(text: str, secret: str | None) -
 def test_a_long_line_without_an_end_is_read_in_one_go() -> None:
     assert list(assignment_places("a=" * 200_000)) == []
     assert list(assignment_places("token:" * 100_000)) == []
+    assert list(assignment_places("cookie:" * 100_000)) == []
+    assert list(assignment_places("login a password " * 50_000 + "cookie: a" * 50_000)) == []
+    assert list(assignment_places("api " * 200_000)) == []

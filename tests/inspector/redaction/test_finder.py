@@ -29,6 +29,8 @@ def values(text: str, *rules: str, environment: dict[str, str] | None = None) ->
         {"headers": {"authorization": "Bearer abc"}},
         {"env": [{"name": "SOME_TOKEN", "value": "abc"}]},
         {"headers": [{"value": "abc", "name": "X-Api-Key"}]},
+        {"headers": [["Authorization", "Bearer abc"], ["Accept", "text"]]},
+        {"env": [{"variable": "SOME_TOKEN", "value": "abc"}]},
         {"cookies": ["abc"]},
         {"args": ["--api-key", "abc"]},
         {"passwords": {"one": "abc123"}},
@@ -45,6 +47,7 @@ def test_a_value_is_found_by_the_name_beside_it(message: Any) -> None:
         {"vars": [{"name": "OPENAI_API_KEY", "label": "Key"}]},
         {"password": {"type": "string"}, "token": "string", "secret": "${SECRET}"},
         {"password": True, "token": None, "secret": ""},
+        {"token": {"type": "text", "value": "word"}, "words": ["token", "password", "cookies"]},
         {"args": ["--token", "--verbose"]},
     ],
 )
@@ -90,6 +93,15 @@ def test_the_values_of_variables_are_found() -> None:
     text = json.dumps({"a": "it is plain-but-9-secret in /home/me-9 or /a/b-9"})
     assert values(text, environment=environment) == ["plain-but-9-secret"]
     assert values(text, "key", environment=environment) == []
+
+
+def test_a_value_inside_of_what_is_called_a_secret_is_found() -> None:
+    assert values('{"token":{"value":"abc-12345"},"x":{"value":"abc-12346"}}') == ["abc-12345"]
+
+
+def test_the_values_of_variables_are_found_in_addresses_too() -> None:
+    found = values("https://h/?q=a%2Fb%2Bc%3D%3D9", environment={"MY_TOKEN": "a/b+c==9"})
+    assert found == ["a%2Fb%2Bc%3D%3D9"]
 
 
 def test_a_known_value_that_is_short_must_stand_alone() -> None:
