@@ -208,12 +208,12 @@ def _rate(tally: Tally) -> str:
 
 def _tokens(usage: Json) -> str:
     used, room = member(usage, "used"), member(usage, "size")
-    return f"{used}/{room}" if isinstance(used, int) and isinstance(room, int) else ""
+    return safe(f"{used}/{room}") if isinstance(used, int) and isinstance(room, int) else ""
 
 
 def _turn_tokens(turn: Turn) -> str:
     total = member(turn.usage, "totalTokens")
-    return str(total) if isinstance(total, int) else ""
+    return safe(str(total)) if isinstance(total, int) else ""
 
 
 def _cost(tally: Tally) -> str:

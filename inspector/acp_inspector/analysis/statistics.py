@@ -36,6 +36,10 @@ _CHUNKS: Final = frozenset(
 _CALLS: Final = frozenset({"tool_call", "tool_call_update"})
 
 
+MOST: Final = 1e15
+"""No cost is as much: what says so is not counted."""
+
+
 @dataclass(slots=True)
 class MethodTally:
     """What was said by one method; of `session/update`, by one kind of update."""
@@ -264,5 +268,6 @@ def _session(message: Message, exchange: Exchange | None) -> str | None:
 def amount_of(usage: Json) -> float | None:
     """Return the cost that a usage update tells."""
     amount = member(member(usage, "cost"), "amount")
-    is_number = isinstance(amount, int | float) and not isinstance(amount, bool)
-    return float(amount) if is_number else None
+    if isinstance(amount, bool) or not isinstance(amount, int | float):
+        return None
+    return float(amount) if abs(amount) < MOST else None

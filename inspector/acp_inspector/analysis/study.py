@@ -9,6 +9,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Final
 
 from acp_inspector.analysis.capabilities import Capabilities
@@ -25,6 +26,8 @@ from acp_protocol.dialects.dialect import Dialect
 from acp_protocol.framing import Side
 from acp_protocol.jsonrpc import Message, Notification, Request
 
+FAR: Final = 2**40
+"""Numbers that may be left out at once, and seconds that a journal may last."""
 TICK: Final = 0.1
 """Seconds within which a side is not noted to have spoken twice."""
 
@@ -71,6 +74,7 @@ class Study:
             counts: Tells, once a frame is paired, whether statistics count it; None: they count
                 all. Everything else takes it in any case.
         """
+        entry = self._sound(entry)
         self.n, self.at = entry.n, entry.at
         self._numbers.append(entry.n)
         self._times.append(entry.at)
@@ -115,6 +119,18 @@ class Study:
             heard={key: _last(*spoken, n) for key, spoken in self._heard.items()},
         )
         return waiting_graph(self.exchanges.open_at(n), known_then)
+
+    def _sound(self, entry: Entry) -> Entry:
+        """Return the entry with a number and a time that can be reckoned with.
+
+        A file may say anything: numbers that go back, and times that never were.
+        """
+        is_next = self.n < entry.n < self.n + FAR
+        is_time = abs(entry.at) < FAR
+        if is_next and is_time:
+            return entry
+        n, at = entry.n if is_next else self.n + 1, entry.at if is_time else self.at
+        return replace(entry, n=n, at=at)
 
     def _is_asking(self, session_id: str, n: int) -> bool:
         return self.conversations.sessions[session_id].at(n).surroundings.state == "requires_action"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -67,17 +68,20 @@ def noise(draw: st.DrawFn) -> bytes:
 def entries(draw: st.DrawFn) -> list[Entry]:
     """Draw a journal of noise, with events and stderr between."""
     found: list[Entry] = []
-    for n in range(1, draw(st.integers(0, 12)) + 1):
+    for place in range(1, draw(st.integers(0, 12)) + 1):
+        # A file may number its lines as it likes.
+        n = draw(st.sampled_from([place, place, place, -5, 0, 3, 2**70]))
+        at = draw(st.sampled_from([place / 10, place / 10, math.nan, math.inf, -1e308, -3.0]))
         match draw(st.integers(0, 9)):
             case 0:
                 name = draw(st.sampled_from(["held", "released", "eof", "exit", "spawn", "x"]))
                 data = {"of": draw(WILD), "from": draw(st.sampled_from(["client", "agent", 3]))}
-                found.append(JournalEvent(n, n / 10, name, data))
+                found.append(JournalEvent(n, at, name, data))
             case 1:
-                found.append(StderrText(n, n / 10, b"\xff\x1b["))
+                found.append(StderrText(n, at, b"\xff\x1b["))
             case _:
                 side = draw(st.sampled_from(("client", "agent")))
-                found.append(Frame(n, n / 10, side, draw(noise())))
+                found.append(Frame(n, at, side, draw(noise())))
     return found
 
 
@@ -85,9 +89,9 @@ def entries(draw: st.DrawFn) -> list[Entry]:
 def test_nothing_is_too_strange_to_be_studied(said: list[Entry]) -> None:
     study = Study()
     study.read(said)
-    for n in range(len(said) + 1):
+    for n in (0, *range(study.n - len(said), study.n + 1), 2**70):
         for snapshot in study.conversations.at(n).values():
-            json.dumps(picture(snapshot))
+            json.dumps(picture(snapshot), allow_nan=False)
         study.waiting(n).hung()
     assert all(row.path for row in study.capabilities.rows())
     for tally in study.statistics.methods.values():
