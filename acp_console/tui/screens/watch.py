@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import ClassVar, Final
 
 from textual import getters
 from textual.app import ComposeResult
 from textual.binding import BindingType
+from textual.command import Provider
 from textual.screen import Screen
 from textual.widgets import Footer, Static
 
@@ -16,6 +17,7 @@ from acp_console.tui.desk import Desk
 from acp_console.tui.sources import FileSource, ProxySource, Reading, Source
 from acp_console.tui.widgets.intercept import InterceptPane
 from acp_console.tui.widgets.traffic import TrafficPane
+from acp_console.tui.widgets.traffic_palette import TrafficDeeds
 from acp_inspector.journal import JournalEvent
 from acp_inspector.recording.file import RecordingFile
 from acp_inspector.recording.format import Header
@@ -33,6 +35,7 @@ class WatchScreen(Screen[None]):
 
     CSS_PATH = "watch.tcss"
     BINDINGS: ClassVar[list[BindingType]] = bindings("watch")
+    COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {TrafficDeeds}
 
     traffic = getters.query_one("#traffic", TrafficPane)
 
