@@ -10,6 +10,7 @@ from acp_inspector.importers.acp_el import is_acp_el, read_acp_el
 from acp_inspector.importers.capture import is_capture, read_capture
 from acp_inspector.importers.conductor import is_conductor, read_conductor
 from acp_inspector.importers.devtools import is_devtools, read_devtools
+from acp_inspector.importers.har import is_har, read_har
 from acp_inspector.importers.items import Item
 from acp_inspector.importers.jetbrains import is_jetbrains, read_jetbrains
 from acp_inspector.importers.plain import is_plain, read_plain
@@ -70,6 +71,14 @@ FORMATS: Final[tuple[Format, ...]] = (
         read_jetbrains,
         "1970",
         ("its clock tells no time zone and is taken for UTC",),
+    ),
+    Format(
+        "har",
+        "HTTP archive of a browser or of mitmproxy",
+        is_har,
+        read_har,
+        "1970",
+        ("when messages on streams came is guessed from the requests around them",),
     ),
     Format(
         "ndjson", "plain messages, one a line", is_plain, read_plain, "none", (_SIDES, _NO_TIMES)

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import chain, count
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import BinaryIO, Final, TypeAlias
 
 from acp_inspector.importers.catalogue import Format, UnknownFormatError, find_format, recognise
-from acp_inspector.importers.items import Item, LeftOut, Murmured, Remark, Said
+from acp_inspector.importers.items import Happened, Item, LeftOut, Murmured, Remark, Said
 from acp_inspector.journal import Entry, Frame, JournalEvent, StderrText
 from acp_inspector.recording.compression import RecordingStream
 from acp_inspector.recording.format import Header, RecordingError
@@ -22,6 +22,7 @@ from acp_protocol.errors import describe_os_error
 
 HEAD: Final = 1 << 18
 """Bytes of a file's beginning that are looked at to tell its format."""
+Kept: TypeAlias = Said | Murmured | Remark | Happened
 _BATCH: Final = 256
 """Entries that are written at once."""
 _OURS: Final = b'{"acp_recording"'
@@ -33,7 +34,10 @@ class Import:
 
     format: Format
     counts: Counter[str] = field(default_factory=Counter[str])
-    """How many `frames`, pieces of `stderr`, `notes`, and `broken` lines that were kept as text."""
+    """How many `frames`, pieces of `stderr`, `notes`, `events`, and `broken` lines that were kept.
+
+    Broken lines are kept as text.
+    """
     guesses: Counter[str] = field(default_factory=Counter[str])
     """What had to be guessed, and of how many frames."""
     left_out: Counter[str] = field(default_factory=Counter[str])
@@ -87,7 +91,7 @@ def _format(source: Path, head: bytes, name: str | None) -> Format:
         raise UnknownFormatError(f"cannot import {source}: {problem}") from None
 
 
-def _counted(items: Iterator[Item], result: Import) -> Iterator[Said | Murmured | Remark]:
+def _counted(items: Iterator[Item], result: Import) -> Iterator[Kept]:
     """Yield what goes into the recording, and count everything."""
     for item in items:
         match item:
@@ -104,6 +108,8 @@ def _counted(items: Iterator[Item], result: Import) -> Iterator[Said | Murmured 
             case Remark(is_broken=is_broken):
                 result.counts["notes"] += 1
                 result.counts["broken"] += is_broken
+            case Happened():
+                result.counts["events"] += 1
         yield item
 
 
@@ -124,7 +130,7 @@ def _header(source: Path, chosen: Format, began: float | None) -> Header:
 
 
 def _write(
-    items: Iterator[Said | Murmured | Remark],
+    items: Iterator[Kept],
     target: Path,
     header: Header,
     began: float | None,
@@ -150,7 +156,7 @@ def _write(
         raise RecordingError(f"cannot import: {warnings[0]}")
 
 
-def _entries(items: Iterator[Said | Murmured | Remark], began: float) -> Iterator[Entry]:
+def _entries(items: Iterator[Kept], began: float) -> Iterator[Entry]:
     """Yield the entries; what tells no time has that of the one before."""
     at = 0.0
     for n, item in zip(count(1), items, strict=False):
@@ -163,6 +169,8 @@ def _entries(items: Iterator[Said | Murmured | Remark], began: float) -> Iterato
                 yield StderrText(n, at, text)
             case Remark(text=text):
                 yield JournalEvent(n, at, "note", {"text": text})
+            case Happened(name=name, data=data):
+                yield JournalEvent(n, at, name, data)
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
@@ -47,13 +48,22 @@ class Remark:
 
 
 @dataclass(frozen=True, slots=True)
+class Happened:
+    """An event beside the frames, as recordings know it."""
+
+    name: str
+    data: Mapping[str, Json]
+    at: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class LeftOut:
     """A message of another connection than the one that is imported."""
 
     why: str
 
 
-Item: TypeAlias = Said | Murmured | Remark | LeftOut
+Item: TypeAlias = Said | Murmured | Remark | Happened | LeftOut
 
 
 def broken(line: bytes, at: float | None = None) -> Remark:

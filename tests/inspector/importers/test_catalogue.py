@@ -15,6 +15,7 @@ NAMES = {
     "acpx.stream.ndjson": "ndjson",
     "capture.ndjson": "capture",
     "devtools.json": "acp-devtools",
+    "http.har": "har",
     "jetbrains.log": "jetbrains",
     "plain.ndjson": "ndjson",
     "trace.jsons": "conductor",

@@ -21,6 +21,8 @@ from acp_inspector.recording.format import RecordingError, RecordingExistsError
 from acp_inspector.recording.reader import Recording, read_recording
 
 SAMPLES = Path(__file__).parent / "samples"
+UNORDERED = {"http.har"}
+"""Samples that are read as a whole and put into order; their own tests say what holds of them."""
 
 
 def imported(path: Path, folder: Path, name: str | None = None) -> tuple[Import, Recording]:
@@ -42,7 +44,7 @@ def told(recording: Recording) -> list[tuple[Any, ...]]:
             case StderrText(at=at, text=text):
                 rows.append(("stderr", round(at, 6), text))
             case JournalEvent(at=at, data=data):
-                rows.append(("note", round(at, 6), data["text"]))
+                rows.append(("note", round(at, 6), data.get("text")))
     return rows
 
 
@@ -207,7 +209,7 @@ def test_a_recording_says_where_it_is_from(sample: str, tmp_path: Path) -> None:
     assert stat.S_IMODE(recording.path.stat().st_mode) == 0o600
 
 
-@pytest.mark.parametrize("sample", sorted(path.name for path in SAMPLES.iterdir()))
+@pytest.mark.parametrize("sample", sorted({path.name for path in SAMPLES.iterdir()} - UNORDERED))
 def test_a_file_cut_anywhere_is_imported_as_far_as_it_goes(sample: str, tmp_path: Path) -> None:
     content = (SAMPLES / sample).read_bytes()
     whole = told(imported(SAMPLES / sample, tmp_path)[1])

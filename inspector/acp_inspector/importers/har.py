@@ -1,0 +1,243 @@
+"""HTTP archives (`.har`), as browsers and mitmproxy write them: ACP over HTTP and WebSocket.
+
+An archive holds requests with their answers, in no certain order, so all of it is read before the
+first frame. What carried a frame stands as an event before it; see `docs/recording-format.md`. Of
+a stream of events an archive tells when it began and what came, but not when: a message is put
+right behind the request that it, or the next answer after it, answers.
+
+Source: HTTP Archive 1.2; Chrome DevTools, `_webSocketMessages`.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, BinaryIO, Final, cast
+
+from acp_inspector.importers.elements import Elements
+from acp_inspector.importers.items import Happened, Item, LeftOut, Remark, Said, broken
+from acp_protocol import jsonrpc
+from acp_protocol.framing import Side
+from acp_protocol.jsonrpc import Json
+
+MILLISECOND: Final = 0.001
+CONNECTION: Final = "acp-connection-id"
+TEXT: Final = 1
+"""The opcode of a WebSocket's text frame."""
+_FAULTS: Final = (ValueError, TypeError, KeyError, AttributeError, OverflowError)
+"""What values of another kind than they should be lead to."""
+_HEAD: Final = re.compile(rb"\s*\{\s*\"log\"\s*:\s*\{")
+
+
+@dataclass(slots=True)
+class _Entry:
+    """A request with its answer."""
+
+    id: int
+    at: float
+    """Seconds from 1970."""
+    took: float
+    request: dict[str, Any]
+    response: dict[str, Any]
+    messages: list[dict[str, Any]]
+    """Those of a WebSocket."""
+
+
+@dataclass(slots=True)
+class _Timed:
+    """Items in the order of their times; those of the same time as they came."""
+
+    items: list[tuple[float, int, Item]] = field(default_factory=list[tuple[float, int, Item]])
+
+    def add(self, at: float, *items: Item) -> None:
+        """Add items that belong together."""
+        self.items += ((at, len(self.items) + n, item) for n, item in enumerate(items))
+
+    def __iter__(self) -> Iterator[Item]:
+        """Yield the items in order."""
+        return (item for _, _, item in sorted(self.items, key=lambda each: each[:2]))
+
+
+def is_har(head: bytes) -> bool:
+    """Tell whether it is an archive."""
+    return _HEAD.match(head) is not None
+
+
+def read_har(file: BinaryIO) -> Iterator[Item]:
+    """Yield frames and what carried them, in the order of their times."""
+    elements = Elements(file, opens=(b"[", b"{"), depth=3)
+    entries: list[_Entry] = []
+    for n, element in enumerate(elements, start=1):
+        try:
+            told = _object(jsonrpc.parse(element))
+            # Pages stand in a list of their own beside the requests.
+            if "request" in told:
+                entries.append(_entry(n, told))
+        except _FAULTS:
+            yield broken(element)
+    asked = _asked(entries)
+    timed = _Timed()
+    # What came on a stream is put behind the request of the same moment that it answers.
+    for entry in sorted(entries, key=_is_stream):
+        try:
+            if _is_acp(entry):
+                _take_in(entry, asked, timed)
+            else:
+                timed.add(entry.at, LeftOut("requests that are no ACP"))
+        except _FAULTS as problem:
+            timed.add(entry.at, Remark(f"request {entry.id}: {problem}", entry.at, is_broken=True))
+    yield from timed
+    if elements.is_cut:
+        yield Remark("the file ends in the middle of the list", is_broken=True)
+
+
+def _entry(n: int, told: dict[str, Any]) -> _Entry:
+    began = datetime.fromisoformat(told["startedDateTime"]).timestamp()
+    took = max(float(told.get("time") or 0), 0.0) * MILLISECOND
+    messages: list[dict[str, Any]] = told.get("_webSocketMessages") or []
+    return _Entry(n, began, took, _object(told["request"]), _object(told["response"]), messages)
+
+
+def _headers(told: dict[str, Any]) -> dict[str, Json]:
+    """Return headers with small letters in their names; those that come twice, a line each."""
+    found: dict[str, Json] = {}
+    listed: list[dict[str, Any]] = told.get("headers") or []
+    for each in listed:
+        name = str(each["name"]).lower()
+        found[name] = f"{found[name]}\n{each['value']}" if name in found else str(each["value"])
+    return found
+
+
+def _body(entry: _Entry) -> bytes:
+    post = _object(entry.request.get("postData"))
+    return str(post.get("text") or "").encode(errors="surrogatepass")
+
+
+def _answer(entry: _Entry) -> bytes:
+    content = _object(entry.response.get("content"))
+    text = str(content.get("text") or "")
+    if content.get("encoding") == "base64":
+        return base64.b64decode(text)
+    return text.encode(errors="surrogatepass")
+
+
+def _is_acp(entry: _Entry) -> bool:
+    said = {*_headers(entry.request), *_headers(entry.response)}
+    return CONNECTION in said or bool(entry.messages) or b'"jsonrpc"' in _body(entry)
+
+
+def _is_stream(entry: _Entry) -> bool:
+    kind = _headers(entry.response).get("content-type")
+    return str(kind).startswith("text/event-stream")
+
+
+def _asked(entries: list[_Entry]) -> dict[tuple[str, Json], float]:
+    """Return when each request of the client was posted, by its id and the id's type."""
+    found: dict[tuple[str, Json], float] = {}
+    for entry in entries:
+        message = _parsed(_body(entry))
+        if {"method", "id"} <= message.keys() and jsonrpc.is_request_id(message["id"]):
+            found[jsonrpc.id_key(message["id"])] = entry.at
+    return found
+
+
+def _parsed(raw: bytes) -> dict[str, Any]:
+    try:
+        value = jsonrpc.parse(raw)
+    except ValueError:
+        return {}
+    return _object(value)
+
+
+def _object(value: Any) -> dict[str, Any]:
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def _take_in(entry: _Entry, asked: dict[tuple[str, Json], float], timed: _Timed) -> None:
+    told: dict[str, Json] = {
+        "id": entry.id,
+        "method": str(entry.request["method"]),
+        "path": str(entry.request.get("url") or ""),
+        "version": str(entry.request.get("httpVersion") or ""),
+        "headers": _headers(entry.request),
+    }
+    items: list[Item] = [Happened("http_request", told, entry.at)]
+    if body := _body(entry):
+        items.append(_said("client", body, entry.at))
+    timed.add(entry.at, *items)
+    status = entry.response.get("status")
+    headers = _headers(entry.response)
+    answer: dict[str, Json] = {"id": entry.id, "status": status, "headers": headers}
+    is_stream, is_socket = _is_stream(entry), bool(entry.messages)
+    at = entry.at if is_stream or is_socket else entry.at + entry.took
+    timed.add(at, Happened("http_response", answer, at))
+    if is_stream:
+        _take_stream(entry, asked, timed)
+    elif is_socket:
+        _take_socket(entry, timed)
+    elif (raw := _answer(entry)) and b'"jsonrpc"' in raw:
+        timed.add(at, _said("agent", raw, at))
+
+
+def _take_stream(entry: _Entry, asked: dict[tuple[str, Json], float], timed: _Timed) -> None:
+    events = list(_events(_answer(entry)))
+    times = _times([_parsed(data) for data, _ in events], entry.at, asked)
+    for (data, told), at in zip(events, times, strict=True):
+        item = _said("agent", data, at, guess="when it came on its stream")
+        timed.add(at, Happened("sse_event", {"id": entry.id} | told, at), item)
+    timed.add(entry.at + entry.took, Happened("http_end", {"id": entry.id}, entry.at + entry.took))
+
+
+def _events(raw: bytes) -> Iterator[tuple[bytes, dict[str, Json]]]:
+    """Yield the data of each event of a stream, and its name and id if it has them."""
+    # Archives are rare, and what they bring along is not.
+    import httpx
+    from httpx_sse import EventSource
+
+    stream = httpx.Response(200, headers={"content-type": "text/event-stream"}, content=raw)
+    for event in EventSource(stream).iter_sse():
+        if event.data:
+            told = {"event": event.event, "event_id": event.id}
+            named = {key: value for key, value in told.items() if value and value != "message"}
+            yield event.data.encode(errors="surrogatepass"), dict[str, Json](named)
+
+
+def _times(
+    messages: list[dict[str, Any]], began: float, asked: dict[tuple[str, Json], float]
+) -> list[float]:
+    """Return when each message of a stream came, at a guess."""
+    bounds: list[float | None] = []
+    for message in messages:
+        id_ = message.get("id")
+        is_answer = id_ is not None and "method" not in message and jsonrpc.is_request_id(id_)
+        bounds.append(asked.get(jsonrpc.id_key(id_)) if is_answer else None)
+    # What has no question of its own is put before the next thing that has one.
+    ahead: float | None = None
+    for place in reversed(range(len(bounds))):
+        ahead = bounds[place] = ahead if bounds[place] is None else bounds[place]
+    found: list[float] = []
+    for bound in bounds:
+        found.append(max(found[-1] if found else began, began if bound is None else bound))
+    return found
+
+
+def _take_socket(entry: _Entry, timed: _Timed) -> None:
+    for message in entry.messages:
+        at = float(message.get("time") or entry.at)
+        kind = "text" if message.get("opcode", TEXT) == TEXT else "binary"
+        side: Side = "client" if message.get("type") == "send" else "agent"
+        data = str(message.get("data") or "")
+        raw = data.encode(errors="surrogatepass") if kind == "text" else base64.b64decode(data)
+        told: dict[str, Json] = {"id": entry.id, "kind": kind}
+        timed.add(at, Happened("ws_message", told, at), _said(side, raw, at))
+
+
+def _said(side: Side, raw: bytes, at: float, *, guess: str = "") -> Said:
+    # A frame is a line; what was one message over HTTP stays one here.
+    line = raw.strip(b"\r\n")
+    if b"\n" in line:
+        return Said(side, b" ".join(line.splitlines()), at=at, guess="its line breaks")
+    return Said(side, line, at=at, guess=guess)
