@@ -6,7 +6,7 @@ before it knows.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Generator
+from collections.abc import Generator
 from types import coroutine
 from typing import Any, TypeAlias, TypeVar
 
@@ -35,13 +35,3 @@ def rest_of(steps: Steps[T], awaited: Any) -> Generator[Any, Any, T]:
                 awaited = steps.send(sent)
             except StopIteration as end:
                 return end.value
-
-
-def begun(awaitable: Awaitable[T]) -> tuple[Steps[T], Any]:
-    """Take the first step; return the steps and what the first has yielded.
-
-    Raises:
-        StopIteration: that was all; its `value` is the result.
-    """
-    steps = awaitable.__await__()
-    return steps, steps.send(None)
