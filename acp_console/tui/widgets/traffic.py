@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import ClassVar, Final
 
 from textual import getters, on
+from textual.actions import SkipAction
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
@@ -239,12 +240,20 @@ class TrafficPane(Vertical):
         self.bar.input.focus()
 
     def action_unfilter(self) -> None:
-        """Stop looking for something, or else show everything again."""
-        if self._work.is_searching:
+        """Go back to the rows, stop looking for something, or show everything again.
+
+        Raises:
+            SkipAction: there is nothing of that: the key may mean something else elsewhere.
+        """
+        if self.detail.has_focus_within:
+            self.table.focus()
+        elif self._work.is_searching:
             self._work.stop_search()
             self.notify("The search was stopped")
         elif not self._view.wanted.is_empty or self.bar.input.value:
             self.bar.set_filter("")
+        else:
+            raise SkipAction
 
     def action_detail(self) -> None:
         """Go to what the row holds."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from syrupy.assertion import SnapshotAssertion
 from textual.app import App, ComposeResult
+from textual.binding import Binding, BindingType
 from textual.pilot import Pilot
 
 from acp_console.tui import clipboard
@@ -228,6 +229,28 @@ async def test_the_chosen_row_is_kept_when_the_filter_changes() -> None:
         await until(pilot, lambda: chosen(app) == 19)
         await pilot.press("escape")
         await until(pilot, lambda: " of " not in say(app) and chosen(app) == 19)
+
+
+async def test_escape_comes_back_from_the_detail_and_means_else_what_it_means_elsewhere() -> None:
+    class OuterApp(LongApp):
+        BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave")]
+        times_left = 0
+
+        def action_leave(self) -> None:
+            self.times_left += 1
+
+    app = OuterApp()
+    async with app.run_test(size=(100, 30)) as pilot:
+        await type_filter(pilot, "error")
+        await pilot.press("enter")
+        await until(pilot, lambda: app.pane.detail.has_focus_within)
+        await pilot.press("escape")
+        await until(pilot, lambda: app.pane.table.has_focus)
+        await pilot.press("escape")
+        await until(pilot, lambda: "of 47" not in say(app))
+        assert app.times_left == 0
+        await pilot.press("escape")
+        await until(pilot, lambda: app.times_left == 1)
 
 
 async def test_what_no_row_matches_is_told_with_the_way_back() -> None:

@@ -88,6 +88,16 @@ async def test_down_goes_through_the_offers_and_enter_takes_one() -> None:
         await until(pilot, lambda: app.times_left == 1)
 
 
+async def test_an_offer_is_taken_by_mouse_too() -> None:
+    app = BarApp()
+    async with app.run_test(size=(100, 20)) as pilot:
+        await pilot.press(*"kind == re")
+        await until(pilot, lambda: "result" in say(app))
+        await pilot.click("#filter-offers", offset=(4, 1))
+        await until(pilot, lambda: app.bar.input.value == "kind == result ")
+        assert app.bar.input.has_focus
+
+
 async def test_down_in_an_empty_bar_offers_all_fields() -> None:
     app = BarApp()
     async with app.run_test(size=(100, 20)) as pilot:
