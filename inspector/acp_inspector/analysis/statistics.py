@@ -199,7 +199,9 @@ class Statistics:
         """Return the tallies of a session and of its turn, which have taken the frame."""
         if session is None:
             return []
-        whole = self.sessions.setdefault(session, Tally())
+        whole = self.sessions.get(session)
+        if whole is None:
+            whole = self.sessions[session] = Tally()
         places = [whole]
         if turn is not None:
             if turn.number not in self.turns:
