@@ -87,6 +87,8 @@ class InterceptPane(Vertical):
         self._shown: DeskState | None = None
         self._width = 0
         self._drawn: object = None
+        self._told: str | None = None
+        self._offered: frozenset[str] | None = None
         self._known: dict[str, Json] = {}
         """What a frame of one's own begins with: the session that was held last."""
 
@@ -109,36 +111,43 @@ class InterceptPane(Vertical):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Offer only what can be done now, and no letters where letters are written."""
         del parameters
-        if action not in _DEEDS:
-            return True
+        return action not in _DEEDS or action in self._possible()
+
+    def _possible(self) -> frozenset[str]:
+        """Return the deeds that can be done now."""
         is_writing = bool(self.query("#break-filter")) and self.filter.has_focus
-        is_gone = self._shown is not None and self._shown.presence == "gone"
-        if is_writing or is_gone:
-            return False
-        hold = self._hold()
-        if action == "answer":
-            return hold is not None and isinstance(hold.message, Request)
-        if action == "clear":
-            return bool(self._shown and self._shown.breakpoints)
-        return action in _ALWAYS or hold is not None
+        state, hold = self._shown, self._hold()
+        if is_writing or state is None or state.presence == "gone":
+            return frozenset()
+        possible: set[str] = {*_ALWAYS, *(["clear"] if state.breakpoints else [])}
+        if hold is not None:
+            possible |= _HELD if isinstance(hold.message, Request) else _HELD - {"answer"}
+        return frozenset(possible)
+
+    def _offer(self) -> None:
+        """Let the footer be drawn anew, if it offers something else: that costs a lot."""
+        possible = self._possible()
+        if possible != self._offered:
+            self._offered = possible
+            self.refresh_bindings()
 
     def sync(self) -> None:
         """Show the newest state, and tell what was refused; nothing unless all parts are there."""
-        # They come, and go, one after the other.
-        if len(self.query(PARTS)) < PARTS.count("#"):
-            return
         while self._desk.refusals:
             self.notify(one_line(self._desk.refusals.popleft(), 200), severity="error")
         state, width = self._desk.state, self.size.width
-        for hold in state.holds:
-            self._known.update(_session(hold))
         if state is self._shown and width == self._width:
             return
+        # They come, and go, one after the other.
+        if len(self.query(PARTS)) < PARTS.count("#"):
+            return
+        for hold in state.holds:
+            self._known.update(_session(hold))
         before, self._shown, self._width = self._shown, state, width
         self._show_breakpoints(state)
         self._show_holds(state, before)
         self._show_chosen()
-        self.refresh_bindings()
+        self._offer()
 
     @on(BreakpointInput.Set)
     def set_breakpoint(self, event: BreakpointInput.Set) -> None:
@@ -155,11 +164,11 @@ class InterceptPane(Vertical):
     def show_other(self) -> None:
         """Show the frame that was chosen."""
         self._show_chosen()
-        self.refresh_bindings()
+        self._offer()
 
     def on_descendant_focus(self) -> None:
         """Offer other keys where something is written."""
-        self.refresh_bindings()
+        self._offer()
 
     def action_break(self) -> None:
         """Go to where breakpoints are written."""
@@ -284,9 +293,12 @@ class InterceptPane(Vertical):
             *([f"breaks on {'  ·  '.join(points)}"] if points else []),
             *([f"rules and add-ons: {'  ·  '.join(struck)}"] if struck else []),
         ]
-        line = self.query_one("#breakpoints", Static)
-        line.update("\n".join(parts))
-        line.display = bool(parts)
+        told = "\n".join(parts)
+        if told != self._told:
+            self._told = told
+            line = self.query_one("#breakpoints", Static)
+            line.update(told)
+            line.display = bool(told)
 
     def _show_holds(self, state: DeskState, before: DeskState | None) -> None:
         ids = [hold.id for hold in state.holds]
@@ -334,9 +346,10 @@ class InterceptPane(Vertical):
 
 
 _ALWAYS: Final = frozenset({"break", "pause", "inject", "release_all"})
-_DEEDS: Final = _ALWAYS | {
-    *("release", "edit", "discard", "lose", "duplicate", "delay", "answer", "keep", "clear")
-}
+_HELD: Final = frozenset(
+    {"release", "edit", "discard", "lose", "duplicate", "delay", "answer", "keep"}
+)
+_DEEDS: Final = _ALWAYS | _HELD | {"clear"}
 
 
 def _empty(state: DeskState) -> str:
