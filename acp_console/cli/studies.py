@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import takewhile
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -55,21 +56,30 @@ def entries_of(file: Path) -> Iterator[Entry]:
             yield line
 
 
-def study_of(file: Path, wanted: Filter | None = None) -> Study:
-    """Return what is known of a recording; its statistics count the frames that are wanted."""
+def study_of(file: Path, wanted: Filter | None = None, *, until: int | None = None) -> Study:
+    """Return what is known of a recording.
+
+    Args:
+        file: The recording.
+        wanted: Statistics count the frames that it means; None: all.
+        until: The last entry that is read; None: all are.
+    """
     study = Study()
+    entries = entries_of(file)
+    if until is not None:
+        entries = takewhile(lambda entry: entry.n <= until, entries)
     if wanted is None or wanted.is_empty:
-        study.read(entries_of(file))
+        study.read(entries)
         return study
     exchanges = study.exchanges
     if "pending" in wanted.needs:
         # Whether a question was answered is known at the end only.
-        exchanges = study_of(file).exchanges
+        exchanges = study_of(file, until=until).exchanges
 
     def counts(frame: Frame) -> bool:
         return wanted.matches(FrameFacts(frame, exchanges, notes=study.notes()))
 
-    for entry in entries_of(file):
+    for entry in entries:
         study.apply(entry, counts=counts)
     return study
 

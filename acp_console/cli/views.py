@@ -18,7 +18,6 @@ from rich.tree import Tree
 from acp_console.cli import exits
 from acp_console.cli.printer import ascii_json
 from acp_console.cli.studies import (
-    entries_of,
     filter_of,
     print_plainly,
     print_table,
@@ -94,92 +93,83 @@ class ViewCommand(click.Command):
             return super().invoke(ctx)
         if since is not None and view != "conversation":
             raise click.UsageError("--since needs --view conversation")
-        if ctx.params.get("format_") == "raw":
-            raise click.UsageError("a view has no raw bytes: --format table or json")
+        _refuse_what_is_for_frames(view, ctx.params)
         is_json = ctx.params.get("format_") == "json"
         wish = Wish(ctx.params["file"], filter_of(ctx.params["text"]), at, since, is_json)
         return print_view(view, wish)
 
 
+def _refuse_what_is_for_frames(view: View, params: dict[str, Any]) -> None:
+    if params.get("format_") == "raw":
+        raise click.UsageError("a view has no raw bytes: --format table or json")
+    if params["text"] and view != "exchanges":
+        raise click.UsageError(f"--filter chooses frames or exchanges, and {view} is of all frames")
+    for name in ("fields", "count", "follow"):
+        if params.get(name):
+            raise click.UsageError(f"--{name} is for frames: leave it out, or --view")
+
+
 def print_view(view: View, wish: Wish) -> int:
     """Print one view of a recording; return the exit code."""
-    study = study_of(wish.file)
-    at = study.n if wish.at is None else min(wish.at, study.n)
-    VIEWS[view](study, wish, at)
+    study = study_of(wish.file, until=wish.at)
+    VIEWS[view](study, wish)
     return exits.DONE
 
 
-def _print_json(view: View, at: int, **members: Json) -> None:
-    click.echo(ascii_json({"acp_view": VERSION, "view": view, "at": at, **members}))
+def _print_json(view: View, study: Study, **members: Json) -> None:
+    click.echo(ascii_json({"acp_view": VERSION, "view": view, "at": study.n, **members}))
 
 
 # Exchanges
 
 
-def _exchanges(study: Study, wish: Wish, at: int) -> None:
-    frames: dict[int, Frame] = {}
-    if not wish.wanted.is_empty:
-        frames = {entry.n: entry for entry in entries_of(wish.file) if isinstance(entry, Frame)}
+def _exchanges(study: Study, wish: Wish) -> None:
+    def is_wanted(*frames: Frame | None) -> bool:
+        facts = (FrameFacts(frame, study.exchanges) for frame in frames if frame is not None)
+        return any(map(wish.wanted.matches, facts))
 
-    def is_wanted(*those: Frame | None) -> bool:
-        facts = (FrameFacts(frame, study.exchanges) for frame in those if frame is not None)
-        return not frames or any(map(wish.wanted.matches, facts))
-
-    shown = [
-        each
-        for each in study.exchanges.all
-        if each.question.n <= at and is_wanted(each.question, each.answer)
-    ]
-    faults = [
-        each for each in study.exchanges.faults if each.frame.n <= at and is_wanted(each.frame)
-    ]
+    shown = [each for each in study.exchanges.all if is_wanted(each.question, each.answer)]
+    faults = [each for each in study.exchanges.faults if is_wanted(each.frame)]
     if wish.is_json:
-        exchanges = [_exchange_json(each, at) for each in shown]
+        exchanges = [_exchange_json(each) for each in shown]
         told = [_fault_json(each) for each in faults]
-        _print_json("exchanges", at, exchanges=exchanges, faults=told)
+        _print_json("exchanges", study, exchanges=exchanges, faults=told)
         return
     print_table(
         ("n", "from", "method", "id", "answer", "latency", "ending", "session"),
-        [_exchange_cells(each, at) for each in shown],
+        [_exchange_cells(each) for each in shown],
         left=8,
     )
     for fault in faults:
         click.echo(f"frame {fault.frame.n}: {fault.kind}: {safe(fault.why)}")
 
 
-def _exchange_cells(each: Exchange, at: int) -> list[str]:
-    is_over = each.answer is not None and each.answer.n <= at
-    ending = each.ending if is_over else "open"
-    if each.code is not None and is_over:
-        ending = f"{ending} {each.code}"
-    if each.withdrawn is not None and each.withdrawn.n <= at:
-        ending += ", withdrawn"
+def _exchange_cells(each: Exchange) -> list[str]:
+    ending = each.ending if each.code is None else f"{each.ending} {each.code}"
     return [
         str(each.question.n),
         f"{'→' if each.asker == 'client' else '←'} {each.asker}",
         safe(each.request.method),
         safe(json.dumps(each.request.id, ensure_ascii=False)),
-        str(each.answer.n) if each.answer is not None and is_over else "",
-        seconds(each.latency) if is_over else "",
-        ending,
+        "" if each.answer is None else str(each.answer.n),
+        seconds(each.latency),
+        ending if each.withdrawn is None else f"{ending}, withdrawn",
         safe(each.session or ""),
     ]
 
 
-def _exchange_json(each: Exchange, at: int) -> dict[str, Json]:
-    answer = each.answer if each.answer is not None and each.answer.n <= at else None
-    withdrawn = each.withdrawn if each.withdrawn and each.withdrawn.n <= at else None
+def _exchange_json(each: Exchange) -> dict[str, Json]:
     return {
         "question": each.question.n,
         "from": each.asker,
         "method": each.request.method,
         "id": each.request.id,
         "session": each.session,
-        "answer": None if answer is None else answer.n,
-        "latency": None if answer is None else round(answer.at - each.question.at, 6),
-        "ending": each.ending if answer is not None else "open",
-        "code": each.code if answer is not None else None,
-        "withdrawn": None if withdrawn is None else withdrawn.n,
+        "answer": None if each.answer is None else each.answer.n,
+        "latency": None if each.latency is None else round(each.latency, 6),
+        "ending": each.ending,
+        "code": each.code,
+        "withdrawn": None if each.withdrawn is None else each.withdrawn.n,
     }
 
 
@@ -190,21 +180,21 @@ def _fault_json(fault: Fault) -> dict[str, Json]:
 # Conversation
 
 
-def _conversation(study: Study, wish: Wish, at: int) -> None:
-    then = study.conversations.at(at)
+def _conversation(study: Study, wish: Wish) -> None:
+    then = study.conversations.at(study.n)
     if wish.since is not None:
-        before = study.conversations.at(min(wish.since, at))
+        before = study.conversations.at(min(wish.since, study.n))
         changes = differences(before, then)
         if wish.is_json:
             told = [{"change": type(each).__name__, **_members(each)} for each in changes]
-            _print_json("conversation", at, since=wish.since, changes=told)
+            _print_json("conversation", study, since=wish.since, changes=told)
         else:
             for each in changes:
                 _print_lines(change_lines(each))
         return
     if wish.is_json:
         sessions = [picture(snapshot) for snapshot in then.values()]
-        _print_json("conversation", at, dialect=study.dialect, sessions=sessions)
+        _print_json("conversation", study, dialect=study.dialect, sessions=sessions)
         return
     for place, snapshot in enumerate(then.values()):
         if place:
@@ -224,16 +214,16 @@ def _print_lines(lines: Iterator[str]) -> None:
 # Waiting
 
 
-def _waiting(study: Study, wish: Wish, at: int) -> None:
-    graph = study.waiting(at)
+def _waiting(study: Study, wish: Wish) -> None:
+    graph = study.waiting()
     if wish.is_json:
         waits = [_wait_json(wait, graph) for wait in graph.waits]
         cycles = [[wait.frame for wait in cycle] for cycle in graph.cycles]
         hung = [wait.frame for wait in graph.hung()]
-        _print_json("waiting", at, t=round(graph.at, 6), waits=waits, cycles=cycles, hung=hung)
+        _print_json("waiting", study, t=round(graph.at, 6), waits=waits, cycles=cycles, hung=hung)
         return
     if not graph.waits:
-        click.echo(f"nobody waits after entry {at}")
+        click.echo(f"nobody waits after entry {study.n}")
     for root in graph.roots:
         print_plainly(_tree(root, graph, frozenset()))
     for cycle in graph.cycles:
@@ -302,12 +292,12 @@ def _wait_json(wait: Wait, graph: WaitingGraph) -> dict[str, Json]:
 # Capabilities
 
 
-def _capabilities(study: Study, wish: Wish, at: int) -> None:
+def _capabilities(study: Study, wish: Wish) -> None:
     rows = study.capabilities.rows()
     if wish.is_json:
         told = [_capability_json(row) for row in rows]
         version = study.capabilities.version
-        _print_json("capabilities", at, version=version, capabilities=told)
+        _print_json("capabilities", study, version=version, capabilities=told)
         return
     shown = [row for row in rows if row.claim is not None or row.used]
     print_table(
@@ -348,7 +338,7 @@ def _capability_json(row: Capability) -> dict[str, Json]:
     }
 
 
-VIEWS: Final[dict[View, Callable[[Study, Wish, int], None]]] = {
+VIEWS: Final[dict[View, Callable[[Study, Wish], None]]] = {
     "exchanges": _exchanges,
     "conversation": _conversation,
     "waiting": _waiting,

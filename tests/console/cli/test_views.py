@@ -103,6 +103,8 @@ def test_every_capability_of_the_version_is_there_in_json(view: Call) -> None:
     marks = {each["path"]: each["mark"] for each in found["capabilities"] if each["mark"]}
     assert marks["agentCapabilities.sessionCapabilities.list"] == "claimed and refused"
     assert any(not each["claimed"] and not each["used"] for each in found["capabilities"])
+    before = told(view, "capabilities", TROUBLE, "--at", "3")["capabilities"]
+    assert not any(each["used"] for each in before)
 
 
 @pytest.mark.parametrize(
@@ -111,7 +113,10 @@ def test_every_capability_of_the_version_is_there_in_json(view: Call) -> None:
         ("--at", "3"),
         ("--view", "waiting", "--since", "3"),
         ("--view", "waiting", "--format", "raw"),
-        ("--view", "waiting", "--filter", "turn =="),
+        ("--view", "exchanges", "--filter", "turn =="),
+        ("--view", "waiting", "--filter", "error"),
+        ("--view", "waiting", "--count"),
+        ("--view", "waiting", "--fields", "n"),
         ("--view", "nothing"),
     ],
 )
