@@ -71,12 +71,13 @@ def test_a_hang_ends_with_a_kill_once_the_client_asks(stage: Stage, path: Path) 
     assert events(path)["exit"] == {"signal": signal.SIGKILL}
 
 
+@pytest.mark.parametrize("options", [(), ("--break", "method == never")], ids=["chunks", "lines"])
 def test_output_that_is_pending_at_the_exit_waits_for_a_client_that_reads_late(
-    stage: Stage, path: Path
+    stage: Stage, path: Path, options: Sequence[str]
 ) -> None:
     """What fits into the pipes and buffers between them is the client's, whenever it reads."""
     agent = python("import os\nfor letter in (b'x', b'y', b'z'): os.write(1, letter * 50_000)")
-    with stage.party(proxy(path, *agent)) as party:
+    with stage.party(proxy(path, *agent, options=options)) as party:
         with pytest.raises(subprocess.TimeoutExpired):
             # Longer than what an agent left behind is waited for.
             party.process.wait(5)
