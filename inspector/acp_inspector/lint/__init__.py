@@ -1,1 +1,5 @@
 """Rules that traffic has to keep, and the engine that holds it against them."""
+
+from acp_inspector.lint.engine import Finding, Linter, Report, lint
+
+__all__ = ["Finding", "Linter", "Report", "lint"]

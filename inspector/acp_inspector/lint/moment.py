@@ -7,6 +7,7 @@ single slip does not hide everything behind it.
 from __future__ import annotations
 
 import json
+from collections.abc import Container
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias, cast
 
@@ -242,6 +243,11 @@ def members(value: Json) -> dict[str, Json]:
 def entries(value: Json) -> list[Json]:
     """Return `value` where it is an array, an empty one otherwise."""
     return value if isinstance(value, list) else []  # pyright: ignore[reportUnknownVariableType] - JSON
+
+
+def is_one_of(value: Json, words: Container[str]) -> bool:
+    """Tell whether `value` is one of these words; a list or an object is none."""
+    return isinstance(value, str) and value in words
 
 
 def quoted(value: Json) -> str:

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import csv
+import json
 import re
+from dataclasses import replace
 from pathlib import Path
+from random import Random
+from typing import Any, cast
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from acp_inspector.journal import Entry, Frame, JournalEvent, StderrText
 from acp_inspector.lint.catalogue import rules
@@ -124,3 +130,40 @@ def test_what_is_fed_tells_what_is_new_at_once() -> None:
     (first, *_) = [linter.feed(entry) for entry in talk.entries]
     assert [each.rule.id for each in first] == ["ACP-L001"]
     assert all(re.fullmatch(r"ACP-L\d{3}", each.rule.id) for each in linter.report.findings)
+
+
+ODD: list[Any] = [
+    *(None, True, 0, -1, 1.5, 1e300, 10**30, "", "_x", "é"),
+    *([], {}, [[]], [None], [{}], [1, "a"], {"a": 1}, {"type": ["x"]}, {"outcome": []}),
+]
+
+
+def twisted(value: Any, random: Random) -> Any:
+    """Return a JSON value in which here and there stands something else, or nothing."""
+    if random.random() < 0.06:
+        return random.choice(ODD)
+    if isinstance(value, dict):
+        members = cast("dict[str, Any]", value).items()
+        return {name: twisted(each, random) for name, each in members if random.random() > 0.02}
+    if isinstance(value, list):
+        return [twisted(each, random) for each in cast("list[Any]", value)]
+    return value
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.lists(st.sampled_from(CASES), min_size=1, max_size=3), st.randoms(use_true_random=False))
+def test_no_check_breaks_down_whatever_comes(chosen: list[Case], random: Random) -> None:
+    linter = Linter(unstable=random.random() < 0.5)
+    for entry in (entry for case in chosen for entry in case.talk().entries):
+        if isinstance(entry, Frame):
+            try:
+                message = json.loads(entry.raw)
+            except ValueError:
+                message = None
+            if isinstance(message, dict):
+                raw = json.dumps(twisted(message, random)).encode()
+                linter.feed(replace(entry, raw=raw))
+                continue
+        linter.feed(entry)
+    linter.finish()
+    assert not linter.report.failed

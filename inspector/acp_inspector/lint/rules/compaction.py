@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from acp_inspector.lint.checks import check, check_at_end, learns, updates
-from acp_inspector.lint.moment import FINE, Ending, Found, Moment, Problem, quoted
+from acp_inspector.lint.moment import FINE, Ending, Found, Moment, Problem, is_one_of, quoted
 from acp_inspector.lint.state import Point
 
 UPDATE: Final = updates("compaction_update")
@@ -102,7 +102,7 @@ def compactions_end(ending: Ending) -> Found:
 def compactions_end_once(moment: Moment) -> Found:
     """Tell of a compaction that ends in two ways."""
     known, status = _known(moment), moment.update.get("status")
-    if status not in FINAL:
+    if not is_one_of(status, FINAL):
         return None
     if known is None or known.ended is None or _is_replaying(moment) or known.status == status:
         return FINE

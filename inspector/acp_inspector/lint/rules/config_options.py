@@ -10,7 +10,16 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from acp_inspector.lint.checks import asks, check, learns, results, updates
-from acp_inspector.lint.moment import FINE, Found, Moment, Problem, entries, members, quoted
+from acp_inspector.lint.moment import (
+    FINE,
+    Found,
+    Moment,
+    Problem,
+    entries,
+    is_one_of,
+    members,
+    quoted,
+)
 from acp_inspector.lint.state import Point
 from acp_protocol.jsonrpc import Json
 
@@ -188,7 +197,7 @@ def setting_is_answered_with_all_options(moment: Moment) -> Found:
     told = told_options(moment)
     if told is None:
         return moment.problem("configOptions is missing", moment.ask, path="result.configOptions")
-    now = {each.get(id_name(moment)): each for each in told[1]}
+    now = {id_: each for each in told[1] if isinstance(id_ := each.get(id_name(moment)), str)}
     params = moment.ask.params if moment.ask is not None else {}
     id_ = params.get("configId")
     known = _known(moment)
@@ -218,7 +227,8 @@ def updates_tell_all_options(moment: Moment) -> Found:
     told, known = told_options(moment), _known(moment)
     if told is None or known is None:
         return None
-    gone = known.by_id.keys() - {each.get(id_name(moment)) for each in told[1]}
+    ids = (each.get(id_name(moment)) for each in told[1])
+    gone = known.by_id.keys() - {id_ for id_ in ids if isinstance(id_, str)}
     if gone:
         return moment.problem(
             f"the list lacks {quoted(min(gone))} and {len(gone) - 1} more"
@@ -296,7 +306,7 @@ def options_are_set_to_something(moment: Moment) -> Found:
     """Tell of options without a current value."""
     is_any = False
     for place, option in each_option(moment):
-        if moment.version != 1 and option.get("type") not in TYPES:
+        if moment.version != 1 and not is_one_of(option.get("type"), TYPES):
             continue
         is_any = True
         if option.get("currentValue") is None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from acp_inspector.lint.checks import check, learns, tells
-from acp_inspector.lint.moment import FINE, Found, Moment, entries, members, quoted
+from acp_inspector.lint.moment import FINE, Found, Moment, entries, is_one_of, members, quoted
 from acp_inspector.lint.rules.nes import DOCUMENTS
 from acp_inspector.lint.state import Point
 
@@ -74,7 +74,7 @@ def events_are_asked_for(moment: Moment) -> Found:
 def changes_are_of_the_right_kind(moment: Moment) -> Found:
     """Tell of ranges where whole texts are asked for, and the other way round."""
     kind = moment.state.claim("agent", "nes.events.document.didChange.syncKind")
-    if kind not in {"full", "incremental"}:
+    if not is_one_of(kind, {"full", "incremental"}):
         return None
     for n, change in enumerate(map(members, entries(moment.params.get("contentChanges")))):
         has_range = change.get("range") is not None

@@ -20,7 +20,7 @@ from acp_inspector.lint.checks import (
     results,
     tells,
 )
-from acp_inspector.lint.moment import FINE, Found, Moment, entries, members, quoted
+from acp_inspector.lint.moment import FINE, Found, Moment, entries, is_one_of, members, quoted
 from acp_inspector.lint.state import Ask, Point
 from acp_inspector.redaction.finder import Finder
 from acp_inspector.redaction.rules import RULES
@@ -244,7 +244,7 @@ def content_comes_with_accepted_forms(moment: Moment) -> Found:
     if moment.result_object.get("content") is None:
         return FINE
     action = moment.result_object.get("action")
-    if action in {"decline", "cancel"}:
+    if is_one_of(action, {"decline", "cancel"}):
         return moment.problem(f"content comes with {action}", moment.ask, path="result.content")
     if moment.ask.params.get("mode") == "url":
         return moment.problem("content comes for a page", moment.ask, path="result.content")
@@ -255,7 +255,7 @@ def content_comes_with_accepted_forms(moment: Moment) -> Found:
 def unclaimed_modes_are_refused(moment: Moment) -> Found:
     """Tell of a client that answers what it did not claim in another way."""
     mode = moment.ask.params.get("mode") if moment.ask is not None else None
-    if mode not in {"form", "url"} or _claims(moment, str(mode)):
+    if not is_one_of(mode, {"form", "url"}) or _claims(moment, str(mode)):
         return None
     if moment.kind == "failure" and moment.code in {-32602, -32601, -32800}:
         return FINE

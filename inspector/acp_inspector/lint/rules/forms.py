@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from acp_inspector.lint.checks import asks, check, results
-from acp_inspector.lint.moment import FINE, Found, Moment, entries, members, quoted
+from acp_inspector.lint.moment import FINE, Found, Moment, entries, is_one_of, members, quoted
 from acp_inspector.lint.rules.elicitation import CREATE
 from acp_protocol.jsonrpc import Json
 
@@ -55,7 +55,7 @@ def forms_are_flat_objects(moment: Moment) -> Found:
         return moment.problem("the form has no properties", path=f"{PLACE}.properties")
     for name, field in _fields(schema).items():
         kind = field.get("type")
-        if kind in PRIMITIVES or (
+        if is_one_of(kind, PRIMITIVES) or (
             moment.version != 1 and isinstance(kind, str) and kind != "object"
         ):
             continue
@@ -133,7 +133,7 @@ def forms_ask_for_no_secrets(moment: Moment) -> Found:
         return None
     for name, field in _fields(schema).items():
         said = " ".join((name, str(field.get("title") or ""), str(field.get("description") or "")))
-        if field.get("type") in {"string", None} and _SECRET.search(said):
+        if field.get("type") in ("string", None) and _SECRET.search(said):
             return moment.problem(
                 f"the field {quoted(name)} asks for a secret", path=f"{PLACE}.properties.{name}"
             )

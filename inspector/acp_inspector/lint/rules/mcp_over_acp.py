@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from acp_inspector.lint.checks import answers, asks, calls, check, learns, results, tells
-from acp_inspector.lint.moment import FINE, Found, Moment, entries, members, quoted
+from acp_inspector.lint.moment import FINE, Found, Moment, entries, is_one_of, members, quoted
 from acp_inspector.lint.state import Ask, Point
 from acp_protocol.jsonrpc import Json
 
@@ -186,7 +186,7 @@ def inner_requests_say_who_asks(moment: Moment) -> Found:
 def there_is_no_handshake(moment: Moment) -> Found:
     """Tell of an inner handshake."""
     method = moment.params.get("method")
-    if method in HANDSHAKE:
+    if is_one_of(method, HANDSHAKE):
         return moment.problem(f"the inner method is {quoted(method)}", path="params.method")
     return FINE
 

@@ -96,7 +96,8 @@ def required_providers_stay(moment: Moment) -> Found:
 @check("ACP-L401", results("providers/list"), fix="List it, without current.")
 def disabled_providers_stay_listed(moment: Moment) -> Found:
     """Tell of a disabled provider that is gone, or still has a configuration."""
-    listed = {each.get("providerId"): each for each in _listed(moment)}
+    told = ((each.get("providerId"), each) for each in _listed(moment))
+    listed = {id_: each for id_, each in told if isinstance(id_, str)}
     is_any = False
     for id_, provider in moment.state.of(_Providers).of.items():
         if provider.disabled is None:

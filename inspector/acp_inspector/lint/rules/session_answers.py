@@ -6,12 +6,14 @@ SetSessionConfigOptionRequest; the fields marked x-deserialize-default-on-null i
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Final
 
-from acp_inspector.lint.checks import answers, asks, check, results, updates
+from acp_inspector.lint.checks import answers, asks, check, learns, results, updates
 from acp_inspector.lint.moment import FINE, Found, Moment, entries, members, quoted
-from acp_inspector.lint.rules.config_options import Option, Options
+from acp_inspector.lint.rules.config_options import Option, Options, each_option
 from acp_inspector.lint.rules.foreground import foreground
+from acp_inspector.lint.state import Ask
 from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.methods import find_method
 from acp_protocol.schema.validate import check as complaints_of
@@ -21,6 +23,13 @@ NOT_FOUND: Final = -32002
 SETUPS: Final = ("session/new", "session/resume", "session/fork")
 NULL_TOLERANT: Final = ("mcpServers", "additionalDirectories", "args", "env")
 """Lists that may be null, and that have to be right otherwise."""
+
+
+@dataclass(slots=True)
+class _Refused:
+    """The setting of each session that was refused last, if nothing was set since."""
+
+    by_session: dict[str, Ask] = field(default_factory=dict[str, Ask])
 
 
 @check("ACP-L436", results("session/resume"), fix="Tell the session's state before the answer.")
@@ -101,6 +110,48 @@ def impossible_settings_are_refused(moment: Moment) -> Found:
         return None if fault is None else FINE
     how = "agreed to" if moment.kind == "result" else f"refused with {moment.code}"
     return moment.problem(f"setting {quoted(id_)} is {how}, though {fault}", ask, options.point)
+
+
+@check(
+    "ACP-L456", updates("config_option_update"), fix="Leave options alone that you refuse to set."
+)
+def refused_settings_change_nothing(moment: Moment) -> Found:
+    """Tell of options that have the value whose setting was refused just before."""
+    session = moment.session_id or ""
+    refused = moment.state.of(_Refused).by_session.get(session)
+    options = moment.state.of(Options).of.get(session)
+    if refused is None or refused.answered is None or options is None:
+        return None
+    id_, value = refused.params.get("configId"), refused.params.get("value")
+    before = options.by_id.get(id_) if isinstance(id_, str) else None
+    if before is None or before.current == value:
+        return None
+    for place, option in each_option(moment):
+        if option.get("configId") == id_ and option.get("currentValue") == value:
+            return moment.problem(
+                f"setting {quoted(id_)} was refused, but it is {quoted(value)} now",
+                refused,
+                refused.answered,
+                path=f"{place}.currentValue",
+            )
+    return FINE
+
+
+@learns(answers("session/set_config_option"))
+def _keep_refusal(moment: Moment) -> None:
+    refused = moment.state.of(_Refused).by_session
+    if moment.session_id is None or moment.session is None:
+        return
+    if moment.code == INVALID_PARAMS and moment.ask is not None:
+        refused[moment.session_id] = moment.ask
+    else:
+        refused.pop(moment.session_id, None)
+
+
+@learns(asks("session/set_config_option"), updates("config_option_update"))
+def _forget_refusal(moment: Moment) -> None:
+    # What changes from here on has another cause.
+    moment.state.of(_Refused).by_session.pop(moment.session_id or "", None)
 
 
 def _fault(option: Option | None, params: dict[str, Json]) -> str | None:
