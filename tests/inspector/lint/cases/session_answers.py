@@ -132,9 +132,18 @@ def a_boolean_is_set_by_a_word(talk: Talk) -> None:
     talk.answer(setting(talk, "fast", "id", "true"), configOptions=[MODEL, FAST])
 
 
+@breaks("ACP-L456", 2)
+def a_setting_is_refused_and_made(talk: Talk) -> None:
+    talk.refuse(setting(talk, "model", "boolean", "b"), -32602)
+    options = [MODEL | {"currentValue": "b"}, FAST]
+    talk.update("config_option_update", configOptions=options)
+
+
 @keeps("ACP-L456", 2, despite=("ACP-L295",))
 def a_value_that_is_not_there_is_refused(talk: Talk) -> None:
     talk.refuse(setting(talk, "model", "id", "c"), -32602)
+    options = [MODEL | {"currentValue": "b"}, FAST]
+    talk.update("config_option_update", configOptions=options)
 
 
 def served(talk: Talk, *servers: Any) -> Call:
