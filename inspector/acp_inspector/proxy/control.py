@@ -55,8 +55,9 @@ an `AcpError`, a `ValueError` or a `TypeError` with a sentence."""
 class Control:
     """Listens on a socket while a proxy runs.
 
-    `deeds` are what may be asked beside `hello` and `watch`. `left` is called when the last
-    observer has gone: what it left unfinished has nobody any more.
+    `deeds` are what may be asked beside `hello` and `watch`. `left` is called when the last one has
+    gone who did deeds, and when there was none, the last one who watched: what is left unfinished
+    has nobody any more.
     """
 
     def __init__(
@@ -81,8 +82,9 @@ class Control:
         self._deeds = dict(deeds or {})
         self._left = left
         self._threads: set[threading.Thread] = set()
-        self._observers: set[threading.Thread] = set()
-        """Those who would be missed."""
+        self._watchers: set[threading.Thread] = set()
+        self._doers: set[threading.Thread] = set()
+        """Those who would be missed, even if others still watch."""
         self._lock = threading.Lock()
         self.path: Path = runtime_directory() / socket_name(name, os.getpid())
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -136,9 +138,10 @@ class Control:
             me = threading.current_thread()
             with self._lock:
                 self._threads.discard(me)
-                is_last = self._observers == {me}
-                self._observers.discard(me)
-            if is_last:
+                is_missed = self._doers == {me} or (self._watchers == {me} and not self._doers)
+                self._doers.discard(me)
+                self._watchers.discard(me)
+            if is_missed:
                 self._left()
 
     def _converse(self, peer: socket.socket, questions: BufferedReader) -> None:
@@ -152,8 +155,9 @@ class Control:
             is_passing = is_passing or question.get("passing") is True
             question = {**question, "passing": is_passing}
             if question.get("do") != "hello" and not is_passing:
+                known = self._watchers if question.get("do") == "watch" else self._doers
                 with self._lock:
-                    self._observers.add(threading.current_thread())
+                    known.add(threading.current_thread())
             if question.get("do") == "watch":
                 self._watch(peer, question)
                 return

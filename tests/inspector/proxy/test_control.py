@@ -167,7 +167,18 @@ def test_the_last_observer_is_missed_and_who_only_asked_is_not(question: dict[st
         with observer(it.control.path) as first:
             ask(first, **question)
             with observer(it.control.path) as second:
-                ask(second, do="double", number=1)
+                ask(second, **question)
+            assert not it.has_left.wait(0.05)
+        assert it.has_left.wait(10)
+
+
+def test_who_did_deeds_is_missed_although_others_watch_and_not_the_other_way_round() -> None:
+    with proxy() as it, observer(it.control.path) as watcher:
+        ask(watcher, do="watch")
+        with observer(it.control.path) as doer:
+            ask(doer, do="double", number=1)
+            with observer(it.control.path) as other:
+                ask(other, do="watch")
             assert not it.has_left.wait(0.05)
         assert it.has_left.wait(10)
 
