@@ -62,14 +62,18 @@ _OF_TEXT: Final = {
 
 
 def plain_text(moment: Moment) -> frozenset[str] | None:
-    """Pass over chunks of text, and tool calls without content."""
+    """Pass over messages whose content is text, or that have none."""
     if moment.variant in ONE_BLOCK:
         block = members(moment.update.get("content"))
         if block.get("type") == "text":
             return _OF_TEXT.get(moment.version or 1) if type(block.get("text")) is str else None
-    elif moment.variant in TOOL_CALLS and "content" not in moment.update:
+        return None
+    if moment.variant in TOOL_CALLS and "content" not in moment.update:
         return NOTHING
-    return None
+    blocks = _all(moment)
+    if blocks.beyond_text or not all(type(block.get("text")) is str for _, block in blocks.all):
+        return None
+    return _OF_TEXT.get(moment.version or 1) if blocks.all else NOTHING
 
 
 @dataclass(slots=True)
