@@ -39,11 +39,12 @@ from acp_protocol.outbox import Outbox
 from acp_protocol.peer import CancelAsked, Fact, Fault, Peer
 from acp_protocol.questions import Questions
 from acp_protocol.service import Service, raise_if_cancelled
+from acp_protocol.stepping import rest_of
 from acp_protocol.tasks import OwnedTasks
 from acp_protocol.trace import entered, traced
 from acp_protocol.transport import Transport
 from acp_protocol.transport.eager import eager
-from acp_protocol.workers import Job, Workers
+from acp_protocol.workers import LaneWork, Work, Workers
 
 logger = logging.getLogger(__name__)
 
@@ -117,7 +118,7 @@ class Connection:
         self._lanes = Lanes(self._tasks, self._limits.lane_length)
         self._outbox = Outbox(self._transport, self._tasks, self._questions.lose)
         self._service = Service(self._handler, self._peer, self._outbox, self._limits, self._tasks)
-        self._workers = Workers(self._tasks, self._lead, self._service.answer)
+        self._workers = Workers(self._tasks, self._lead)
         self._workers.lead()
         return self
 
@@ -208,8 +209,8 @@ class Connection:
 
     # Reading
 
-    async def _lead(self) -> Job | None:
-        """Take what comes, until a request has to wait: return it; None when it was the last."""
+    async def _lead(self) -> Work | None:
+        """Take what comes, until something has to wait: return it; None when all was taken."""
         # The task and its context may have served another request before.
         _is_in_notification.set(False)
         entered(None)
@@ -224,11 +225,11 @@ class Connection:
                         continue
                     if (rest := take(fact)) is None:
                         continue
-                    job = rest if isinstance(rest, Job) else await rest
-                    if job is not None:
+                    work = rest if isinstance(rest, Work) else await rest
+                    if work is not None:
                         self._facts = facts
                         self._workers.lead()
-                        return job
+                        return work
                 if (raw := receive_nowait()) is not None:
                     self._outbox.is_gathering = True
                 else:
@@ -240,13 +241,15 @@ class Connection:
         await self._lanes.follow(None, lambda: self._end(reason))
         return None
 
-    def _take(self, fact: Fact) -> Job | Awaitable[Job | None] | None:
+    def _take(self, fact: Fact) -> Work | Awaitable[Work | None] | None:
         """Do at once what can be done at once; return what else has to be awaited or worked on."""
         if isinstance(fact, Request):
             is_free = not self._lanes.open or self._lanes.is_free(_session_of(fact.params))
             if is_free and self._service.has_room:
                 return self._service.begin(fact)
             return self._take_in_turn(fact)
+        if isinstance(fact, Notification):
+            return self._take_notification(fact)
         if isinstance(fact, _ANSWERS):
             return self._take_answer(fact)
         return self._take_other(fact)
@@ -260,7 +263,7 @@ class Connection:
         self._questions.answer(id_, answer)
         return None
 
-    async def _take_in_turn(self, request: Request) -> Job | None:
+    async def _take_in_turn(self, request: Request) -> Work | None:
         await self._service.wait_room()
         session = _session_of(request.params)
         if self._lanes.is_free(session):
@@ -270,9 +273,7 @@ class Connection:
         return None
 
     async def _take_other(self, fact: Fact) -> None:
-        if isinstance(fact, Notification):
-            await self._lanes.put(_session_of(fact.params), partial(self._handle, fact))
-        elif isinstance(fact, CancelAsked):
+        if isinstance(fact, CancelAsked):
             cancel = partial(self._service.cancel, fact.id)
             if fact.id in self._queued:
                 await self._lanes.follow(self._queued[fact.id], cancel)
@@ -288,14 +289,34 @@ class Connection:
         if (job := self._service.job(request)) is not None:
             self._workers.give(job)
 
-    async def _handle(self, notification: Notification) -> None:
+    def _take_notification(self, notification: Notification) -> Work | Awaitable[None] | None:
+        """Handle a notification up to where it has to wait, unless its turn has not come."""
+        session = _session_of(notification.params)
+        if not self._lanes.has_room(session):
+            return self._lanes.put(session, partial(self._handle, notification))
         token = _is_in_notification.set(True)
         try:
-            await self._handler.handle_notification(notification)
-        except (Exception, asyncio.CancelledError) as error:
-            raise_if_cancelled(error)
-            # The border between the wire and the handler: its failure must not end the connection.
-            logger.exception("handling %s failed", notification.method)
+            steps = self._handler.handle_notification(notification).__await__()
+            awaited = steps.send(None)
+        except StopIteration:
+            return None
+        except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - the border
+            _note_failure(notification, error)
+            return None
+        finally:
+            _is_in_notification.reset(token)
+        rest = partial(self._handle, notification, rest_of(steps, awaited))
+        return LaneWork(self._lanes.occupy(session, rest))
+
+    async def _handle(
+        self, notification: Notification, rest: Awaitable[None] | None = None
+    ) -> None:
+        """Let the handler have `notification`, or what it has left to do of it."""
+        token = _is_in_notification.set(True)
+        try:
+            await (rest or self._handler.handle_notification(notification))
+        except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - the border
+            _note_failure(notification, error)
         finally:
             _is_in_notification.reset(token)
 
@@ -335,6 +356,12 @@ class Connection:
         if self.frame_limit is not None:
             return ConnectionClosedError(f"the connection was closed: {self.frame_limit}")
         return ConnectionClosedError()
+
+
+def _note_failure(notification: Notification, error: BaseException) -> None:
+    """Go on after a handler has raised `error`: that must not end the connection."""
+    raise_if_cancelled(error)
+    logger.error("handling %s failed", notification.method, exc_info=error)
 
 
 def _session_of(params: Json) -> str | None:

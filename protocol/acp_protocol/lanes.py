@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Final, TypeAlias
 
 import anyio
@@ -54,6 +55,21 @@ class Lanes:
     def is_free(self, session: str | None) -> bool:
         """Tell whether nothing waits or runs before what would come next for `session`."""
         return not self.open or (session is not None and session not in self.open)
+
+    def has_room(self, session: str | None) -> bool:
+        """Tell whether an entry may begin without waiting: nothing is before it or in its way."""
+        return self.is_free(session) and len(self.open) < LANES
+
+    def occupy(self, session: str | None, step: Step) -> Step:
+        """Let `step` have begun; return what goes on with it and with what is put behind it.
+
+        Only where there is room.
+        """
+        name = session or ""
+        lane = self.open[name] = _Lane()
+        lane.is_running = True
+        lane.steps.append(step)
+        return partial(self._work, name, lane)
 
     async def put(self, session: str | None, step: Step) -> None:
         """Let `step` run when the steps before it are done; wait while its lane is full.

@@ -89,7 +89,7 @@ class Service:
             result = _refusal(request, error)
         else:
             self._unanswered += 1
-            job = Job(request, partial(self._rest, request, steps, awaited))
+            job = Job(request, partial(self._rest, request, steps, awaited), self._answer)
             self._running[request.id] = job
             return job
         if (sending := self._send(request, result)) is not None:
@@ -105,11 +105,11 @@ class Service:
             self._refuse(request)
             return None
         self._unanswered += 1
-        job = self._running[request.id] = Job(request, partial(self._result, request))
+        job = Job(request, partial(self._result, request), self._answer)
+        self._running[request.id] = job
         return job
 
-    async def answer(self, job: Job) -> None:
-        """Send the answer to the request of `job`."""
+    async def _answer(self, job: Job) -> None:
         del self._running[job.request.id]
         sending = self._send(job.request, job.result)
         if sending is None:
