@@ -54,7 +54,8 @@ def lists_are_told_with_every_state(moment: Moment) -> Found:
 def listed_work_was_announced(moment: Moment) -> Found:
     """Tell of listed work that nothing told of before.
 
-    Sessions that began elsewhere may list what was announced there.
+    Sessions that began elsewhere may list what was announced there. Child sessions are looked for
+    only where the unstable parts of the protocol are allowed.
     """
     session, listed = moment.session, background_of(moment.update)
     if session is None or not listed or session.origin != "new" or session.is_replaying:
@@ -62,7 +63,7 @@ def listed_work_was_announced(moment: Moment) -> Found:
     own = _of(moment)
     found: Found = None
     for i, each in enumerate(listed):
-        item = _item(each)
+        item = _item(each) or _child(moment, each)
         if item is None:
             continue
         found = FINE
@@ -74,10 +75,20 @@ def listed_work_was_announced(moment: Moment) -> Found:
     return found
 
 
+def _child(moment: Moment, listed: dict[str, Json]) -> Item | None:
+    id_ = listed.get("sessionId")
+    if not moment.state.unstable or listed.get("type") != "subagent" or not isinstance(id_, str):
+        return None
+    return ("subagent", id_)
+
+
 def _is_announced(session: Session, item: Item) -> bool:
     kind, id_ = item
     if kind == "tool_call":
         return id_ in session.tools
+    if kind == "subagent":
+        # Those that were announced are remembered beside.
+        return False
     if id_ in session.terminals:
         return True
     return any(id_ in tool.terminals for tool in session.tools.values())
@@ -142,6 +153,16 @@ def _keep_list(moment: Moment) -> None:
     # A later replay may leave out what has ended by then.
     if len(own.announced) < REMEMBERED:
         own.announced |= own.items
+
+
+@learns(updates("subagent_update"))
+def _keep_child(moment: Moment) -> None:
+    id_ = moment.update.get("sessionId")
+    if moment.version != 2 or moment.session is None or not isinstance(id_, str):
+        return
+    own = moment.state.of(_Sessions).by_id.setdefault(moment.session.id, _Background())
+    if len(own.announced) < REMEMBERED:
+        own.announced.add(("subagent", id_))
 
 
 def _of(moment: Moment) -> _Background | None:

@@ -57,6 +57,18 @@ def a_terminal_and_work_to_come_are_listed(talk: Talk) -> None:
     begun(talk, TERMINAL, {"type": "_deployment", "id": "d1"})
 
 
+@breaks("ACP-L441", 2, unstable=True)
+def a_child_is_listed_unannounced(talk: Talk) -> None:
+    begun(talk, {"type": "subagent", "sessionId": "s2"})
+
+
+@keeps("ACP-L441", 2, unstable=True)
+def a_child_is_announced_and_listed(talk: Talk) -> None:
+    talk.open()
+    talk.update("subagent_update", sessionId="s2", title="Helper")
+    idle(talk, {"type": "subagent", "sessionId": "s2"})
+
+
 @breaks("ACP-L442", 2)
 def a_terminal_vanishes_from_the_list(talk: Talk) -> None:
     begun(talk, TERMINAL)
