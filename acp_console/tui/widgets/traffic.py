@@ -332,6 +332,8 @@ class TrafficPane(Vertical):
                 text = self.detail.json_path or "$"
             case _:
                 text = filter_for(facts, self.detail.json_path, self.detail.json_value)
+        # JSON can spell halves of characters, which no clipboard takes.
+        text = text.encode(errors="replace").decode()
         way = copy(text, self.app.copy_to_clipboard)
         names = {"raw": "bytes", "pretty": "JSON", "path": text, "filter": text}
         self.notify(f"Entry {facts.n}: {names[what]} copied {way}", markup=False)
@@ -384,7 +386,10 @@ class TrafficPane(Vertical):
         self._begin_work()
 
     def _exact(self, row: int) -> str:
-        said = self._view.said(row)
+        try:
+            said = self._view.said(row)
+        except AcpError as problem:
+            return str(problem)
         return said.raw.decode(errors="replace") if isinstance(said, Frame) else raw_text(said)
 
     def _show_row(self, row: int | None) -> None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from typing import Literal
+from typing import Final, Literal
 
 from acp_inspector.filter.expressions import (
     All,
@@ -13,11 +12,13 @@ from acp_inspector.filter.expressions import (
     spelled,
 )
 from acp_inspector.filter.facts import Facts
-from acp_inspector.filter.paths import read_path
+from acp_inspector.filter.paths import PathError, read_path
 from acp_protocol.jsonrpc import Json
 
-TROUBLE = "error or malformed"
+TROUBLE: Final = "error or malformed"
 """What one looks for when something went wrong."""
+LONG: Final = 200
+"""Characters of a text that a filter looks for, at most."""
 
 
 def same_filter(facts: Facts, what: Literal["session", "tool"]) -> str:
@@ -39,13 +40,16 @@ def permission_filter(facts: Facts) -> str:
 
 def filter_for(facts: Facts, path: str, value: Json) -> str:
     """Return the filter for what is like a row, or has the same value at a place of its message."""
-    if path and isinstance(value, str | int | float | bool | None):
-        if isinstance(value, str) and len(value) > 200:
-            return f"{path} contains {json.dumps(value[:200], ensure_ascii=False)}"
-        return spelled(Compare(read_path(path), "==", value))
-    if path and path != "$":
-        return spelled(Exists(read_path(path)))
-    return spelled(_alike(facts))
+    try:
+        place = read_path(path)
+    except PathError:
+        # There is no place, or it is the whole message, or nothing that the language can name.
+        return spelled(_alike(facts))
+    if isinstance(value, dict | list):
+        return spelled(Exists(place))
+    if isinstance(value, str) and len(value) > LONG:
+        return spelled(Compare(place, "contains", value[:LONG]))
+    return spelled(Compare(place, "==", value))
 
 
 def _alike(facts: Facts) -> Expression:

@@ -26,6 +26,7 @@ VALUE_SHOWN: Final = 1000
 ITEMS_SHOWN: Final = 500
 """Members of one value that are spelled out."""
 NOTHING: Final = "Nothing is chosen."
+TOO_DEEP: Final = "nested too deeply to be spelled out; the bytes stand under Raw"
 WHOLE_KEY: Final = "v"
 
 
@@ -235,15 +236,22 @@ def raw_text(said: Row | None) -> str:
 
 
 def spelled(value: Json) -> str:
-    """Return a value as indented JSON."""
-    return json.dumps(value, ensure_ascii=False, indent=2)
+    """Return a value as indented JSON; one that is nested too deeply on one line, or not at all."""
+    for indent in (2, None):
+        try:
+            return json.dumps(value, ensure_ascii=False, indent=indent)
+        except RecursionError:
+            continue
+    return TOO_DEEP
 
 
 def shortened(value: Json) -> tuple[str, bool]:
     """Return a value as indented JSON with what is long in it cut, and whether that was done."""
-    cut = _cut(value)
-    text = spelled(cut[0])
-    return text, cut[1]
+    try:
+        cut, was_cut = _cut(value)
+    except RecursionError:
+        return TOO_DEEP, False
+    return spelled(cut), was_cut
 
 
 def _cut(value: Json) -> tuple[Json, bool]:

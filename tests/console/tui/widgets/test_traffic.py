@@ -383,3 +383,33 @@ async def test_keys_are_heard_while_a_search_goes_on_and_escape_stops_it(
         app.pane._seek("n == 999999", is_forward=False)  # pyright: ignore[reportPrivateUsage] - a long one
         await pilot.press("up", "escape")
         await until(pilot, lambda: "The search was stopped" in say(app))
+
+
+HOSTILE = [
+    b'{"jsonrpc":"2.0","method":"\\u001b[2J[red]","params":{"[b]":"\\ud800"}}',
+    b'{"jsonrpc":"2.0","id":1,"method":"a","params":' + b"[" * 180 + b"]" * 180 + b"}",
+    b'{"jsonrpc":"2.0","id":2,"method":"a","params":' + b"[" * 900 + b"]" * 900 + b"}",
+    b'{"a":' * 50_000,
+    b'{"jsonrpc":"2.0","id":3,"result":' + b"9" * 5000 + b"}",
+    b'{"' + b"k" * 100_000 + b'":1}',
+    b"\xff\x00\x9b31m" * 1000,
+    "\u202e\u200b\U000e0041".encode(),
+    b"",
+    b"[]",
+    b'"text"',
+]
+
+
+async def test_nothing_that_is_said_can_break_the_screen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(clipboard.pyperclip, "copy", str.encode)
+    app = LongApp()
+    async with app.run_test(size=(180, 30)) as pilot:
+        app.pane.extend([Frame(n, 9.0, "agent", raw) for n, raw in enumerate(HOSTILE, start=48)])
+        for tab in ("1", "2", "3", "4"):
+            await pilot.press("end", tab)
+            for _ in HOSTILE:
+                await pilot.press("c", "C", "w", "up")
+                assert "\x1b" not in say(app)
+            await until(pilot, lambda: chosen(app) == 47)
+            await pilot.press("end", "v", "escape")
+        assert "\u202e" not in say(app)
