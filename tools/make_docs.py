@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Final
 
 from acp_console.cli.main import COMMANDS
 from acp_console.tui.commands import COMMANDS as DEEDS
 from acp_console.tui.commands import EDITOR_KEYS, SCOPES
+from acp_inspector.lint.catalogue import BASES, FAMILIES, UNSTABLE_FAMILIES, Rule, rules
+from acp_inspector.lint.plans import workings
 
 FOLDER: Final = Path(__file__).parent.parent / "docs"
 WIDTH: Final = "100"
@@ -19,7 +22,7 @@ WIDTH: Final = "100"
 
 def pages() -> dict[str, str]:
     """Return each page's name and text."""
-    return {"command-line.md": command_line(), "keys.md": keys()}
+    return {"command-line.md": command_line(), "keys.md": keys(), "rules.md": rule_catalogue()}
 
 
 def command_line() -> str:
@@ -36,6 +39,42 @@ def command_line() -> str:
 def keys() -> str:
     """Return the page of the keys."""
     return "# Keys\n" + "".join(_scope(scope, title) for scope, title in SCOPES.items())
+
+
+def rule_catalogue() -> str:
+    """Return the page of the rules that recordings are held against."""
+    active = [rule for rule in rules().values() if rule.severity is not None]
+    counts = Counter(rule.severity for rule in active)
+    implemented = sum(rule.id in workings().implemented for rule in active)
+    parts = [
+        "# Rules\n\n"
+        "Made from the catalogue that `acp-console lint` works by; see [Lint](lint.md) for how to "
+        "use it.\n\n"
+        f"{len(active)} rules ({counts['error']} of severity error, {counts['warning']} warning, "
+        f"{counts['info']} info), of which {implemented} are checked. Ids stay for ever; "
+        f"{len(rules()) - len(active)} are withdrawn and not listed.\n\n"
+        "| basis | what the rule stands on |\n|---|---|\n"
+        + "".join(f"| {letter} | {text} |\n" for letter, text in BASES.items())
+    ]
+    for family, title in FAMILIES.items():
+        note = "Judged with `--unstable` alone.\n\n" if family in UNSTABLE_FAMILIES else ""
+        rows = "".join(map(_rule, (rule for rule in active if rule.family == family)))
+        parts.append(
+            f"## {family}. {title}\n\n{note}"
+            "| rule | severity | version | at fault | basis | says | fix | source |\n"
+            f"|---|---|---|---|---|---|---|---|\n{rows}"
+        )
+    return "\n".join(parts)
+
+
+def _rule(rule: Rule) -> str:
+    versions = ", ".join(map(str, sorted(rule.versions)))
+    fix = workings().implemented.get(rule.id, "not checked yet")
+    cells = (
+        *(rule.id, rule.severity or "", versions, rule.side, rule.basis),
+        *(rule.text, fix, rule.source),
+    )
+    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |\n"
 
 
 def _scope(scope: str, title: str) -> str:

@@ -13,7 +13,7 @@ ROOT = FOLDER.parent
 LINK = re.compile(r"\]\((?!https?:)([^)#]+)")
 
 
-@pytest.mark.parametrize("name", ["command-line.md", "keys.md"])
+@pytest.mark.parametrize("name", ["command-line.md", "keys.md", "rules.md"])
 def test_a_made_page_is_up_to_date(name: str) -> None:
     assert (FOLDER / name).read_text() == pages()[name], "run: make docs"
 
