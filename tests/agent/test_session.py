@@ -112,7 +112,9 @@ async def test_a_client_that_answers_cancelled_ends_the_turn(cwd: Path) -> None:
 async def test_a_program_that_runs_is_ended(cwd: Path) -> None:
     heard = anyio.Event()
     async with talk(cwd, mode="auto") as it:
-        it.client.on_update = lambda update: heard.set() if update.get("content") else None
+        it.client.on_update = lambda update: (
+            heard.set() if update["sessionUpdate"] == "tool_call_update" else None
+        )
         (cwd / "long.sh").write_text("echo $$; exec sleep 1000\n")
         assert await prompt_and_cancel(it, "run sh long.sh", on=heard) == "cancelled"
     (call,) = it.client.calls
