@@ -12,6 +12,7 @@ import click
 from acp_console.cli import exits
 from acp_console.cli.printer import ascii_json
 from acp_console.cli.studies import (
+    Layout,
     filter_of,
     filter_option,
     print_table,
@@ -78,14 +79,14 @@ def print_statistics(study: Study, by: By) -> None:
     if by == "method":
         tallies = sorted(study.statistics.methods.values(), key=lambda tally: -tally.count)
         rows = [[_arrow(tally), *_method_cells(tally)] for tally in tallies]
-        print_table(METHOD_COLUMNS, rows, left=2)
+        print_table(METHODS, rows)
     elif by == "session":
         items = study.statistics.sessions.items()
         sessions = [[safe(key), *_session_cells(study, key, tally)] for key, tally in items]
-        print_table(SESSION_COLUMNS, sessions)
+        print_table(SESSIONS, sessions)
     else:
         turns = [_turn_cells(turn, tally) for turn, tally in _turns(study)]
-        print_table(TURN_COLUMNS, turns, left=3)
+        print_table(TURNS, turns)
 
 
 def statistics_json(study: Study, by: By) -> dict[str, Json]:
@@ -107,17 +108,36 @@ def statistics_json(study: Study, by: By) -> dict[str, Json]:
 
 # Tables
 
-METHOD_COLUMNS: Final = (
-    *("from", "method", "count", "errors", "open", "size"),
-    *("min", "p50", "p90", "p99", "max"),
+METHODS: Final = Layout(
+    columns=(
+        *("from", "method", "count", "errors", "open", "size"),
+        *("min", "p50", "p90", "p99", "max"),
+    ),
+    words=("from", "method"),
+    flexible="method",
+    spare=("p99", "min", "size", "max", "open", "from", "p90"),
 )
-SESSION_COLUMNS: Final = (
-    *("session", "turns", "frames", "size", "tools", "failed", "asked", "approval p50"),
-    *("first p50", "chunks", "chunks/s", "errors", "tokens", "cost"),
+SESSIONS: Final = Layout(
+    columns=(
+        *("session", "turns", "frames", "size", "tools", "failed", "asked", "approval p50"),
+        *("first p50", "chunks", "chunks/s", "errors", "tokens", "cost"),
+    ),
+    words=("session",),
+    flexible="session",
+    spare=("chunks", "size", "frames", "failed", "errors", "asked", "tokens", "chunks/s", "cost"),
 )
-TURN_COLUMNS: Final = (
-    *("turn", "session", "ended", "took", "first update", "first output", "frames", "size"),
-    *("tools", "failed", "asked", "approval", "chunks", "chunks/s", "errors", "tokens", "cost"),
+TURNS: Final = Layout(
+    columns=(
+        *("turn", "session", "ended", "took", "first update", "first output", "frames", "size"),
+        *("tools", "failed", "asked", "approval", "chunks", "chunks/s", "errors", "tokens"),
+        "cost",
+    ),
+    words=("turn", "session", "ended"),
+    flexible="ended",
+    spare=(
+        *("session", "chunks", "size", "frames", "failed", "first update", "errors", "asked"),
+        *("tokens", "chunks/s", "tools", "cost"),
+    ),
 )
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
 from typing import Final, TypeVar
 
 import click
+from rich.cells import cell_len
 from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
@@ -25,6 +27,10 @@ Command = TypeVar("Command", bound=Callable[..., object])
 
 CELL_WIDTH: Final = 60
 """Characters of what comes from the wire, at most, in a table."""
+LEAST: Final = 24
+"""Columns that the flexible one of a table keeps before others are left out."""
+_GAP: Final = 2
+"""Columns between two of a table."""
 _WIDE: Final = 10_000
 """Columns where no terminal is: a table takes what it needs."""
 
@@ -90,19 +96,59 @@ def console() -> Console:
     return found if found.is_terminal else Console(file=found.file, width=_WIDE, highlight=False)
 
 
-def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, left: int = 1) -> None:
-    """Print rows below the names of their columns; the first `left` of them keep to the left.
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How a table is laid out, and what becomes of it where there is little room."""
 
-    A column in which no row has anything is left out.
+    columns: tuple[str, ...]
+    words: tuple[str, ...]
+    """The columns that keep to the left; numbers keep to the right."""
+    flexible: str
+    """The column that is made narrower first."""
+    spare: tuple[str, ...]
+    """The columns that are left out next, in that order."""
+
+
+def print_table(layout: Layout, rows: Sequence[Sequence[str]]) -> None:
+    """Print rows below the names of their columns.
+
+    A column in which no row has anything is left out. On a terminal so are those that do not fit;
+    which ones is said on stderr.
     """
+    names = layout.columns
+    shown = [name for place, name in enumerate(names) if not rows or any(r[place] for r in rows)]
+    widths = {
+        name: max(map(cell_len, (name, *(row[place] for row in rows))))
+        for place, name in enumerate(names)
+    }
+    room = console().width
+    hidden: list[str] = []
+    for name in layout.spare:
+        if _left(widths, shown, layout.flexible, room) >= 0:
+            break
+        if name in shown:
+            shown.remove(name)
+            hidden.append(name)
+    spare = _left(widths, shown, layout.flexible, room)
+    least = min(widths[layout.flexible], LEAST)
+    widths[layout.flexible] = min(widths[layout.flexible], least + max(spare, 0))
     table = Table(box=None, pad_edge=False, header_style="bold")
-    shown = [place for place in range(len(columns)) if any(row[place] for row in rows)]
-    for place in shown if rows else range(len(columns)):
-        justify = "left" if place < left else "right"
-        table.add_column(columns[place], justify=justify, no_wrap=True, overflow="ellipsis")
+    for name in shown:
+        justify = "left" if name in layout.words else "right"
+        table.add_column(
+            name, justify=justify, no_wrap=True, overflow="ellipsis", width=widths[name]
+        )
     for row in rows:
-        table.add_row(*(Text(row[place]) for place in shown))
+        table.add_row(*(Text(row[names.index(name)]) for name in shown))
     print_plainly(table)
+    if hidden:
+        say(f"no room for: {', '.join(hidden)}; a wider terminal has it, and --format json")
+
+
+def _left(widths: Mapping[str, int], shown: Sequence[str], flexible: str, room: int) -> int:
+    """Return the room that is left, the flexible column being as narrow as it may be."""
+    fixed = sum(widths[name] for name in shown if name != flexible)
+    return room - fixed - min(widths[flexible], LEAST) - _GAP * (len(shown) - 1)
 
 
 def print_plainly(shown: RenderableType) -> None:

@@ -18,6 +18,7 @@ from rich.tree import Tree
 from acp_console.cli import exits
 from acp_console.cli.printer import ascii_json
 from acp_console.cli.studies import (
+    Layout,
     filter_of,
     print_plainly,
     print_table,
@@ -41,6 +42,20 @@ View: TypeAlias = Literal["exchanges", "conversation", "waiting", "capabilities"
 
 VERSION: Final = 1
 """Of the JSON that is printed."""
+
+
+EXCHANGES: Final = Layout(
+    columns=("n", "from", "method", "id", "answer", "latency", "ending", "session"),
+    words=("from", "method", "id", "ending", "session"),
+    flexible="method",
+    spare=("session", "from", "id"),
+)
+CAPABILITIES: Final = Layout(
+    columns=("of", "capability", "claimed", "used", "worked", "failed", "refused", "mark"),
+    words=("of", "capability", "claimed", "mark"),
+    flexible="capability",
+    spare=("failed", "worked", "refused", "claimed"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,11 +150,7 @@ def _exchanges(study: Study, wish: Wish) -> None:
         told = [_fault_json(each) for each in faults]
         _print_json("exchanges", study, exchanges=exchanges, faults=told)
         return
-    print_table(
-        ("n", "from", "method", "id", "answer", "latency", "ending", "session"),
-        [_exchange_cells(each) for each in shown],
-        left=8,
-    )
+    print_table(EXCHANGES, [_exchange_cells(each) for each in shown])
     for fault in faults:
         click.echo(f"frame {fault.frame.n}: {fault.kind}: {safe(fault.why)}")
 
@@ -300,11 +311,7 @@ def _capabilities(study: Study, wish: Wish) -> None:
         _print_json("capabilities", study, version=version, capabilities=told)
         return
     shown = [row for row in rows if row.claim is not None or row.used]
-    print_table(
-        ("of", "capability", "claimed", "used", "worked", "failed", "refused", "mark"),
-        [_capability_cells(row) for row in shown],
-        left=3,
-    )
+    print_table(CAPABILITIES, [_capability_cells(row) for row in shown])
     left = len(rows) - len(shown)
     click.echo(f"{left} more of version {study.capabilities.version}: neither claimed nor used")
 
@@ -313,7 +320,7 @@ def _capability_cells(row: Capability) -> list[str]:
     claimed = "" if row.claim is None else json.dumps(row.claim, ensure_ascii=False)
     return [
         row.side,
-        safe(row.path),
+        safe(row.path.split(".", 1)[-1]),
         safe(claimed),
         *(str(count) if row.used else "" for count in (row.used, row.worked)),
         *(str(count) if row.used else "" for count in (row.failed, row.refused)),
