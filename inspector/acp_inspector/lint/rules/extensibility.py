@@ -172,6 +172,9 @@ def _claimed_metas(claims: Json) -> Iterator[tuple[str, Json]]:
 @check("ACP-L381", WITH_PATHS, fix="Send absolute paths.")
 def paths_are_absolute(moment: Moment) -> Found:
     """Tell of relative paths, of `~` and of URIs where a path is expected."""
+    raw = moment.frame.raw
+    if not (b'"path"' in raw or b'"cwd"' in raw or b'Path"' in raw or b'Directories"' in raw):
+        return None
     found: list[Problem] = []
     is_any = False
     for place, path in _paths(moment):
