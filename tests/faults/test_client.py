@@ -101,6 +101,27 @@ def test_a_full_disk_costs_the_recording_alone(stage: Stage, agent: Agent, disk:
     assert done.stderr.count(b"the traffic goes on without it") == 1
 
 
+@pytest.mark.parametrize("overwrite", [(), ("--overwrite",)])
+@pytest.mark.parametrize("deed", ["import", "redact"])
+def test_a_full_disk_leaves_no_half_of_a_file_and_what_was_there(
+    stage: Stage, tmp_path: Path, disk: Disk, deed: str, overwrite: tuple[str, ...]
+) -> None:
+    plain, recording = tmp_path / "plain", tmp_path / "large.acp.ndjson"
+    plain.write_bytes(b'{"jsonrpc":"2.0","method":"m","params":{"x":"%b"}}\n' % (b"x" * 900) * 99)
+    assert stage.run([*CONSOLE, "import", str(plain), "-o", str(recording)]).returncode == 0
+    source = plain if deed == "import" else recording
+    call = [*CONSOLE, deed, str(source), "-o", str(disk.recording), *overwrite]
+    script = f'echo precious >"{disk.recording}"; "$@"; code=$?; ls -A "{disk.folder}"; exit $code'
+    if not overwrite:
+        script = script.partition("; ")[2]
+    done = stage.run(disk.seen_by(["sh", "-c", script, "sh", *call]))
+    assert done.returncode == exits.USAGE
+    reason = f"cannot write {disk.recording}: no space left on device"
+    assert done.stderr.decode() == f"acp-console: {reason}\n"
+    left = ["ballast", disk.recording.name] if overwrite else ["ballast"]
+    assert done.stdout.decode().split() == left
+
+
 @pytest.mark.parametrize("victim", ["agent", "client"])
 def test_kill_9_leaves_nobody_behind_and_what_was_recorded(
     stage: Stage, agent: Agent, tmp_path: Path, victim: str

@@ -7,7 +7,7 @@ from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from itertools import chain, count
+from itertools import chain, count, islice
 from pathlib import Path
 from typing import BinaryIO, Final, TypeAlias
 
@@ -17,6 +17,7 @@ from acp_inspector.journal import Entry, Frame, JournalEvent, StderrText
 from acp_inspector.recording.compression import RecordingStream
 from acp_inspector.recording.format import Header, RecordingError
 from acp_inspector.recording.origin import header_of_this_run
+from acp_inspector.recording.replacement import written_beside
 from acp_inspector.recording.writer import RecordingWriter
 from acp_protocol.errors import describe_os_error
 
@@ -68,7 +69,9 @@ def import_file(
         first = next(items, None)
         began = first.at if first is not None and chosen.clock == "1970" else None
         header = _header(source, chosen, began)
-        _write(chain([first] if first else [], items), target, header, began, overwrite=overwrite)
+        with written_beside(target, overwrite=overwrite) as part:
+            if failure := _write(chain([first] if first else [], items), part, header, began):
+                raise RecordingError(f"cannot write {target}: {failure}")
     return result
 
 
@@ -129,31 +132,20 @@ def _header(source: Path, chosen: Format, began: float | None) -> Header:
     )
 
 
-def _write(
-    items: Iterator[Kept],
-    target: Path,
-    header: Header,
-    began: float | None,
-    *,
-    overwrite: bool,
-) -> None:
-    warnings: list[str] = []
-    mode = "overwrite" if overwrite else "new"
-    writer = RecordingWriter(target, header, mode=mode, warn=warnings.append)
+def _write(items: Iterator[Kept], path: Path, header: Header, began: float | None) -> str:
+    """Write the new recording `path`; return why that failed, or nothing.
+
+    Raises:
+        RecordingError: it cannot be written at all.
+    """
+    writer = RecordingWriter(path, header)
     try:
-        batch: list[Entry] = []
-        for entry in _entries(items, began or 0.0):
-            batch.append(entry)
-            if len(batch) == _BATCH:
-                writer.write(batch)
-                batch = []
-            if warnings:
-                break
-        writer.write(batch)
+        entries = _entries(items, began or 0.0)
+        while not writer.failure and (batch := list(islice(entries, _BATCH))):
+            writer.write(batch)
     finally:
         writer.close()
-    if warnings:
-        raise RecordingError(f"cannot import: {warnings[0]}")
+    return writer.failure
 
 
 def _entries(items: Iterator[Kept], began: float) -> Iterator[Entry]:

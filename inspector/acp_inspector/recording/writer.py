@@ -74,6 +74,8 @@ class RecordingWriter:
         self._dropped = 0
         self._last_dropped: tuple[int, float] | None = None
         self._reason = ""
+        self.failure = ""
+        """Why writing failed first; empty as long as it never did."""
         self.first_number = 1
         """Number that the first entry should get."""
         self.time_offset = 0.0
@@ -178,6 +180,7 @@ class RecordingWriter:
         self._warn_once(reason)
 
     def _warn_once(self, reason: str) -> None:
+        self.failure = self.failure or reason
         if not self._has_warned:
             self._has_warned = True
             self._warn(

@@ -19,9 +19,9 @@ from acp_inspector.recording.format import (
     Footer,
     Header,
     RecordingError,
-    RecordingExistsError,
     decode_line,
 )
+from acp_inspector.recording.replacement import written_beside
 from acp_inspector.redaction.finder import Finder, Hit
 from acp_inspector.redaction.ledger import Ledger, highest_placeholder, redact_text
 from acp_inspector.redaction.rules import RULES, UnmatchedRuleError, chosen_rules
@@ -217,35 +217,14 @@ def _opened(path: Path) -> Generator[BinaryIO]:
 
 @contextmanager
 def _written(path: Path, *, overwrite: bool) -> Generator[BinaryIO]:
-    """Open a new private file beside `path`, and give it that name when all went well.
+    """Open a new private file, which has its name when all went well.
 
     Raises:
         RecordingError: it exists and must not be replaced, or cannot be written.
     """
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
-    try:
-        if not overwrite:
-            _refuse_existing(path)
-        with open(os.open(part, flags, _PRIVATE), "wb") as file:  # noqa: PTH123 - a descriptor
-            yield file
-        if overwrite:
-            part.replace(path)
-        else:
-            # A link is refused where the name has come into being meanwhile; a rename is not.
-            os.link(part, path)
-    except FileExistsError:
-        raise _exists(path) from None
-    except OSError as problem:
-        raise RecordingError(f"cannot write {path}: {describe_os_error(problem)}") from None
-    finally:
-        part.unlink(missing_ok=True)
-
-
-def _refuse_existing(path: Path) -> None:
-    if os.path.lexists(path):
-        raise _exists(path)
-
-
-def _exists(path: Path) -> RecordingExistsError:
-    return RecordingExistsError(f"{path} exists already; choose another name, or say --overwrite")
+    with (
+        written_beside(path, overwrite=overwrite) as part,
+        open(os.open(part, flags, _PRIVATE), "wb") as file,  # noqa: PTH123 - a descriptor
+    ):
+        yield file
