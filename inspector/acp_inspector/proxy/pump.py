@@ -33,10 +33,10 @@ CHUNK: Final = 1 << 16
 """Bytes asked for in one read, which is what a pipe holds."""
 DRAIN: Final = 2.0
 """Seconds after which what an agent that has ended left behind is ended too."""
-TURN: Final = 0.0005
+TURN: Final = 0.000001
 """Seconds for which a thread may keep the interpreter's lock while a pump waits for it.
 
-The recorder would keep it for ten times as long; a pump wants it for a few microseconds.
+The recorder would keep it as long as it has something to do; a pump wants it for a microsecond.
 """
 FORWARDED: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 """Signals that are passed on to the agent's process group."""

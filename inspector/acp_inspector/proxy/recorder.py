@@ -287,6 +287,9 @@ class _Cutter:
                 long, begun = self.rest(), b""
             else:
                 begun = self.rest() + begun
+        if data.find(b"\n") == len(data) - 1 and not begun:
+            # A line that came alone, as most do that are not part of a flood.
+            return long, [data] if data else []
         # Of all ways to cut at each newline this looks at the bytes between them fastest.
         lines = list(BytesIO(data))
         if begun:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import binascii
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Final, TypeAlias
 
 from acp_inspector.journal import Entry, Frame, split_ending
@@ -21,10 +22,14 @@ from acp_protocol.framing import Side
 GROUP: Final = 256
 """Lines that are judged together, at most: the interpreter's lock is not free meanwhile."""
 
-FEW: Final = 4
-"""Lines that are sooner judged one by one than together."""
+SHORT: Final = 1 << 12
+"""Bytes of a single line, up to which it is judged together with others that came alone."""
 LARGE: Final = 1 << 20
 """Bytes of a frame from which on it is encoded in parts, so that it is not held several times."""
+_ENVELOPES: Final[Mapping[Side, bytes]] = {
+    "client": b'{"n":%d,"t":%.6f,"from":"client","msg":%.*b}\n',
+    "agent": b'{"n":%d,"t":%.6f,"from":"agent","msg":%.*b}\n',
+}
 _B64_PART: Final = 3 << 18
 """Bytes that stand in four thirds as many characters, with nothing to fill the last."""
 
@@ -40,6 +45,11 @@ class Run:
         self.at = at
         self.side: Side = side
         self.lines = lines
+
+    def parts(self) -> Iterator[Run]:
+        """Return the same in runs of which each can be judged in one go."""
+        for at in range(0, len(self.lines), GROUP):
+            yield Run(self.n + at, self.at, self.side, self.lines[at : at + GROUP])
 
     def __iter__(self) -> Iterator[Frame]:
         """Return the frames one by one."""
@@ -90,25 +100,56 @@ class Batch:
 
     def encoded(self) -> Iterator[bytes]:
         """Return what stands in a recording, in parts of which each is made when it is wanted."""
+        short: list[Run] = []
         for item in self._items:
+            if isinstance(item, Run) and _is_short(item) and len(short) < GROUP:
+                short.append(item)
+                continue
+            if short:
+                yield _encoded_runs(short)
+                short = []
             if isinstance(item, Run):
-                yield from _encoded_run(item)
+                for part in item.parts():
+                    yield _encoded_runs([part])
             elif isinstance(item, Frame) and len(item.raw) >= LARGE:
                 yield from _encoded_parts(item)
             else:
                 yield encode_entry(item)
+        if short:
+            yield _encoded_runs(short)
 
 
-def _encoded_run(run: Run) -> Iterator[bytes]:
-    if len(run.lines) < FEW:
-        yield _encoded_singly(run)
-        return
-    start = b'{"n":%%d,"t":%.6f,"from":"%b","msg":%%.*b}\n' % (run.at, run.side.encode())
-    for at in range(0, len(run.lines), GROUP):
-        lines = run.lines[at : at + GROUP]
-        yield _encoded_group(start, run.n + at, lines) or _encoded_singly(
-            Run(run.n + at, run.at, run.side, lines)
-        )
+def _is_short(run: Run) -> bool:
+    return len(run.lines) == 1 and len(run.lines[0]) <= SHORT
+
+
+def _encoded_runs(runs: Sequence[Run]) -> bytes:
+    lines = [line for run in runs for line in run.lines]
+    if are_json(lines):
+        block = _enveloped(runs)
+        if fits_as_value(block, lines):
+            return block
+    return b"".join(map(_encoded_singly, runs))
+
+
+def _enveloped(runs: Sequence[Run]) -> bytes:
+    """Return the lines of a recording, whose values are all JSON."""
+    envelopes: list[bytes] = []
+    values: list[int | float | bytes] = []
+    # All but the newline of each line; cut off here, it need not be copied twice.
+    for run in runs:
+        if len(run.lines) == 1:
+            (line,) = run.lines
+            envelopes.append(_ENVELOPES[run.side])
+            values += (run.n, run.at, len(line) - 1, line)
+        else:
+            # What is the same in all of a run is written once.
+            envelope = b'{"n":%%d,"t":%.6f,"from":"%b","msg":%%.*b}\n'
+            envelopes.append(envelope % (run.at, run.side.encode()) * len(run.lines))
+            numbers = range(run.n, run.n + len(run.lines))
+            lengths = [len(line) - 1 for line in run.lines]
+            values += chain.from_iterable(zip(numbers, lengths, run.lines, strict=True))
+    return b"".join(envelopes) % tuple(values)
 
 
 def _encoded_singly(run: Run) -> bytes:
@@ -121,20 +162,6 @@ def _encoded_singly(run: Run) -> bytes:
         else:
             encoded.append(encode_entry(Frame(n, at, run.side, raw, end)))
     return b"".join(encoded)
-
-
-def _encoded_group(start: bytes, n: int, lines: Sequence[bytes]) -> bytes:
-    """Return the lines of a recording; nothing where each has to be looked at alone."""
-    if not are_json(lines):
-        return b""
-    count = len(lines)
-    values: list[int | bytes] = [b""] * (3 * count)
-    values[::3] = range(n, n + count)
-    # All but the newline; cut off here, it need not be copied twice.
-    values[1::3] = [len(line) - 1 for line in lines]
-    values[2::3] = lines
-    block = start * count % tuple(values)
-    return block if fits_as_value(block, lines) else b""
 
 
 def _encoded_parts(frame: Frame) -> Iterator[bytes]:
