@@ -9,15 +9,18 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, Protocol
 
-from acp_inspector.attach.attachment import Attachment, RunningProxy
+from acp_inspector.attach.attachment import AttachError, Attachment, RunningProxy
 from acp_inspector.journal import Entry, Frame, JournalEvent, StderrText
 from acp_inspector.recording.file import RecordingFile
 from acp_inspector.recording.format import Footer, Header, Line
 from acp_protocol.errors import AcpError
 
+LOOK: Final = 0.5
+"""Seconds between two looks at whether a proxy is there."""
 AHEAD: Final = 10_000
 """Entries that are read before the screen has taken those before them."""
 
@@ -45,6 +48,20 @@ class ProxySource:
         self.proxy = proxy
         self.title = f"{proxy.name} ({proxy.pid})"
         self._attachment: Attachment | None = None
+
+    def recording(self) -> RecordingFile | None:
+        """Return the file that it writes, if what it tells lies there; whoever asked closes it."""
+        if self.proxy.recording is None:
+            return None
+        try:
+            recording = RecordingFile(Path(self.proxy.recording), keeps_index=False)
+        except AcpError:
+            return None
+        if "series" in recording.header.meta:
+            # It goes on in another file one day; what is told goes on regardless.
+            recording.close()
+            return None
+        return recording
 
     def lines(self) -> Iterator[Line]:
         """Yield what it has recorded and then what it records."""
@@ -76,6 +93,39 @@ class FileSource:
             RecordingError: it cannot be read, or is no recording.
         """
         return RecordingFile(self.path)
+
+
+class Presence:
+    """A thread that knows whether a proxy is still there."""
+
+    header: Header | None = None
+    unreadable = 0
+    problem: AcpError | None = None
+
+    def __init__(self, source: ProxySource) -> None:
+        self._path = source.proxy.path
+        self._leaves = threading.Event()
+        self.is_over = False
+        """The proxy is gone; what it wrote may still be there to be read."""
+
+    def start(self) -> None:
+        """Begin to look."""
+        threading.Thread(target=self._run, name="presence", daemon=True).start()
+
+    def take(self, most: int) -> list[Entry]:
+        """Return nothing: what is said is read from the file."""
+        del most
+        return []
+
+    def close(self) -> None:
+        """Look no more."""
+        self._leaves.set()
+
+    def _run(self) -> None:
+        with suppress(OSError, AttachError), Attachment(self._path) as attachment:
+            while not self._leaves.wait(LOOK):
+                attachment.ask("hello")
+        self.is_over = True
 
 
 class Reading:

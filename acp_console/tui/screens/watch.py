@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import ClassVar, Final
 
 from textual import getters
@@ -14,18 +15,21 @@ from textual.widgets import Footer, Static
 
 from acp_console.tui.commands import bindings
 from acp_console.tui.desk import Desk
-from acp_console.tui.sources import FileSource, ProxySource, Reading, Source
+from acp_console.tui.sources import FileSource, Presence, ProxySource, Reading, Source
 from acp_console.tui.widgets.intercept import InterceptPane
 from acp_console.tui.widgets.traffic import TrafficPane
 from acp_console.tui.widgets.traffic_palette import TrafficDeeds
 from acp_inspector.journal import JournalEvent
 from acp_inspector.recording.file import RecordingFile
 from acp_inspector.recording.format import Header
+from acp_inspector.recording.reader import Row
 from acp_protocol.errors import AcpError
 from acp_protocol.host.text import one_line
 
 TICK: Final = 0.05
 """Seconds between two looks at what has come."""
+LAST: Final = 4
+"""Rows at the end of a recording among which its end is told."""
 MOST: Final = 2000
 """Entries that are taken in one look, so that keys are heard in between."""
 
@@ -43,10 +47,12 @@ class WatchScreen(Screen[None]):
         super().__init__()
         self._sources = tuple(sources)
         self._place = 0
-        self._reading: Reading | None = None
+        self._reading: Reading | Presence | None = None
         self._recording: RecordingFile | None = None
         self._problem: AcpError | None = None
         self._ending = ""
+        self._count = 0
+        """Rows among which the end was looked for."""
         self._desk: Desk | None = None
 
     def compose(self) -> ComposeResult:
@@ -100,14 +106,15 @@ class WatchScreen(Screen[None]):
     async def _begin(self) -> None:
         source = self._sources[self._place]
         self._reading, self._recording = None, None
-        self._problem, self._ending = None, ""
+        self._problem, self._ending, self._count = None, "", 0
         if isinstance(source, FileSource):
             try:
                 self._recording = source.open()
             except AcpError as problem:
                 self._problem = problem
         elif isinstance(source, ProxySource):
-            self._reading = Reading(source)
+            self._recording = source.recording()
+            self._reading = Presence(source) if self._recording else Reading(source)
             self._reading.start()
         pane = TrafficPane(self._recording, id="traffic")
         await self.mount(pane, after="#status")
@@ -129,13 +136,21 @@ class WatchScreen(Screen[None]):
             entries = self._reading.take(MOST)
             for pane in self.query(TrafficPane):
                 pane.extend(entries)
-            for entry in entries:
-                if isinstance(entry, JournalEvent) and entry.name == "exit":
-                    how = [f"{name} {value}" for name, value in entry.data.items()]
-                    self._ending = f"the agent ended: {', '.join(how)}"
+            self._hear_of_end(entries)
+        recording = self._recording
+        if recording is not None and recording.is_complete and len(recording) != self._count:
+            self._count = len(recording)
+            with suppress(AcpError):
+                self._hear_of_end(recording[-LAST:])
         for pane in self.query(InterceptPane):
             pane.sync()
         self._tell_status()
+
+    def _hear_of_end(self, said: Sequence[Row]) -> None:
+        for entry in said:
+            if isinstance(entry, JournalEvent) and entry.name == "exit":
+                how = [f"{name} {value}" for name, value in entry.data.items()]
+                self._ending = f"the agent ended: {', '.join(how)}"
 
     def _tell_status(self) -> None:
         source = self._sources[self._place]

@@ -41,8 +41,10 @@ PAUSE: Final = 0.013
 """Seconds from one such slice to the next."""
 SYNC: Final = 4
 """Slices after which what they have found is shown."""
-LOOK: Final = 0.5
-"""Seconds between two looks at what has changed beside what came."""
+LOOK: Final = 0.1
+"""Seconds between two looks at whether a recording has grown."""
+RENEW: Final = 5
+"""Looks after which a filter is renewed that has to do with what came later."""
 
 
 class TrafficPane(Vertical):
@@ -98,7 +100,7 @@ class TrafficPane(Vertical):
         self._was_open = self._is_stale = False
         self._work = TrafficWork(self._view)
         self._timer: Timer | None = None
-        self._slices = 0
+        self._slices = self._looks = 0
 
     def compose(self) -> ComposeResult:
         with Vertical(id="frame-list"):
@@ -154,7 +156,8 @@ class TrafficPane(Vertical):
             self._sync()
 
     def _look(self) -> None:
-        if self._is_stale and not self._view.is_behind:
+        self._looks += 1
+        if self._looks % RENEW == 0 and self._is_stale and not self._view.is_behind:
             # Questions that waited may have been answered.
             self._is_stale = False
             self._renew()
@@ -163,6 +166,7 @@ class TrafficPane(Vertical):
             self._row = self._anchor = self._sought = None
             self.table.show(0)
         if growth != "none":
+            self._is_stale = self._is_stale or "pending" in self._view.wanted.needs
             self._begin_work()
 
     def _sync(self) -> None:

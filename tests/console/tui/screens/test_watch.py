@@ -132,6 +132,27 @@ async def test_a_running_proxy_is_followed_until_it_ends(
         assert isinstance(app.screen, WatchScreen)
 
 
+async def test_what_a_proxy_records_is_read_from_where_it_lies(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    record = ("--name", "work", "--record", str(tmp_path / "it.acp.ndjson"))
+    command = [sys.executable, "-m", "acp_console", "proxy", *record, "--", *ECHO]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        tell(process, "first")
+        app = ConsoleApp(cwd=Path(), watch=[ProxySource(find_proxy("work"))])
+        async with app.run_test(size=(110, 36)) as pilot:
+            await until(pilot, lambda: "● live" in say(app) and '"first"' in say(app))
+            assert isinstance(app.screen, WatchScreen)
+            assert app.screen.traffic.progress == 1
+            tell(process, "second")
+            await until(pilot, lambda: '"second"' in say(app) and "following" in say(app))
+            assert process.stdin is not None
+            process.stdin.close()
+            await until(pilot, lambda: "○ ended" in say(app))
+            await until(pilot, lambda: "the agent ended: code 0" in say(app))
+
+
 async def test_a_proxy_that_is_gone_is_told(tmp_path: Path) -> None:
     gone = RunningProxy(tmp_path / "gone.sock", "gone", 1, ("a",), "/", "", None)
     app = ConsoleApp(cwd=tmp_path, watch=[ProxySource(gone)])

@@ -405,7 +405,7 @@ async def test_nothing_that_is_said_can_break_the_screen(monkeypatch: pytest.Mon
     app = LongApp()
     async with app.run_test(size=(180, 30)) as pilot:
         app.pane.extend([Frame(n, 9.0, "agent", raw) for n, raw in enumerate(HOSTILE, start=48)])
-        for tab in ("1", "2", "3", "4"):
+        for tab in ("1", "4"):
             await pilot.press("end", tab)
             for _ in HOSTILE:
                 await pilot.press("c", "C", "w", "up")
