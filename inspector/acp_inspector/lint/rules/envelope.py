@@ -240,13 +240,16 @@ def notifications_are_not_answered(moment: Moment) -> Found:
     told = moment.state.of(Told).last.get(other(moment.side))
     if moment.id is not None or moment.ask is not None or told is None:
         return FINE
-    if moment.kind == "failure" and moment.code in UNREADABLE and _is_sound(told):
+    if moment.kind == "failure" and moment.code in UNREADABLE and was_followed(told):
         return FINE
     return moment.problem(f"the notification {told.method} was answered", told.point)
 
 
-def _is_sound(told: Moment) -> bool:
-    # An array or a broken line may have come in between, which is answered without an id.
+def was_followed(told: Moment) -> bool:
+    """Tell whether its sender has sent something else since.
+
+    An array or a broken line may have come in between, which is answered without an id.
+    """
     last = told.state.last.get(told.side)
     return last is not None and last is not told.frame
 

@@ -19,7 +19,7 @@ from acp_inspector.lint.checks import (
     tells,
 )
 from acp_inspector.lint.moment import FINE, Found, Moment, quoted
-from acp_inspector.lint.rules.envelope import Told
+from acp_inspector.lint.rules.envelope import UNREADABLE, Told, was_followed
 from acp_inspector.lint.state import State, other
 from acp_protocol.schema.method import Kind, Method
 from acp_protocol.schema.methods import METHODS, VERSIONS, find_method
@@ -156,6 +156,8 @@ def unknown_notifications_are_passed_over(moment: Moment) -> Found:
     if moment.id is not None or told is None or told.method is None:
         return FINE
     if any(find_method(told.method, version) for version in VERSIONS):
+        return FINE
+    if moment.code in UNREADABLE and was_followed(told):
         return FINE
     return moment.problem(
         f"the unknown notification {told.method} was answered with an error", told.point

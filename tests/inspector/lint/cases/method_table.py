@@ -123,6 +123,14 @@ def an_unknown_notification_is_passed_over(talk: Talk) -> None:
     talk.turn()
 
 
+@keeps("ACP-L042", despite=("ACP-L009", "ACP-L357"))
+def an_array_behind_an_unknown_notification_is_refused(talk: Talk) -> None:
+    talk.open()
+    talk.tell("_made/up")
+    talk.send("client", b"[]")
+    talk.send("agent", {"id": None, "error": {"code": -32600, "message": "No arrays."}})
+
+
 @breaks("ACP-L043")
 def prompts_are_not_found(talk: Talk) -> None:
     talk.open()
