@@ -50,6 +50,14 @@ FRAMES: Final = 5
     help="Do not compare frames that EXPR means, or a place such as $.params.update.title.",
 )
 @click.option(
+    "--only-left",
+    "ours",
+    default="",
+    metavar="EXPR",
+    help='Compare a stretch of A: the frames that EXPR means, such as "turn == 1".',
+)
+@click.option("--only-right", "theirs", default="", metavar="EXPR", help="The same of B.")
+@click.option(
     "--format",
     "format_",
     type=click.Choice(get_args(Format)),
@@ -58,7 +66,14 @@ FRAMES: Final = 5
     help="json: one object with everything that was found.",
 )
 def command(
-    *, left: Path, right: Path, level: Level, ignored: tuple[str, ...], format_: Format
+    *,
+    left: Path,
+    right: Path,
+    level: Level,
+    ignored: tuple[str, ...],
+    ours: str,
+    theirs: str,
+    format_: Format,
 ) -> int:
     """Compare the recordings A and B by what was said in them.
 
@@ -68,10 +83,13 @@ def command(
     \b
     acp-console diff before.acp.ndjson after.acp.ndjson
     acp-console diff --level shape before.acp.ndjson after.acp.ndjson
+    acp-console diff --only-left 'turn == 1' --only-right 'turn == 2' A A
     acp-console diff --ignore 'update == usage_update' --ignore '$.params.clientInfo' A B
     """  # noqa: D301 - the mark by which click keeps lines apart
     ignores = [_ignore(text) for text in ignored]
-    found = compare(list(entries_of(left)), list(entries_of(right)), level=level, ignores=ignores)
+    stretches = filter_of(ours, option="--only-left"), filter_of(theirs, option="--only-right")
+    entries = list(entries_of(left)), list(entries_of(right))
+    found = compare(*entries, level=level, ignores=ignores, stretches=stretches)
     if format_ == "json":
         click.echo(ascii_json(comparison_json(found, left, right, level)))
     else:

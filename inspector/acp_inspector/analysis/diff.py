@@ -75,9 +75,19 @@ def compare(
     *,
     level: Level = "semantic",
     ignores: Sequence[Ignore] = (),
+    stretches: tuple[Filter | None, Filter | None] = (None, None),
 ) -> Comparison:
-    """Return where two journals differ; `ignores` are told how often they applied."""
-    ours, theirs = (_read(entries, level, ignores) for entries in (left, right))
+    """Return where two journals differ.
+
+    Args:
+        left: The entries of the one.
+        right: The entries of the other.
+        level: How closely they are looked at.
+        ignores: What is not compared; they are told how often they applied.
+        stretches: Which frames of each are compared at all; None: all.
+    """
+    ours = _read(left, level, ignores, stretches[0])
+    theirs = _read(right, level, ignores, stretches[1])
     lanes, others = _lanes(ours), _lanes(theirs)
     comparing = _Comparing()
     found = [
@@ -96,21 +106,26 @@ def compare(
 # Reading
 
 
-def _read(entries: Sequence[Entry], level: Level, ignores: Sequence[Ignore]) -> list[Step]:
+def _read(
+    entries: Sequence[Entry], level: Level, ignores: Sequence[Ignore], wanted: Filter | None
+) -> list[Step]:
     study, steps = Study(), Steps(level)
     exchanges = study.exchanges
-    if any("pending" in each.what.needs for each in ignores if isinstance(each.what, Filter)):
+    filters = [each.what for each in ignores if isinstance(each.what, Filter)]
+    filters += [] if wanted is None else [wanted]
+    if any("pending" in each.needs for each in filters):
         # Whether a question was answered is known at the end only.
         before = Study()
         before.read(entries)
         exchanges = before.exchanges
     for entry in entries:
-        study.apply(entry)
-        if isinstance(entry, Frame):
-            facts = FrameFacts(entry, exchanges, notes=study.notes())
-            if not is_ignored(facts, ignores):
+        frame = study.apply(entry)
+        if isinstance(frame, Frame):
+            facts = FrameFacts(frame, exchanges, notes=study.notes())
+            is_wanted = wanted is None or wanted.matches(facts)
+            if is_wanted and not is_ignored(facts, ignores):
                 messages = [without(message, ignores) for message in study.said]
-                steps.apply(entry, messages, study.exchanges.all_of(entry))
+                steps.apply(frame, messages, study.exchanges.all_of(frame))
     around = (talk.surroundings.cwd for talk in study.conversations.sessions.values())
     cwds = sorted({cwd for cwd in around if cwd and cwd != "/"}, key=len, reverse=True)
     finished = steps.finished()

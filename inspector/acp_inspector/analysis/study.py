@@ -66,8 +66,8 @@ class Study:
         for entry in entries:
             self.apply(entry)
 
-    def apply(self, entry: Entry, *, counts: Callable[[Frame], bool] | None = None) -> None:
-        """Take the next entry.
+    def apply(self, entry: Entry, *, counts: Callable[[Frame], bool] | None = None) -> Entry:
+        """Take the next entry; return it as it is reckoned with, which only broken files change.
 
         Args:
             entry: The next one.
@@ -81,7 +81,7 @@ class Study:
         if isinstance(entry, JournalEvent):
             self._note(entry)
         if not isinstance(entry, Frame):
-            return
+            return entry
         messages = self.said = self._reader.messages(entry)
         exchanges = self._pair(entry, messages)
         self.conversations.apply(entry, messages)
@@ -89,6 +89,7 @@ class Study:
         self._hear(entry, messages)
         if counts is None or counts(entry):
             self.statistics.apply(entry, messages, exchanges, self.conversations)
+        return entry
 
     def notes(self) -> Notes:
         """Return what filters may ask about the frame that was taken last."""

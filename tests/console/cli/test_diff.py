@@ -76,3 +76,11 @@ def test_two_runs_of_different_things_differ_on_each_level(call: Call) -> None:
 def test_a_file_that_is_none_is_a_wrong_file(call: Call, tmp_path: Path) -> None:
     done = call("diff", EDIT, str(tmp_path / "none"))
     assert done.code == exits.USAGE
+
+
+def test_two_turns_of_one_recording_can_be_compared(call: Call) -> None:
+    turns = ("--only-left", "turn == 1", "--only-right", "turn == 2")
+    done = call("diff", "--level", "shape", *turns, EDIT, EDIT)
+    assert done.code == exits.FOUND
+    assert "+ agent: session/request_permission" in done.out
+    assert call("diff", "--only-left", "turn ==", EDIT, EDIT).code == exits.USAGE

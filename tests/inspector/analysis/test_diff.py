@@ -242,3 +242,12 @@ def test_ids_that_disagree_are_told_once() -> None:
         return [*calls, *asks]
 
     assert len(told(said("a"), said("b"))) == 1
+
+
+def test_two_stretches_of_one_journal_can_be_compared() -> None:
+    said = frames(*alike(3), prompt(7, "stop"))
+    turns = tuple(compile_filter(f"turn == {number}") for number in (1, 3, 4))
+    same = compare(said, said, stretches=(turns[0], turns[1]))
+    assert (same.differences, same.compared) == ((), (5, 5))
+    other = compare(said, said, stretches=(turns[0], turns[2])).differences
+    assert (other[0].kind, other[0].path) == ("changed", "prompt[0].text")
