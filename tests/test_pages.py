@@ -5,12 +5,20 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 RECORDED = [ROOT / "inspector/acp_inspector", ROOT / "acp_console/client"]
 """Where events of a recording are made."""
+
+
+@cache
+def nodes(folder: Path) -> list[ast.AST]:
+    """Return what the modules in a folder are made of."""
+    trees = [ast.parse(path.read_text()) for path in sorted(folder.rglob("*.py"))]
+    return [node for tree in trees for node in ast.walk(tree)]
 
 
 def events_in_the_table() -> dict[str, set[str]]:
@@ -32,10 +40,9 @@ def _ticked(text: str) -> list[str]:
 def events_in_the_code() -> Iterator[tuple[str, set[str]]]:
     """Yield each event that is made somewhere, with the members that stand beside its name."""
     for folder in RECORDED:
-        for path in folder.rglob("*.py"):
-            for node in ast.walk(ast.parse(path.read_text())):
-                if isinstance(node, ast.Call):
-                    yield from _event(node)
+        for node in nodes(folder):
+            if isinstance(node, ast.Call):
+                yield from _event(node)
 
 
 def _event(call: ast.Call) -> Iterator[tuple[str, set[str]]]:
@@ -58,14 +65,13 @@ def _event(call: ast.Call) -> Iterator[tuple[str, set[str]]]:
 
 def events_that_are_read() -> Iterator[str]:
     """Yield the events that something here knows though nothing here may make them."""
-    for path in RECORDED[0].rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text())):
-            match node:
-                case ast.Compare(left=ast.Attribute(value=ast.Name(id="entry"), attr="name")):
-                    words = [word for part in node.comparators for word in ast.walk(part)]
-                    yield from (str(word.value) for word in words if isinstance(word, ast.Constant))
-                case _:
-                    pass
+    for node in nodes(RECORDED[0]):
+        match node:
+            case ast.Compare(left=ast.Attribute(value=ast.Name(id="entry"), attr="name")):
+                words = [word for part in node.comparators for word in ast.walk(part)]
+                yield from (str(word.value) for word in words if isinstance(word, ast.Constant))
+            case _:
+                pass
 
 
 def test_the_page_on_recordings_lists_every_event_and_no_other() -> None:

@@ -66,6 +66,7 @@ def killed(party: Party, kill_at: int) -> list[tuple[int, int]]:
     lines = received = 0
     while received < kill_at:
         chunk = os.read(party.stdout.fileno(), 65536)
+        assert chunk, party.stderr()
         lines += chunk.count(b"\n")
         received += len(chunk)
         came.append((time.monotonic_ns(), lines))
