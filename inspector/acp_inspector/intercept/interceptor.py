@@ -26,6 +26,8 @@ from acp_protocol.jsonrpc import Json
 
 HOLD_LIMIT: Final = 60.0
 """Seconds after which a held frame leaves if nobody decides."""
+ABSENCE: Final = 10.0
+"""Seconds without a question after which nobody is there; a screen asks several times a second."""
 PERSON: Final = "person"
 """Who did it, where it was neither a rule nor an add-on."""
 OTHER: Final[Mapping[Side, Side]] = {"client": "agent", "agent": "client"}
@@ -113,6 +115,7 @@ class Interceptor:
         if seconds is not None and not 0 < seconds <= WAIT_LIMIT:
             raise DeedError(f"a hold lasts up to {WAIT_LIMIT:.0f} seconds, not {seconds}")
         with self._changed:
+            self.attend()
             self._hold_limit = seconds or self._hold_limit
             until = self._clock() + self._hold_limit
             for lane in self.lanes.values():
@@ -362,13 +365,13 @@ class Interceptor:
     def time_out(self, held: Held) -> None:
         """Release everything, because nobody decided about `held`.
 
-        Where nobody has asked for anything since it is held, nobody is there: then nothing is held
-        any more until somebody is, so that breakpoints make the traffic wait once and not always.
+        Where nobody has asked for anything for a while, nobody is there: then nothing is held any
+        more until somebody is, so that breakpoints make the traffic wait once and not always.
         """
         if self._is_over:
             self._let_go(self.lanes[held.passage.frame.side], "end")
             return
-        if self._attended_at < held.since:
+        if self._clock() - self._attended_at >= min(ABSENCE, self._hold_limit / 2):
             self._is_unattended = True
             self._complaints.tell(
                 "nobody has decided about what is held: all of it was released, and nothing is "

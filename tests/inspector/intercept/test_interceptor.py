@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from acp_inspector.filter.errors import FilterError
 from acp_inspector.intercept.desk import LaneClosedError
-from acp_inspector.intercept.interceptor import HOLD_LIMIT, Interceptor
+from acp_inspector.intercept.interceptor import ABSENCE, HOLD_LIMIT, Interceptor
 from acp_inspector.intercept.passage import DeedError
 from acp_inspector.journal import Frame
 from tests.inspector.intercept.scene import ASK, TELL, Scene, everything, holding
@@ -155,6 +155,7 @@ def test_nobody_decides_so_it_leaves_and_what_waited_behind_it_is_not_held_again
     scene.now = HOLD_LIMIT - 1
     assert scene.interceptor.holds()[0].left == pytest.approx(1)
     assert scene.interceptor.holds()[0].age == pytest.approx(HOLD_LIMIT - 1)
+    scene.interceptor.attend()
     scene.now = HOLD_LIMIT
     assert scene.out("agent") == [b"one\n", b"two\n"]
     assert ("released", {"of": 1, "by": "time limit"}) in scene.told()
@@ -186,17 +187,18 @@ def test_where_nobody_is_there_traffic_waits_once_and_then_no_more() -> None:
     assert scene.passed("agent", b"four") == []
 
 
-def test_who_is_there_and_does_not_decide_goes_on_holding() -> None:
+@pytest.mark.parametrize(("looked", "holds"), [(ABSENCE - 1, True), (ABSENCE, False)])
+def test_who_is_there_and_does_not_decide_goes_on_holding(looked: float, holds: bool) -> None:
     scene = Scene()
     scene.interceptor.set_breakpoint("", everything)
     scene.now = 1
     scene.passed("agent", b"one")
-    scene.now = 2
+    scene.now = 1 + HOLD_LIMIT - looked
     scene.interceptor.attend()
     scene.now = 1 + HOLD_LIMIT
     assert scene.out("agent") == [b"one\n"]
-    assert scene.passed("agent", b"two") == []
-    assert scene.warnings == []
+    assert (scene.passed("agent", b"two") == []) is holds
+    assert (scene.warnings == []) is holds
 
 
 def test_who_keeps_a_hold_has_time_again_for_as_long_as_it_said() -> None:
@@ -210,6 +212,7 @@ def test_who_keeps_a_hold_has_time_again_for_as_long_as_it_said() -> None:
     assert scene.interceptor.holds()[0].left == 5
     scene.now += 5
     assert scene.out("agent") == [b"one\n"]
+    scene.interceptor.attend()
     scene.passed("agent", b"two")
     assert scene.interceptor.holds()[0].left == 5
 
