@@ -23,7 +23,7 @@ from acp_console.tui.widgets.traffic_deeds import (
     permission_filter,
     same_filter,
 )
-from acp_console.tui.widgets.traffic_detail import FrameDetail, Subject, raw_text
+from acp_console.tui.widgets.traffic_detail import FrameDetail, raw_text, subject_of
 from acp_console.tui.widgets.traffic_filter import FilterBar
 from acp_console.tui.widgets.traffic_value import ValueScreen
 from acp_console.tui.widgets.traffic_view import TrafficView
@@ -32,7 +32,6 @@ from acp_inspector.filter.entries import Entries, EntryList
 from acp_inspector.filter.frames import FrameFacts
 from acp_inspector.filter.language import Filter, compile_filter
 from acp_inspector.journal import Entry, Frame
-from acp_inspector.recording.file import RecordingFile
 from acp_protocol.errors import AcpError
 
 SLICE: Final = 0.010
@@ -134,9 +133,9 @@ class TrafficPane(Vertical):
         return self._work.problem
 
     @property
-    def progress(self) -> float:
-        """How much of the recording has been looked at, from 0 to 1."""
-        return self._entries.progress if isinstance(self._entries, RecordingFile) else 1.0
+    def entries(self) -> Entries:
+        """What is shown."""
+        return self._entries
 
     # Work in the background.
 
@@ -400,37 +399,14 @@ class TrafficPane(Vertical):
         self._row = row
         self._anchor = self._anchor if row is None else row
         self._was_open = row is not None and self._view.row(row).is_open
-        self.detail.show(self._subject(row))
-
-    def _subject(self, row: int | None) -> Subject:
-        if row is None:
-            return Subject(None)
-        if (size := size_of(self._entries, row)) > LARGE:
-            told = f"This frame has {size / 2**20:,.0f} MB: v reads and shows it."
-            return Subject(None, problem=told)
-        try:
-            return Subject(self._view.said(row), *self._view.pair_of(row))
-        except AcpError as problem:
-            return Subject(None, problem=str(problem))
+        self.detail.show(subject_of(self._view, row))
 
     def _head(self) -> None:
         width = self.table.scrollable_content_region.width
         self.query_one("#frame-head", Static).update(head_text(width, self.table.digits)[:width])
 
     def _tell_count(self) -> None:
-        view = self._view
-        shown, every = len(view), len(self._entries)
-        is_filtered = not view.wanted.is_empty
-        parts = [f"{_number(shown)} of {_number(every)}" if is_filtered else _number(every)]
-        parts[0] += " entries"
-        if is_filtered and view.looked_at < every:
-            parts.append(f"{view.looked_at * 100 // every} % looked at")
-        if self.progress < 1:
-            parts.append(f"{self.progress:.0%} read")
-        if self._work.is_searching:
-            parts.append("searching, Esc stops")
-        if view.marks:
-            parts.append(f"{len(view.marks)} marked")
+        parts = self._work.told()
         if self.table.is_following:
             parts.append("following")
         box = self.query_one("#frame-list")
@@ -442,7 +418,3 @@ class TrafficPane(Vertical):
         if not len(self._entries):
             return "Nothing has been said yet."
         return "Looking …" if self._view.is_behind else "No row matches. Esc shows everything."
-
-
-def _number(count: int) -> str:
-    return f"{count:,}".replace(",", " ")

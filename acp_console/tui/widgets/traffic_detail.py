@@ -11,11 +11,14 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.widgets import ContentSwitcher, Static, TabbedContent, TabPane
 
+from acp_console.tui.widgets.frames_rows import LARGE, size_of
 from acp_console.tui.widgets.traffic_text import TextLines
 from acp_console.tui.widgets.traffic_tree import JsonTree, Place
+from acp_console.tui.widgets.traffic_view import TrafficView
 from acp_inspector.journal import Frame, JournalEvent, StderrText
 from acp_inspector.recording.format import Footer, Header
 from acp_inspector.recording.reader import LineFault, Row
+from acp_protocol.errors import AcpError
 from acp_protocol.host.text import visible
 from acp_protocol.jsonrpc import Json, parse
 
@@ -39,6 +42,19 @@ class Subject:
     answer: Frame | None = None
     problem: str = ""
     """Why it cannot be shown, if it cannot."""
+
+
+def subject_of(view: TrafficView, row: int | None) -> Subject:
+    """Return what there is to look at in a row, which is not read where it is large."""
+    if row is None:
+        return Subject(None)
+    if (size := size_of(view.entries, row)) > LARGE:
+        told = f"This frame has {size / 2**20:,.0f} MB: {WHOLE_KEY} reads and shows it."
+        return Subject(None, problem=told)
+    try:
+        return Subject(view.said(row), *view.pair_of(row))
+    except AcpError as problem:
+        return Subject(None, problem=str(problem))
 
 
 class FrameDetail(Vertical):

@@ -68,6 +68,22 @@ class TrafficWork:
         self._view.forget()
         return "anew"
 
+    def told(self) -> list[str]:
+        """Return in words what is shown, and how far everything is."""
+        view, every = self._view, len(self._view.entries)
+        is_filtered = not view.wanted.is_empty
+        count = f"{_number(len(view))} of {_number(every)}" if is_filtered else _number(every)
+        parts = [f"{count} entries"]
+        if is_filtered and view.looked_at < every:
+            parts.append(f"{view.looked_at * 100 // every} % looked at")
+        if self._recording is not None and not self._recording.is_complete:
+            parts.append(f"{self._recording.progress * 100:.0f} % read")
+        if self.is_searching:
+            parts.append("searching, Esc stops")
+        if view.marks:
+            parts.append(f"{len(view.marks)} marked")
+        return parts
+
     # Searching.
 
     @property
@@ -131,3 +147,7 @@ class TrafficWork:
     def begin_anew(self) -> None:
         """Filter from the beginning: something else is wanted."""
         self._scan = None
+
+
+def _number(count: int) -> str:
+    return f"{count:,}".replace(",", " ")

@@ -17,6 +17,7 @@ from acp_console.tui.screens.edit import EditScreen
 from acp_console.tui.screens.watch import WatchScreen
 from acp_console.tui.sources import FileSource, ProxySource
 from acp_inspector.attach.attachment import RunningProxy, find_proxy
+from acp_inspector.recording.file import RecordingFile
 from acp_protocol.jsonrpc import notification_line
 from tests.console.tui.conftest import say, settled, until
 
@@ -144,7 +145,7 @@ async def test_what_a_proxy_records_is_read_from_where_it_lies(
         async with app.run_test(size=(110, 36)) as pilot:
             await until(pilot, lambda: "● live" in say(app) and '"first"' in say(app))
             assert isinstance(app.screen, WatchScreen)
-            assert app.screen.traffic.progress == 1
+            assert isinstance(app.screen.traffic.entries, RecordingFile)
             tell(process, "second")
             await until(pilot, lambda: '"second"' in say(app) and "following" in say(app))
             assert process.stdin is not None
