@@ -28,6 +28,8 @@ from acp_protocol.schema.methods import METHODS, find_method
 Mark: TypeAlias = Literal[
     "used without a claim", "claimed and refused", "never used", "extension", "unknown", ""
 ]
+DEPTH: Final = 10
+"""Levels of claims within claims that are looked into."""
 _AUTH: Final = "authMethods"
 
 
@@ -205,13 +207,14 @@ def _at(value: Json, steps: Sequence[str]) -> Json:
     return value
 
 
-def _leaves(value: Json, path: str) -> Iterator[tuple[str, Json]]:
+def _leaves(value: Json, path: str, depth: int = DEPTH) -> Iterator[tuple[str, Json]]:
     """Yield each claim that holds no further ones; what is below `_meta` is not looked into."""
     if not isinstance(value, Mapping):
         return
     for name, inner in cast("Mapping[str, Json]", value).items():
         here = f"{path}.{name}"
-        if isinstance(inner, Mapping) and inner and not path.endswith("._meta"):
-            yield from _leaves(cast("Json", inner), here)
+        is_leaf = depth == 0 or path.endswith("._meta")
+        if isinstance(inner, Mapping) and inner and not is_leaf:
+            yield from _leaves(cast("Json", inner), here, depth - 1)
         else:
             yield here, inner

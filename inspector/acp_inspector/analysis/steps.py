@@ -32,6 +32,8 @@ from acp_protocol.jsonrpc import (
 
 Level: TypeAlias = Literal["strict", "semantic", "shape"]
 
+DEPTH: Final = 20
+"""Levels of nesting of which the shape is looked at."""
 _CHUNKS: Final = frozenset(
     {
         *("agent_message_chunk", "agent_thought_chunk", "user_message_chunk"),
@@ -223,17 +225,19 @@ class Steps:
             step.frames.append(frame.n)
 
 
-def shape(value: Json) -> Json:
-    """Return what is left of a value on the level `shape`."""
-    if isinstance(value, Mapping):
+def shape(value: Json, depth: int = DEPTH) -> Json:
+    """Return what is left of a value on the level `shape`; of nothing below `depth` levels."""
+    if depth and isinstance(value, Mapping):
         members = cast("Mapping[str, Json]", value)
         kept: dict[str, Json] = {}
         for name, inner in members.items():
             if name in {"rawInput", "rawOutput", "_meta"}:
                 continue
             if name in _SHAPE:
-                kept[name] = inner if isinstance(inner, str | int | list) else shape(inner)
-            elif isinstance(inner, Mapping) and (left := shape(cast("Json", inner))):
+                kept[name] = (
+                    inner if isinstance(inner, str | int | list) else shape(inner, depth - 1)
+                )
+            elif isinstance(inner, Mapping) and (left := shape(cast("Json", inner), depth - 1)):
                 kept[name] = left
         return kept
     return None
