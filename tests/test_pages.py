@@ -8,6 +8,13 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+from acp_inspector.intercept import interceptor
+from acp_inspector.proxy import control, log, recorder
+from acp_inspector.recording import format as recording_format
+from acp_inspector.redaction import sieve
+from acp_protocol import framing
+from acp_protocol.host import files, terminals
+
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 RECORDED = [ROOT / "inspector/acp_inspector", ROOT / "acp_console/client"]
@@ -86,3 +93,31 @@ def test_the_page_on_recordings_names_the_members_of_each_event() -> None:
     listed = events_in_the_table()
     missing = {name: members - listed[name] for name, members in events_in_the_code()}
     assert {name: members for name, members in missing.items() if members} == {}
+
+
+BOUNDS = {
+    "a frame that is parsed": framing.FRAME_LIMIT,
+    "nesting of JSON in a recording": recording_format.DEPTH_LIMIT,
+    "bytes that wait to be recorded": recorder.QUEUE_LIMIT,
+    "a line that is recorded": recorder.LONGEST,
+    "lines that observers read where nothing is recorded": log.MEMORY,
+    "observers of a proxy": control.OBSERVERS,
+    "a line that is redacted while recording": sieve.LONGEST,
+    "a file that an agent reads or writes": files.SIZE_LIMIT,
+    "output of a terminal": terminals.OUTPUT_LIMIT,
+    "a hold at a breakpoint": interceptor.HOLD_LIMIT,
+}
+
+
+def test_the_page_on_security_gives_the_bounds_of_the_code() -> None:
+    page = (DOCS / "security.md").read_text()
+    section = page.partition("\n## Nothing grows without a bound\n")[2].partition("\n## ")[0]
+    rows = [line.split(" | ") for line in section.splitlines() if line.startswith("| ")][1:]
+    told = {row[0].removeprefix("| "): row[1] for row in rows}
+    units = {"MiB": 2**20, "seconds": 1, "": 1}
+    read = {
+        what: int(number) * units[unit]
+        for what, (number, _, unit) in ((what, told[what].partition(" ")) for what in told)
+    }
+    assert read == BOUNDS
+    assert recorder.PATIENCE == 2.0
