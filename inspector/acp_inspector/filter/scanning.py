@@ -119,14 +119,20 @@ class Scan:
             self.place = first + count
             return
         for begin in range(0, count, ROWS):
-            places = [
-                place
-                for place in range(begin, min(begin + ROWS, count))
-                if yes[place] or unknown[place]
-            ]
-            yield from self._take_places(recording, stretch, places, yes)
-            self.place = first + min(begin + ROWS, count)
-        yield
+            end = min(begin + ROWS, count)
+            if not self._has_none(recording, stretch, begin, end, yes):
+                places = [each for each in range(begin, end) if yes[each] or unknown[each]]
+                yield from self._take_places(recording, stretch, places, yes)
+            self.place = first + end
+            yield
+
+    def _has_none(
+        self, recording: RecordingFile, stretch: Stretch, begin: int, end: int, yes: bytes
+    ) -> bool:
+        """Tell whether nothing that is meant can stand in some rows, by one look at them all."""
+        if not self._is_alone or self._sieves is None or yes.find(1, begin, end) >= 0:
+            return False
+        return not self._sieves(recording.block(stretch.first + begin, stretch.first + end))
 
     def _take_places(
         self, recording: RecordingFile, stretch: Stretch, places: list[int], yes: bytes
