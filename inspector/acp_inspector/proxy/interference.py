@@ -38,11 +38,11 @@ class Interference:
         with self._making:
             if self._interceptor is None:
                 made = self._make()
-                if self._is_over:
-                    made.finish()
                 for side, begin in self._begin.items():
                     begin(made.lanes[side])
                 self._interceptor = made
+                if self._is_over:
+                    made.finish()
             return self._interceptor
 
     def join(self, side: Side, begin: Callable[[Lane], None]) -> None:
@@ -59,7 +59,8 @@ class Interference:
 
     def finish(self) -> None:
         """Let everything leave: the agent has ended."""
-        with self._making:
-            self._is_over = True
+        # Who is about to begin may wait for a peer that does not read; the end does not wait for
+        # that. Either it sees the mark afterwards, or what it has made is seen here.
+        self._is_over = True
         if self._interceptor is not None:
             self._interceptor.finish()

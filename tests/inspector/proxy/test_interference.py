@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 from collections import Counter
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -16,9 +17,12 @@ from typing import Any
 import pytest
 
 from acp_inspector.attach.attachment import Attachment, find_proxy
+from acp_inspector.intercept.lane import Lane
 from acp_inspector.intercept.reconstruction import fates, what_came, what_left
 from acp_inspector.journal import Entry, JournalEvent
+from acp_inspector.proxy.interference import Interference
 from acp_inspector.recording.reader import read_recording
+from tests.inspector.intercept.scene import Scene
 
 LIMIT = 60
 ECHO = (
@@ -277,6 +281,43 @@ def test_a_frame_of_many_megabytes_is_held_and_changed() -> None:
         other = whole.replace(b"x", b"y")
         attachment.ask("edit", id=hold["id"], text=other.decode())
         assert hear(proxy) == other
+
+
+# Beginnings and ends.
+
+
+def test_the_end_does_not_wait_for_who_is_about_to_begin() -> None:
+    is_beginning, may_begin = threading.Event(), threading.Event()
+    scene = Scene()
+
+    def begin(lane: Lane) -> None:
+        is_beginning.set()
+        may_begin.wait(LIMIT)
+
+    interference = Interference(lambda: scene.interceptor)
+    interference.join("agent", begin)
+    beginner = threading.Thread(target=interference.get)
+    beginner.start()
+    assert is_beginning.wait(LIMIT)
+    interference.finish()
+    assert not scene.interceptor.is_over
+    may_begin.set()
+    beginner.join(LIMIT)
+    assert scene.interceptor.is_over
+
+
+def test_at_the_end_what_has_begun_is_told() -> None:
+    scene = Scene()
+    interference = Interference(lambda: scene.interceptor)
+    interference.finish()
+    interference.left()
+    assert interference.interceptor is None
+    assert interference.get().is_over
+    other = Interference(lambda: Scene().interceptor)
+    made = other.get()
+    assert other.get() is made
+    other.finish()
+    assert made.is_over
 
 
 # Hooks.
