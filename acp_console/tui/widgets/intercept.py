@@ -27,8 +27,8 @@ from acp_inspector.intercept.spelling import NoTextError, spread
 from acp_protocol.host.text import one_line, visible
 from acp_protocol.jsonrpc import Failure, Json, Message, Notification, Request, Result
 
-EDITABLE: Final = 2**20
-"""Bytes of a frame that can be edited on a screen."""
+EDITABLE: Final = 2**17
+"""Bytes of a frame that can be edited on a screen; with more, every key would be felt."""
 SOON: Final = 10.0
 """Seconds that are left when a countdown becomes urgent."""
 LOW: Final = 32

@@ -61,7 +61,7 @@ class FrameEditor(Vertical):
             id="frame-text",
             tab_behavior="indent",
             show_line_numbers=True,
-            soft_wrap=True,
+            soft_wrap=len(self._begin) <= AT_ONCE,
         )
         yield Static(id="frame-check", markup=False)
 

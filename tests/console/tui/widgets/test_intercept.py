@@ -237,7 +237,7 @@ async def test_of_a_very_long_frame_the_beginning_is_shown_and_all_of_it_edited(
     ("raw", "size", "reason"),
     [
         (b"\xff", 1, "byte 0 is no UTF-8"),
-        (b"{", EDITABLE + 1, "1,048,577 bytes"),
+        (b"{", EDITABLE + 1, "131,073 bytes"),
         (b"{", 20, "it has left"),
         (b"\x1b[31m", 5, "control characters"),
     ],
