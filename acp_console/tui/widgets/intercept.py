@@ -37,7 +37,7 @@ CELLS: Final = 10
 """Cells of a full countdown."""
 SHOWN: Final = 16_384
 """Characters of a held frame that are drawn."""
-PARTS: Final = "#break-filter, #break-help, #breakpoints, #holds, #held-frame, #held-text"
+PARTS: Final = "#break-filter, #break-help, #breakpoints, #struck, #holds, #held-frame, #held-text"
 """What the pane is made of."""
 EMPTY: Final = """\
 Nothing is held, and nothing will be: there is no breakpoint yet.
@@ -52,7 +52,7 @@ p holds whatever comes.  i sends a frame of your own, to either side."""
 WAITING: Final = """\
 No frame is held. What matches a breakpoint will wait here for up to {limit:.0f} s.
 
-Delete takes the newest breakpoint away; b writes another one."""
+Delete takes the newest breakpoint away, or the one chosen above; b writes another."""
 PAUSED: Final = """\
 Everything that comes is held, both ways. Nothing has come yet; p ends that."""
 GONE: Final = """\
@@ -69,7 +69,15 @@ class InterceptPane(Vertical):
         height: 1fr;
         border: round $border-blurred;
         padding: 0 1;
-        #breakpoints { height: auto; max-height: 3; color: $text-muted; }
+        #breakpoints {
+            height: auto;
+            max-height: 3;
+            border: none;
+            background: transparent;
+            padding: 0;
+            color: $text-muted;
+        }
+        #struck { height: auto; max-height: 2; color: $text-muted; }
         #holds { height: auto; max-height: 4; border: none; background: transparent; padding: 0; }
         #held-frame { height: 1fr; }
         #held-text { height: auto; }
@@ -79,6 +87,7 @@ class InterceptPane(Vertical):
     """
 
     holds = getters.query_one("#holds", OptionList)
+    points = getters.query_one("#breakpoints", OptionList)
     filter = getters.query_one("#break-filter", Input)
 
     def __init__(self, desk: Desk) -> None:
@@ -94,7 +103,8 @@ class InterceptPane(Vertical):
 
     def compose(self) -> ComposeResult:
         yield BreakpointInput()
-        yield Static(id="breakpoints", markup=False)
+        yield OptionList(id="breakpoints", compact=True, markup=False)
+        yield Static(id="struck", markup=False)
         yield OptionList(id="holds", compact=True, markup=False)
         with VerticalScroll(id="held-frame", can_focus=False):
             yield Static(id="held-text", markup=False)
@@ -144,7 +154,7 @@ class InterceptPane(Vertical):
         for hold in state.holds:
             self._known.update(_session(hold))
         before, self._shown, self._width = self._shown, state, width
-        self._show_breakpoints(state)
+        self._show_breakpoints(state, before)
         self._show_holds(state, before)
         self._show_chosen()
         self._offer()
@@ -205,9 +215,11 @@ class InterceptPane(Vertical):
         self._desk.do("resume" if self._shown and self._shown.is_paused else "pause")
 
     def action_clear(self) -> None:
-        """Take the newest breakpoint away."""
-        if self._shown and self._shown.breakpoints:
-            self._desk.do("clear", id=self._shown.breakpoints[-1][0])
+        """Take the breakpoint away that was chosen in its list, or else the newest."""
+        points = self._shown.breakpoints if self._shown else ()
+        if points:
+            place = self.points.highlighted if self.points.has_focus else None
+            self._desk.do("clear", id=points[-1 if place is None else place][0])
 
     def action_delay(self) -> None:
         """Let the chosen frame leave later."""
@@ -285,18 +297,23 @@ class InterceptPane(Vertical):
         hold = self._hold()
         return None if hold is None else hold.message
 
-    def _show_breakpoints(self, state: DeskState) -> None:
-        points = [f"{number}: {one_line(text, 80)}" for number, text in state.breakpoints]
+    def _show_breakpoints(self, state: DeskState, before: DeskState | None) -> None:
+        if before is None or state.breakpoints != before.breakpoints:
+            self.points.clear_options()
+            self.points.add_options(
+                [Option(f"break on {one_line(text, 120)}") for _, text in state.breakpoints]
+            )
+            self.points.highlighted = len(state.breakpoints) - 1 if state.breakpoints else None
+            self.points.display = bool(state.breakpoints)
         struck = [f"{one_line(name, 30)} ×{count}" for name, count in state.struck.items()]
         parts = [
             *(["everything is held"] if state.is_paused else []),
-            *([f"breaks on {'  ·  '.join(points)}"] if points else []),
             *([f"rules and add-ons: {'  ·  '.join(struck)}"] if struck else []),
         ]
         told = "\n".join(parts)
         if told != self._told:
             self._told = told
-            line = self.query_one("#breakpoints", Static)
+            line = self.query_one("#struck", Static)
             line.update(told)
             line.display = bool(told)
 

@@ -168,7 +168,7 @@ async def test_a_frame_is_held_changed_and_let_go(proxy: subprocess.Popen[bytes]
         await pilot.press("f2")
         await until(pilot, lambda: "there is no breakpoint yet" in say(app))
         await pilot.press(*"from == client", "enter")
-        await until(pilot, lambda: "1: from == client" in say(app))
+        await until(pilot, lambda: "break on from == client" in say(app))
         assert proxy.stdin is not None
         proxy.stdin.write(b'{"jsonrpc":"2.0","method":"old"}\n')
         proxy.stdin.flush()

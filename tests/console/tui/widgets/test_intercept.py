@@ -141,6 +141,19 @@ async def test_the_frame_that_was_chosen_is_meant() -> None:
         await until(pilot, lambda: desk.asked == [("release", {"id": 2})])
 
 
+async def test_the_breakpoint_that_was_chosen_is_taken_away() -> None:
+    desk = StillDesk(breakpoints=((4, "from == client"), (5, "from == agent"), (7, "x")))
+    app = PaneApp(desk)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: "break on from == client" in say(app))
+        app.pane.points.focus()
+        await pilot.press("up")
+        await pilot.press("delete")
+        await until(pilot, lambda: desk.asked == [("clear", {"id": 5})])
+        desk.become(breakpoints=())
+        await until(pilot, lambda: not app.pane.points.display)
+
+
 async def test_a_pause_is_shown_and_ended_by_the_same_key() -> None:
     desk = StillDesk(is_paused=True)
     app = PaneApp(desk)
