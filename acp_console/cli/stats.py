@@ -68,7 +68,7 @@ def command(*, file: Path, by: By, text: str, format_: Format) -> int:
     if format_ == "json":
         click.echo(ascii_json(statistics_json(study, by)))
     else:
-        click.echo(_headline(study))
+        click.echo(headline(study))
         click.echo()
         print_statistics(study, by)
     return exits.DONE
@@ -78,14 +78,14 @@ def print_statistics(study: Study, by: By) -> None:
     """Print one table."""
     if by == "method":
         tallies = sorted(study.statistics.methods.values(), key=lambda tally: -tally.count)
-        rows = [[_arrow(tally), *_method_cells(tally)] for tally in tallies]
+        rows = [[arrow(tally), *method_cells(tally)] for tally in tallies]
         print_table(METHODS, rows)
     elif by == "session":
         items = study.statistics.sessions.items()
-        sessions = [[safe(key), *_session_cells(study, key, tally)] for key, tally in items]
+        sessions = [[safe(key), *session_cells(study, key, tally)] for key, tally in items]
         print_table(SESSIONS, sessions)
     else:
-        turns = [_turn_cells(turn, tally) for turn, tally in _turns(study)]
+        turns = [turn_cells(turn, tally) for turn, tally in counted_turns(study)]
         print_table(TURNS, turns)
 
 
@@ -101,7 +101,7 @@ def statistics_json(study: Study, by: By) -> dict[str, Json]:
             for key, tally in statistics.sessions.items()
         ]
     else:
-        rows = [_turn_json(turn, tally) for turn, tally in _turns(study)]
+        rows = [_turn_json(turn, tally) for turn, tally in counted_turns(study)]
     total = _tally_json(statistics.total)
     return {"acp_stats": VERSION, "by": by, "total": total, "rows": rows}
 
@@ -141,7 +141,8 @@ TURNS: Final = Layout(
 )
 
 
-def _headline(study: Study) -> str:
+def headline(study: Study) -> str:
+    """Return all of a connection in one line."""
     total = study.statistics.total
     took = (total.last or 0.0) - (total.began or 0.0)
     parts = [
@@ -163,11 +164,13 @@ def _many(count: int, word: str) -> str:
     return f"{count} {word}" if count == 1 else f"{count} {word}s"
 
 
-def _arrow(tally: MethodTally) -> str:
+def arrow(tally: MethodTally) -> str:
+    """Return who calls a method."""
     return f"{'→' if tally.side == 'client' else '←'} {tally.side}"
 
 
-def _method_cells(tally: MethodTally) -> list[str]:
+def method_cells(tally: MethodTally) -> list[str]:
+    """Return what stands in the table of the methods behind who calls it."""
     endings, summary = tally.endings, tally.latencies.summary()
     is_asked = bool(endings)
     times = (summary.least, summary.p50, summary.p90, summary.p99, summary.most)
@@ -181,7 +184,8 @@ def _method_cells(tally: MethodTally) -> list[str]:
     ]
 
 
-def _session_cells(study: Study, key: str, tally: Tally) -> list[str]:
+def session_cells(study: Study, key: str, tally: Tally) -> list[str]:
+    """Return what stands in the table of the sessions behind the name."""
     turns = _session_turns(study, key)
     return [
         str(len(turns)),
@@ -200,7 +204,8 @@ def _session_cells(study: Study, key: str, tally: Tally) -> list[str]:
     ]
 
 
-def _turn_cells(turn: Turn, tally: Tally) -> list[str]:
+def turn_cells(turn: Turn, tally: Tally) -> list[str]:
+    """Return what stands in the table of the turns."""
     return [
         str(turn.number),
         one_line(turn.session_id, ID_WIDTH),
@@ -316,7 +321,7 @@ def _counts(statuses: Mapping[str, str]) -> dict[str, int]:
 # Turns
 
 
-def _turns(study: Study) -> list[tuple[Turn, Tally]]:
+def counted_turns(study: Study) -> list[tuple[Turn, Tally]]:
     """Return the turns of which something was counted, by their number."""
     talks = study.conversations.sessions.values()
     turns = sorted((turn for talk in talks for turn in talk.turns), key=lambda turn: turn.number)

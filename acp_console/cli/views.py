@@ -238,7 +238,7 @@ def _waiting(study: Study, wish: Wish) -> None:
     for root in graph.roots:
         print_plainly(_tree(root, graph, frozenset()))
     for cycle in graph.cycles:
-        is_sure = all(one in before.on for before, one in _steps(cycle))
+        is_sure = all(one in before.on for before, one in cycle_steps(cycle))
         frames = " → ".join(str(wait.frame) for wait in (*cycle, cycle[0]))
         click.echo(f"{'deadlock' if is_sure else 'likely deadlock'}: frames {frames}")
     for wait in graph.hung():
@@ -248,12 +248,13 @@ def _waiting(study: Study, wish: Wish) -> None:
         click.echo(f"hung: frame {wait.frame}, {safe(wait.method)}: {why}")
 
 
-def _steps(cycle: tuple[Wait, ...]) -> Iterator[tuple[Wait, Wait]]:
+def cycle_steps(cycle: tuple[Wait, ...]) -> Iterator[tuple[Wait, Wait]]:
+    """Yield each of a cycle with the one that it waits for."""
     yield from zip(cycle, (*cycle[1:], cycle[0]), strict=True)
 
 
 def _tree(wait: Wait, graph: WaitingGraph, above: frozenset[Wait]) -> Tree:
-    tree = Tree(Text(_sentence(wait, graph)))
+    tree = Tree(Text(wait_sentence(wait, graph)))
     if wait in above:
         tree.label = Text(f"… frame {wait.frame} again")
         return tree
@@ -274,7 +275,8 @@ _WHOM: Final = {
 }
 
 
-def _sentence(wait: Wait, graph: WaitingGraph) -> str:
+def wait_sentence(wait: Wait, graph: WaitingGraph) -> str:
+    """Return who waits for whom, for what and since when; safe to show."""
     whom = _WHOM.get(wait.whom, f"the {wait.whom}")
     name = "the end of the turn" if wait.method == "turn" else wait.method
     asked = "" if wait.method == "turn" else f" {json.dumps(wait.id, ensure_ascii=False)}"
@@ -311,12 +313,13 @@ def _capabilities(study: Study, wish: Wish) -> None:
         _print_json("capabilities", study, version=version, capabilities=told)
         return
     shown = [row for row in rows if row.claim is not None or row.used]
-    print_table(CAPABILITIES, [_capability_cells(row) for row in shown])
+    print_table(CAPABILITIES, [capability_cells(row) for row in shown])
     left = len(rows) - len(shown)
     click.echo(f"{left} more of version {study.capabilities.version}: neither claimed nor used")
 
 
-def _capability_cells(row: Capability) -> list[str]:
+def capability_cells(row: Capability) -> list[str]:
+    """Return what stands in the table of the capabilities."""
     claimed = "" if row.claim is None else json.dumps(row.claim, ensure_ascii=False)
     return [
         row.side,

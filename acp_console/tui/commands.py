@@ -7,7 +7,19 @@ from typing import Final, Literal, TypeAlias
 
 from textual.binding import Binding, BindingType
 
-Scope: TypeAlias = Literal["everywhere", "home", "chat", "watch", "traffic", "intercept"]
+Scope: TypeAlias = Literal[
+    "everywhere",
+    "home",
+    "chat",
+    "watch",
+    "traffic",
+    "intercept",
+    "analysis",
+    "findings",
+    "waterfall",
+    "statistics",
+    "capabilities",
+]
 
 SCOPES: Final[dict[Scope, str]] = {
     "everywhere": "Everywhere",
@@ -16,6 +28,11 @@ SCOPES: Final[dict[Scope, str]] = {
     "watch": "Proxies and recordings",
     "traffic": "Traffic",
     "intercept": "Intercept",
+    "analysis": "Analysis",
+    "findings": "Analysis: findings",
+    "waterfall": "Analysis: waterfall",
+    "statistics": "Analysis: statistics",
+    "capabilities": "Analysis: capabilities",
 }
 """Where a deed is possible, as it is called on screens."""
 
@@ -123,6 +140,60 @@ COMMANDS: Final = (
         *("Copy a filter for such rows, or for the place in the tree", "traffic", False),
     ),
     Command("watch.intercept", "f2", "intercept", "Intercept", "Hold and change frames", "watch"),
+    Command(
+        *("watch.findings", "5", "analyse('findings')", "Findings"),
+        *("Look at what breaks the protocol", "watch"),
+    ),
+    Command(
+        *("watch.here", "6", "analyse('here')", "Here"),
+        *("Look at the conversation as it was at the chosen frame", "watch", False),
+    ),
+    Command(
+        *("watch.waterfall", "7", "analyse('waterfall')", "Waterfall"),
+        *("Look at questions and answers over time", "watch", False),
+    ),
+    Command(
+        *("watch.statistics", "8", "analyse('statistics')", "Statistics"),
+        *("Look at counts, sizes and times", "watch", False),
+    ),
+    Command(
+        *("watch.waiting", "9", "analyse('waiting')", "Waiting"),
+        *("Look at who waits for whom", "watch", False),
+    ),
+    Command(
+        *("watch.capabilities", "0", "analyse('capabilities')", "Capabilities"),
+        *("Look at what was claimed, and what was used", "watch", False),
+    ),
+    Command("analysis.open", "enter", "open", "Frame", "Show it in the traffic", "analysis"),
+    Command("analysis.leave", "escape", "leave", "Traffic", "Back to the traffic", "analysis"),
+    Command(
+        *("analysis.portion", "p", "portion", "Stop/go"),
+        *("Read no further, or go on reading", "analysis"),
+    ),
+    Command(
+        *("findings.errors", "e", "severity('error')", "Errors"),
+        *("Show errors, or hide them", "findings"),
+    ),
+    Command(
+        *("findings.warnings", "w", "severity('warning')", "Warnings"),
+        *("Show warnings, or hide them", "findings"),
+    ),
+    Command(
+        *("findings.infos", "i", "severity('info')", "Infos"),
+        *("Show infos, or hide them", "findings"),
+    ),
+    Command(
+        *("waterfall.zoom", "z", "zoom", "Zoom"),
+        *("Let what the line stands for take the whole width, or everything again", "waterfall"),
+    ),
+    Command(
+        *("statistics.by", "b", "by", "By"),
+        *("Count by method, by session, by turn", "statistics"),
+    ),
+    Command(
+        *("capabilities.every", "a", "every", "All"),
+        *("Show also what was neither claimed nor used, or not", "capabilities"),
+    ),
     Command("hold.release", "r", "release", "Release", "Let the frame go as it is", "intercept"),
     Command("hold.edit", "e", "edit", "Edit", "Change the frame, then let it go", "intercept"),
     Command(
@@ -152,9 +223,7 @@ COMMANDS: Final = (
     Command(
         "hold.inject", "i", "inject", "Inject", "Send a frame of your own to a side", "intercept"
     ),
-    Command(
-        "hold.clear", "delete", "clear", "Clear", "Take the newest breakpoint away", "intercept"
-    ),
+    Command("hold.clear", "delete", "clear", "Clear", "Take the newest breakpoint away", "intercept"),
 )
 
 EDITOR_KEYS: Final = (

@@ -1,0 +1,288 @@
+"""What is reckoned from entries while somebody looks at a screen: in a thread, beside the keys.
+
+A fold belongs to its thread. Who wants to know something of it asks, and is answered between two
+steps, with a value that changes no more: no lock is held for longer than it takes to ask.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Final, Generic, TypeVar
+
+from acp_inspector.analysis.study import Study
+from acp_inspector.filter.entries import ENTRY, Entries
+from acp_inspector.journal import Entry
+from acp_inspector.lint.engine import Linter
+from acp_inspector.recording.file import RecordingFile
+from acp_protocol.errors import AcpError
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+A = TypeVar("A")
+
+SLICE: Final = 0.008
+"""Seconds that are worked before the screen may have the interpreter."""
+BREATH: Final = 0.003
+"""Seconds that it may have it for."""
+LOOK: Final = 0.1
+"""Seconds between two looks at whether more has come."""
+PIECE: Final = 1 << 19
+"""Bytes of a recording that are looked at in one step."""
+ROWS: Final = 64
+"""Rows that are taken before the clock is looked at."""
+PORTION: Final = 1_000_000
+"""Entries that are read without being asked to go on: each costs memory as long as one looks."""
+KEPT: Final = 200
+"""Findings that are kept of each rule."""
+
+
+@dataclass(slots=True, eq=False)
+class Asked(Generic[T, A]):
+    """A question, and its answer once it came."""
+
+    question: Callable[[T], A]
+    answer: A | None = None
+    problem: str = ""
+    """Why there is none."""
+    is_answered: bool = False
+    cost: float = 0.0
+    """Seconds that answering took."""
+
+    def put(self, fold: T) -> None:
+        """Ask."""
+        began = time.monotonic()
+        try:
+            self.answer = self.question(fold)
+        except Exception as problem:
+            # The border of a worker: who asked is told, and the next question may be better.
+            logger.exception("a question about a fold could not be answered")
+            self.problem = f"{type(problem).__name__}: {problem}"
+        self.cost = time.monotonic() - began
+        self.is_answered = True
+
+
+@dataclass(slots=True)
+class Progress:
+    """How far a fold has come. Written by its thread alone, read by anybody."""
+
+    read: int = 0
+    """Rows that were read."""
+    known: int = 0
+    """Rows that are there, as far as is known."""
+    is_whole: bool = False
+    """Whether no more than `known` are there now."""
+    is_resting: bool = False
+    """Somebody has to ask it to go on."""
+    is_finished: bool = False
+    """Nothing more comes, and what was missing at the end is known."""
+    is_closed: bool = False
+    renewals: int = 0
+    """How often it began anew, because these were other entries."""
+    heard: float = field(default_factory=time.monotonic)
+    """When the last entry was read, by the clock of this process."""
+    problem: str = ""
+    """Why it cannot be read on."""
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether there is more to be read."""
+        return not self.problem and (self.read < self.known or not self.is_whole)
+
+
+class Folding(Generic[T]):
+    """Folds entries in a thread of its own, as far as they have come."""
+
+    def __init__(
+        self,
+        entries: Callable[[], Entries],
+        begin: Callable[[], T],
+        take: Callable[[T, Entry], object],
+        *,
+        finish: Callable[[T], object] | None = None,
+        is_over: Callable[[], bool] = lambda: False,
+        portion: int = PORTION,
+    ) -> None:
+        """Get ready; `start` begins.
+
+        Args:
+            entries: Opens what is read; called by the thread, which closes a file.
+            begin: Makes an empty fold.
+            take: Gives it the next entry.
+            finish: Tells it that nothing more comes.
+            is_over: Tells whether nothing more comes to what is no file.
+            portion: Entries after which it rests until `go_on`.
+        """
+        self._open = entries
+        self._begin = begin
+        self._take = take
+        self._finish = finish
+        self._is_over = is_over
+        self._portion = portion
+        self._limit = portion
+        self._questions: deque[Asked[T, Any]] = deque()
+        self._wake = threading.Condition()
+        self._thread: threading.Thread | None = None
+        self._fold = begin()
+        self._entries: Entries | None = None
+        self.progress = Progress()
+
+    def start(self) -> None:
+        """Begin to read, if it has not begun."""
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="folding", daemon=True)
+            self._thread.start()
+
+    @property
+    def is_started(self) -> bool:
+        """Whether it has begun."""
+        return self._thread is not None
+
+    def ask(self, question: Callable[[T], A]) -> Asked[T, A]:
+        """Let `question` look at the fold in its thread, soon; it must change nothing.
+
+        What it returns must be a value of its own: the fold goes on meanwhile.
+        """
+        asked = Asked(question)
+        with self._wake:
+            self._questions.append(asked)
+            self._wake.notify_all()
+        return asked
+
+    def drop(self, asked: Asked[T, A]) -> None:
+        """Leave a question unanswered that nobody waits for."""
+        with self._wake:
+            if asked in self._questions:
+                self._questions.remove(asked)
+
+    def rest(self) -> None:
+        """Read no more until `go_on`."""
+        with self._wake:
+            self._limit = self.progress.read
+            self.progress.is_resting = True
+
+    def go_on(self) -> None:
+        """Read another portion."""
+        with self._wake:
+            self._limit = self.progress.read + self._portion
+            self.progress.is_resting = False
+            self._wake.notify_all()
+
+    def close(self) -> None:
+        """End; nothing is answered any more."""
+        with self._wake:
+            self.progress.is_closed = True
+            self._wake.notify_all()
+
+    # In the thread.
+
+    def _run(self) -> None:
+        while not self.progress.is_closed:
+            self._answer()
+            is_busy = self._work()
+            with self._wake:
+                if not self.progress.is_closed and not self._questions:
+                    self._wake.wait(BREATH if is_busy else LOOK)
+        if isinstance(self._entries, RecordingFile):
+            self._entries.close()
+
+    def _answer(self) -> None:
+        while True:
+            with self._wake:
+                if not self._questions or self.progress.is_closed:
+                    return
+                asked = self._questions.popleft()
+            asked.put(self._fold)
+
+    def _work(self) -> bool:
+        if self.progress.problem:
+            return False
+        try:
+            return self._read_on()
+        except AcpError as problem:
+            self.progress.problem = str(problem)
+        except Exception as problem:
+            # The border of a worker: a fold that breaks down must not take the screen with it.
+            logger.exception("a fold broke down at row %d", self.progress.read)
+            self.progress.problem = f"{type(problem).__name__}: {problem}"
+        return False
+
+    def _read_on(self) -> bool:
+        """Read for a moment; return whether there is more to read."""
+        entries = self._entries
+        if entries is None:
+            entries = self._entries = self._open()
+        progress = self.progress
+        is_file = isinstance(entries, RecordingFile)
+        if isinstance(entries, RecordingFile) and (progress.is_whole or not entries.is_complete):
+            entries.advance(PIECE)
+            progress.is_whole = entries.is_complete
+        else:
+            progress.is_whole = True
+        progress.known = len(entries)
+        if progress.known < progress.read or (progress.is_finished and progress.is_behind):
+            self._begin_anew()
+        end = time.monotonic() + SLICE
+        while self._may_go_on() and time.monotonic() < end:
+            self._read_rows(entries)
+        is_behind = progress.is_behind
+        if not is_behind and not progress.is_finished and self._finish is not None:
+            is_over = entries.footer is not None if is_file else self._is_over()
+            # What came meanwhile belongs to it too.
+            if is_over and len(entries) == progress.read:
+                self._finish(self._fold)
+                progress.is_finished = True
+        return is_behind and not progress.is_resting
+
+    def _may_go_on(self) -> bool:
+        progress = self.progress
+        with self._wake:
+            progress.is_resting = progress.is_behind and progress.read >= self._limit
+            is_wanted = not progress.is_resting and not progress.is_closed
+        return is_wanted and progress.read < progress.known
+
+    def _read_rows(self, entries: Entries) -> None:
+        progress = self.progress
+        behind = min(progress.read + ROWS, progress.known, max(self._limit, progress.read + 1))
+        if isinstance(entries, RecordingFile):
+            rows = entries[progress.read : behind]
+        else:
+            rows = [entries[row] for row in range(progress.read, behind)]
+        for row in rows:
+            if isinstance(row, ENTRY):
+                self._take(self._fold, row)
+        progress.read = behind
+        progress.heard = time.monotonic()
+
+    def _begin_anew(self) -> None:
+        self._fold = self._begin()
+        self.progress.read = 0
+        self.progress.is_finished = False
+        self.progress.renewals += 1
+
+
+class Studies:
+    """What is known of one source: its study, and its findings; each is begun when it is wanted."""
+
+    def __init__(
+        self, entries: Callable[[], Entries], *, is_over: Callable[[], bool] = lambda: False
+    ) -> None:
+        """Get ready to read what `entries` opens."""
+        self.study: Folding[Study] = Folding(entries, Study, Study.apply)
+        self.linter: Folding[Linter] = Folding(
+            entries,
+            lambda: Linter(limit=KEPT),
+            Linter.feed,
+            finish=Linter.finish,
+            is_over=is_over,
+        )
+
+    def close(self) -> None:
+        """End what was begun."""
+        self.study.close()
+        self.linter.close()

@@ -1,0 +1,135 @@
+"""The analysis of a connection: findings, conversation, waterfall, statistics, waits, claims."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Final
+
+from textual import getters, on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Vertical
+from textual.message import Message
+from textual.widgets import TabbedContent, TabPane
+
+from acp_console.tui.commands import bindings
+from acp_console.tui.studies import Studies
+from acp_console.tui.widgets.analysis_tab import AnalysisTab, Moment, progress_text
+from acp_console.tui.widgets.capabilities import CapabilitiesTab
+from acp_console.tui.widgets.findings import FindingsTab
+from acp_console.tui.widgets.here import HereTab
+from acp_console.tui.widgets.statistics import StatisticsTab
+from acp_console.tui.widgets.waiting import WaitingTab
+from acp_console.tui.widgets.waterfall import WaterfallTab
+
+LOOK: Final = 0.1
+"""Seconds between two looks at whether something is to be asked or was answered."""
+TITLES: Final = {
+    "findings": "5 Findings",
+    "here": "6 Here",
+    "waterfall": "7 Waterfall",
+    "statistics": "8 Statistics",
+    "waiting": "9 Waiting",
+    "capabilities": "0 Capabilities",
+}
+"""What each tab is called, behind the key that opens it."""
+
+
+class AnalysisPane(Vertical):
+    """Shows what is known of a connection; only the open tab is reckoned for."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings("analysis")
+    DEFAULT_CSS = """
+    AnalysisPane {
+        border: round $border-blurred;
+        padding: 0 1;
+        TabbedContent, ContentSwitcher, TabPane, AnalysisTab {
+            height: 1fr;
+        }
+        TabPane {
+            padding: 0;
+        }
+    }
+    AnalysisPane:focus-within {
+        border: round $primary;
+    }
+    """
+
+    tabs = getters.query_one("#analysis-tabs", TabbedContent)
+
+    class Left(Message):
+        """Somebody wants to go back to the traffic."""
+
+    def __init__(
+        self,
+        studies: Studies,
+        *,
+        is_live: bool,
+        id: str | None = None,  # noqa: A002 - Textual's word
+    ) -> None:
+        """Show what `studies` find; whoever owns them closes them."""
+        super().__init__(id=id)
+        self._studies = studies
+        self._is_live = is_live
+        self.chosen: int | None = None
+        """The entry that is looked at in the traffic; None: the newest."""
+        self._tabs: dict[str, AnalysisTab[Any, Any]] = {}
+
+    def compose(self) -> ComposeResult:
+        study = self._studies.study
+        self._tabs = {
+            "findings": FindingsTab(self._studies.linter),
+            "here": HereTab(study),
+            "waterfall": WaterfallTab(study),
+            "statistics": StatisticsTab(study),
+            "waiting": WaitingTab(study),
+            "capabilities": CapabilitiesTab(study),
+        }
+        with TabbedContent(id="analysis-tabs"):
+            for name, tab in self._tabs.items():
+                with TabPane(TITLES[name], id=f"analysis-{name}"):
+                    yield tab
+
+    def on_mount(self) -> None:
+        """Begin to look."""
+        self.border_title = "Analysis"
+        self.set_interval(LOOK, self.look)
+
+    def open_tab(self, name: str) -> None:
+        """Open one of `TITLES`, and go there."""
+        self.tabs.active = f"analysis-{name}"
+        self.look()
+        # It can have the focus once it is shown.
+        self.call_after_refresh(self.open.focus_content)
+
+    @property
+    def open(self) -> AnalysisTab[Any, Any]:
+        """The tab that is open."""
+        return self._tabs[self.tabs.active.removeprefix("analysis-") or "findings"]
+
+    def look(self) -> None:
+        """Ask for what the open tab has to show, and say how far everything is."""
+        if not self.display:
+            return
+        tab = self.open
+        tab.look(Moment(self.chosen, self._is_live))
+        verb = "checked" if isinstance(tab, FindingsTab) else "studied"
+        self.border_subtitle = progress_text(tab.folding.progress, verb)
+
+    @on(TabbedContent.TabActivated)
+    def show_opened(self, event: TabbedContent.TabActivated) -> None:
+        """Fill the tab that was opened."""
+        event.stop()
+        self.look()
+
+    def action_leave(self) -> None:
+        """Go back to the traffic."""
+        self.post_message(self.Left())
+
+    def action_portion(self) -> None:
+        """Read no further, or go on."""
+        folding = self.open.folding
+        if folding.progress.is_resting:
+            folding.go_on()
+        elif folding.progress.is_behind:
+            folding.rest()
+        self.look()
