@@ -9,12 +9,17 @@ import click
 
 from acp_console.cli import exits
 from acp_console.cli.printer import ascii_json
-from acp_console.cli.studies import print_table
+from acp_console.cli.studies import Layout, print_table
 from acp_inspector.lint.catalogue import BASES, FAMILIES, Rule, rules
 from acp_inspector.lint.plans import workings
 from acp_protocol.jsonrpc import Json
 
-COLUMNS: Final = ("rule", "severity", "basis", "version", "side", "checked", "source", "says")
+LAYOUT: Final = Layout(
+    columns=("rule", "severity", "basis", "version", "side", "checked", "source", "says"),
+    words=("rule", "severity", "basis", "version", "side", "checked", "source", "says"),
+    flexible="says",
+    spare=("source", "side", "checked", "basis"),
+)
 
 
 def print_rules(names: Sequence[str], format_: str) -> int:
@@ -35,7 +40,7 @@ def print_rules(names: Sequence[str], format_: str) -> int:
         for rule in wanted:
             click.echo(_told(rule))
     else:
-        print_table(COLUMNS, [_cells(rule) for rule in wanted], left=len(COLUMNS))
+        print_table(LAYOUT, [_cells(rule) for rule in wanted])
     return exits.DONE
 
 

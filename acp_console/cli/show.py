@@ -16,8 +16,10 @@ from rich.console import Console
 from rich.text import Text
 
 from acp_console.cli import exits
+from acp_console.cli.notes import Annotations, annotate
 from acp_console.cli.printer import ascii_json
 from acp_console.cli.problems import say
+from acp_console.cli.views import ViewCommand
 from acp_inspector.analysis.exchanges import Exchanges
 from acp_inspector.analysis.summary import SUMMARY_WIDTH, Row, describe
 from acp_inspector.filter.entries import PassingFrames
@@ -69,6 +71,8 @@ FIELDS: Final[dict[str, Callable[[Shown], Json]]] = {
 }
 """What is known of each frame, in the order in which it is shown."""
 
+FINDINGS: Final = "findings"
+"""The field for which a recording is linted as a whole, hence shown only where it is asked for."""
 TABLE_FIELDS: Final = ("n", "t", "from", "kind", "method", "id", "latency", "size", "summary")
 ID_WIDTH: Final = 40
 """Characters of an id, at most."""
@@ -93,7 +97,7 @@ _GAP: Final = "  "
 _LEAST_SUMMARY: Final = 20
 
 
-@click.command(name="show")
+@click.command(name="show", cls=ViewCommand)
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option(
     "--filter",
@@ -102,7 +106,9 @@ _LEAST_SUMMARY: Final = 20
     metavar="EXPR",
     help='Only frames that EXPR means: text, or such as "method ~ fs/ and latency > 1s".',
 )
-@click.option("--fields", default="", metavar="A,B", help=f"Which of: {', '.join(FIELDS)}.")
+@click.option(
+    "--fields", default="", metavar="A,B", help=f"Which of: {', '.join(FIELDS)}, {FINDINGS}."
+)
 @click.option(
     "--format",
     "format_",
@@ -129,36 +135,60 @@ def command(
     """  # noqa: D301 - the mark by which click keeps lines apart
     names = _field_names(fields)
     wanted = _filter(text)
+    has_findings = FINDINGS in names
     if count and follow:
         raise click.UsageError("what is followed has no count: it has no end")
-    found = _followed(file, wanted) if follow else _found(file, wanted)
+    if follow and (has_findings or wanted.needs_notes):
+        raise click.UsageError("turns and findings are known of whole recordings alone")
+    known = annotate(file, wanted, has_findings=has_findings)
+    found = _followed(file, wanted) if follow else _found(file, wanted, known)
     if count:
         click.echo(sum(1 for _ in found))
     elif format_ == "raw":
-        if sys.stdout.isatty():
-            raise click.UsageError("raw bytes do not belong on a terminal: redirect them")
-        for entry, _ in found:
-            sys.stdout.buffer.write(_exact(entry))
-            if follow:
-                sys.stdout.buffer.flush()
-        sys.stdout.buffer.flush()
-    elif format_ == "json":
-        for _, row in found:
-            shown = {name: FIELDS[name](row) for name in names or FIELDS}
-            click.echo(ascii_json(shown))
-    elif follow:
-        _print_lines((row for _, row in found), names or list(TABLE_FIELDS))
+        _write_bytes((entry for entry, _ in found), is_followed=follow)
     else:
-        _print_table([row for _, row in found], names or list(TABLE_FIELDS))
+        _print_rows((row for _, row in found), names, format_, known, is_followed=follow)
     return exits.DONE
+
+
+def _write_bytes(entries: Iterable[Entry], *, is_followed: bool) -> None:
+    if sys.stdout.isatty():
+        raise click.UsageError("raw bytes do not belong on a terminal: redirect them")
+    for entry in entries:
+        sys.stdout.buffer.write(_exact(entry))
+        if is_followed:
+            sys.stdout.buffer.flush()
+    sys.stdout.buffer.flush()
+
+
+def _print_rows(
+    rows: Iterable[Shown],
+    names: list[str],
+    format_: Format,
+    known: Annotations,
+    *,
+    is_followed: bool,
+) -> None:
+    if format_ == "json":
+        for row in rows:
+            click.echo(ascii_json({name: _value(name, row, known) for name in names or FIELDS}))
+    elif is_followed:
+        _print_lines(rows, names or list(TABLE_FIELDS))
+    else:
+        _print_table(list(rows), names or list(TABLE_FIELDS), known)
 
 
 def _field_names(fields: str) -> list[str]:
     names = [name.strip() for name in fields.split(",") if name.strip()]
     for name in names:
-        if name not in FIELDS:
-            raise click.UsageError(f"there is no field {name!r}; there are: {', '.join(FIELDS)}")
+        if name not in (*FIELDS, FINDINGS):
+            there = ", ".join((*FIELDS, FINDINGS))
+            raise click.UsageError(f"there is no field {name!r}; there are: {there}")
     return names
+
+
+def _value(name: str, row: Shown, known: Annotations) -> Json:
+    return list(known.rules(row.n)) if name == FINDINGS else FIELDS[name](row)
 
 
 def _filter(text: str) -> Filter:
@@ -169,16 +199,16 @@ def _filter(text: str) -> Filter:
         raise click.UsageError(f"--filter: {problem}\n\n  {picture}") from None
 
 
-def _found(file: Path, wanted: Filter) -> Iterator[tuple[Entry, Shown]]:
+def _found(file: Path, wanted: Filter, known: Annotations) -> Iterator[tuple[Entry, Shown]]:
     """Yield what is meant, with its rows; say on stderr what could not be read."""
     if wanted.is_empty or not file.is_file():
-        yield from _passing(read_lines(file), file, wanted)
+        yield from _passing(read_lines(file), file, wanted, known)
         return
     # The index knows much of what filters ask for; what it knows is not read.
     with RecordingFile(file).complete() as recording:
         for fault in recording.faults():
             say(f"{file}, line {fault.line}: {fault.reason}")
-        for row in Scan(recording, wanted).complete():
+        for row in Scan(recording, wanted, known.of).complete():
             entry = recording[row]
             if isinstance(entry, Frame):
                 question = recording.question_of(row)
@@ -198,7 +228,7 @@ def _asked(recording: RecordingFile, question: int | None) -> Exchanges:
 def _followed(file: Path, wanted: Filter) -> Iterator[tuple[Entry, Shown]]:
     """Yield what is meant, and go on with what comes, without end."""
     with Follower(file) as follower:
-        yield from _passing(_coming(follower), file, wanted)
+        yield from _passing(_coming(follower), file, wanted, Annotations())
 
 
 def _coming(follower: Follower) -> Iterator[Line]:
@@ -208,7 +238,9 @@ def _coming(follower: Follower) -> Iterator[Line]:
         time.sleep(LOOK)
 
 
-def _passing(lines: Iterable[Line], file: Path, wanted: Filter) -> Iterator[tuple[Entry, Shown]]:
+def _passing(
+    lines: Iterable[Line], file: Path, wanted: Filter, known: Annotations
+) -> Iterator[tuple[Entry, Shown]]:
     """Yield what is meant among lines as they come; an answer knows its question."""
     passing = PassingFrames()
     for line in lines:
@@ -217,7 +249,7 @@ def _passing(lines: Iterable[Line], file: Path, wanted: Filter) -> Iterator[tupl
         elif isinstance(line, Frame):
             exchanges = passing.exchanges_before(line)
             row = describe(line, exchanges)
-            if wanted.matches(FrameFacts(line, exchanges)):
+            if wanted.matches(FrameFacts(line, exchanges, notes=known.of(line))):
                 yield line, row
         elif isinstance(line, StderrText | JournalEvent) and _is_named(line, wanted):
             yield line, _beside(line)
@@ -246,10 +278,13 @@ def _exact(entry: Entry) -> bytes:
             return b""
 
 
-def _print_table(rows: list[Shown], names: list[str]) -> None:
+def _print_table(rows: list[Shown], names: list[str], known: Annotations) -> None:
     """Print aligned columns; on a terminal the summary is cut so that a frame keeps to its line."""
     console = Console(highlight=False)
-    cells = [[_cell(name, row) for name in names] for row in rows]
+    cells = [
+        [" ".join(known.rules(row.n)) if name == FINDINGS else _cell(name, row) for name in names]
+        for row in rows
+    ]
     widths = [max(map(cell_len, column)) for column in zip(names, *cells, strict=True)]
     if console.is_terminal and names[-1] == "summary":
         others = sum(widths[:-1]) + len(_GAP) * len(widths[:-1])

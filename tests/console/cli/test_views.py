@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from acp_console.cli import exits, show
-from acp_console.cli.views import ViewCommand
+from acp_console.cli import exits
 from acp_inspector.journal import Journal
 from acp_inspector.recording.origin import header_of_this_run
 from acp_inspector.recording.writer import RecordingWriter
@@ -30,12 +29,8 @@ ALLOWED = "recordings/reading/allowed.acp.ndjson"
 
 @pytest.fixture
 def view(call: Call, monkeypatch: pytest.MonkeyPatch) -> Call:
-    """Call the command line at the root of the repository, with a `show` that has views."""
+    """Call the command line at the root of the repository."""
     monkeypatch.chdir(ROOT)
-    if not isinstance(show.command, ViewCommand):
-        plain = show.command
-        viewing = ViewCommand(plain.name, callback=plain.callback, params=plain.params)
-        monkeypatch.setattr(show, "command", viewing)
 
     def call_there(*words: str) -> Outcome:
         return call(*words)
