@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from acp_inspector.journal import Entry
+from acp_inspector.recording.encoder import Batch
 from acp_inspector.recording.format import Header, RecordingError
 from acp_inspector.recording.names import part_path
 from acp_inspector.recording.parts import part_paths, series_of
@@ -78,7 +79,7 @@ class RotatingWriter:
 
     def write(self, entries: Iterable[Entry]) -> None:
         """Write `entries` in one go, into the next file if this one is old or large enough."""
-        batch = list(entries)
+        batch = Batch.of(entries)
         if not batch:
             return
         # What is missing in a file has to be told there.
