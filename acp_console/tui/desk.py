@@ -22,6 +22,8 @@ from acp_protocol.jsonrpc import Message
 
 LOOK: Final = 0.25
 """Seconds between two looks at what is held."""
+AGAIN: Final = 1.0
+"""Seconds after which a proxy that did not answer is asked again."""
 ANSWER_LIMIT: Final = 60.0
 """Seconds for which the answer to a frame of ours is waited for."""
 SENT: Final = 50
@@ -99,6 +101,7 @@ class Desk:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._wishes: SimpleQueue[tuple[str, dict[str, Any]] | None] = SimpleQueue()
+        self._is_closed = False
         self.state = DeskState()
         self.refusals: deque[str] = deque(maxlen=20)
         """Why deeds were not done, for the screen to tell."""
@@ -143,14 +146,27 @@ class Desk:
         self._wishes.put(None)
 
     def _run(self) -> None:
-        try:
-            with Attachment(self._path) as attachment:
-                self.state = _read(attachment.ask("state"))
-                while self._attend(attachment):
+        while not self._is_closed:
+            try:
+                with Attachment(self._path) as attachment:
                     self.state = _read(attachment.ask("state"))
-        except (OSError, AttachError):
-            # With the proxy everything is gone that was held.
-            self.state = DeskState("gone")
+                    while self._attend(attachment):
+                        self.state = _read(attachment.ask("state"))
+            except (OSError, AttachError):
+                # Either it has ended, and with it everything that was held; or it is busy with a
+                # peer that does not read, and will answer again.
+                self.state = DeskState("gone")
+                self._wait_for_it()
+
+    def _wait_for_it(self) -> None:
+        try:
+            wish = self._wishes.get(timeout=AGAIN)
+        except Empty:
+            return
+        if wish is None:
+            self._is_closed = True
+        else:
+            self.refusals.append("the proxy does not answer")
 
     def _attend(self, attachment: Attachment) -> bool:
         """Do what is wished for, or nothing for a moment; tell whether to go on."""
@@ -159,6 +175,7 @@ class Desk:
         except Empty:
             return True
         if wish is None:
+            self._is_closed = True
             return False
         deed, members = wish
         try:

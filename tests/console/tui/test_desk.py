@@ -143,11 +143,18 @@ def test_who_closes_the_desk_releases_what_it_held() -> None:
         assert it.scene.out("agent") == [TELL + b"\n"]
 
 
-def test_with_the_proxy_gone_the_desk_says_so() -> None:
+def test_with_the_proxy_gone_the_desk_says_so_and_tries_again() -> None:
     with office() as it:
         until(lambda: it.desk.state.presence == "there")
         it.control.close()
         it.growth.end()
-    desk = Desk(it.control.path)
-    desk.start()
-    until(lambda: desk.state.presence == "gone")
+        desk = Desk(it.control.path)
+        desk.start()
+        until(lambda: desk.state.presence == "gone")
+        desk.do("pause")
+        until(lambda: desk.refusals)
+        assert desk.refusals.popleft() == "the proxy does not answer"
+    with office() as other:
+        assert other.control.path == it.control.path
+        until(lambda: desk.state.presence == "there")
+        desk.close()
