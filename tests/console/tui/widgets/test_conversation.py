@@ -108,9 +108,8 @@ async def test_text_from_the_wire_is_never_markup() -> None:
     async with app.run_test(size=(100, 40)) as pilot:
         await app.feed(TALK)
         await app.feed(REST)
-        await until(pilot, lambda: "Out of [red]tokens" in say(app))
-        assert "Please [b]fix[/b] it" in say(app)
-        assert "[@click=app.quit]Hmm[/]" in say(app)
+        texts = ("Out of [red]tokens", "Please [b]fix[/b] it", "[@click=app.quit]Hmm[/]")
+        await until(pilot, lambda: all(text in say(app) for text in texts))
 
 
 async def test_an_answered_question_disappears_and_the_call_is_done() -> None:
@@ -119,8 +118,8 @@ async def test_an_answered_question_disappears_and_the_call_is_done() -> None:
         await app.feed(TALK)
         await until(pilot, lambda: "1  Allow" in say(app))
         await app.feed(REST)
-        await until(pilot, lambda: "edit · done" in say(app))
-        assert "May the agent do this?" not in say(app)
+        asked = "May the agent do this?"
+        await until(pilot, lambda: "edit · done" in say(app) and asked not in say(app))
 
 
 async def test_chunks_of_one_message_stay_one_widget() -> None:
@@ -145,6 +144,7 @@ async def test_it_can_be_built_again_from_the_frames() -> None:
         # All of it: Markdown is laid out in the background, after its frames were taken.
         parts = ("Please", "Hmm", "Change", "see here", "edit · done", "turn failed")
         await until(pilot, lambda: all(part in say(app) for part in parts))
+        await settled(pilot)
         before = say(app)
         await app.query_one(ConversationView).remove()
         await app.mount(ConversationView("welcome", id="conversation"))
@@ -161,7 +161,6 @@ async def test_code_stays_code_wherever_its_text_was_cut(step: int) -> None:
         for start in range(0, len(text), step):
             piece = {"type": "text", "text": text[start : start + step]}
             await app.feed(entries(update("agent_message_chunk", content=piece)))
-        await until(pilot, lambda: "and more" in say(app))
-        assert "# no heading" in say(app)
+        await until(pilot, lambda: "and more" in say(app) and "# no heading" in say(app))
         kinds = [type(block).__name__ for block in app.query_one(Markdown).children]
         assert kinds == ["MarkdownParagraph", "MarkdownFence", "MarkdownParagraph"]
