@@ -56,7 +56,12 @@ class StillDesk(Desk):
 def held(raw: bytes = PROMPT, **members: Any) -> HeldFrame:
     """Return a hold."""
     about: dict[str, Any] = {
-        "id": 1, "n": 12, "side": "client", "left": 47.0, "waiting": 0, "size": len(raw),
+        "id": 1,
+        "n": 12,
+        "side": "client",
+        "left": 47.0,
+        "waiting": 0,
+        "size": len(raw),
         **members,
     }
     return HeldFrame(raw=raw, **about)
