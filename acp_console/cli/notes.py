@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Final
 
 from acp_console.cli.studies import entries_of
 from acp_inspector.analysis.study import Study
@@ -13,6 +14,10 @@ from acp_inspector.filter.frames import NO_NOTES
 from acp_inspector.filter.language import Filter
 from acp_inspector.journal import Entry, Frame, JournalEvent
 from acp_inspector.lint.engine import Finding, Linter
+
+EDITS: Final = ("edited", "corrupted")
+"""Events of frames that left otherwise than they came."""
+HELD: Final = "held"
 
 
 @dataclass(slots=True)
@@ -49,7 +54,7 @@ def annotate(file: Path, wanted: Filter, *, has_findings: bool = False) -> Annot
     study = Study() if wanted.needs_notes else None
     linter = Linter() if lints else None
     notes: dict[int, Notes] = {}
-    edited: set[int] = set()
+    fates: dict[int, Notes] = {}
     findings: dict[int, list[Finding]] = {}
     for entry in entries_of(file):
         if linter is not None:
@@ -58,16 +63,25 @@ def annotate(file: Path, wanted: Filter, *, has_findings: bool = False) -> Annot
             study.apply(entry)
             if isinstance(entry, Frame):
                 notes[entry.n] = study.notes()
-            elif isinstance(entry, JournalEvent) and entry.name == "edited":
-                edited |= {of for of in (entry.data.get("of"),) if isinstance(of, int)}
+            elif isinstance(entry, JournalEvent):
+                _keep_fate(entry, fates)
     if linter is not None:
         _place(linter.finish(), findings)
     for n, found in findings.items() if study is not None else ():
         verdicts = tuple(Verdict(each.rule.id, each.severity) for each in found)
         notes[n] = replace(notes.get(n, NO_NOTES), verdicts=verdicts)
-    for n in edited:
-        notes[n] = replace(notes.get(n, NO_NOTES), is_edited=True)
+    for n, fate in fates.items():
+        known = notes.get(n, NO_NOTES)
+        notes[n] = replace(known, is_held=fate.is_held, is_edited=fate.is_edited)
     return Annotations(notes, findings)
+
+
+def _keep_fate(event: JournalEvent, fates: dict[int, Notes]) -> None:
+    n = event.data.get("of")
+    if isinstance(n, int) and event.name in (*EDITS, HELD):
+        before = fates.get(n, NO_NOTES)
+        is_held, is_edited = event.name == HELD, event.name in EDITS
+        fates[n] = Notes(is_held=before.is_held or is_held, is_edited=before.is_edited or is_edited)
 
 
 def _place(found: tuple[Finding, ...], findings: dict[int, list[Finding]]) -> None:

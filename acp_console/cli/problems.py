@@ -14,6 +14,7 @@ from acp_console.client.agents import UnknownAgentError
 from acp_console.client.errors import SignInRequiredError
 from acp_inspector.recording.format import RecordingError
 from acp_protocol.errors import (
+    AcpError,
     AgentExitedError,
     AgentStartError,
     ProtocolError,
@@ -33,7 +34,9 @@ _CODES: Final[tuple[tuple[type[Exception], int], ...]] = (
     (ProtocolError, exits.PEER),
     (RequestFailedError, exits.PEER),
     (TransportError, exits.AGENT),
+    (AcpError, exits.USAGE),
 )
+"""What each error is to the caller, the special ones before the general."""
 
 
 def report(problem: Exception, *, is_debug: bool = False) -> int:

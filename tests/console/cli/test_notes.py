@@ -25,6 +25,7 @@ def recording(tmp_path: Path) -> Path:
     talk.say()
     talk.finish(prompt, "tired")
     talk.event("edited", of=8, by="rule", was="{}", now="{}")
+    talk.event("held", of=9, by="breakpoint", filter="error")
     return write(tmp_path / "it.acp.ndjson", talk)
 
 
@@ -39,6 +40,7 @@ def test_frames_are_found_by_their_turn_and_by_what_lint_says(call: Call, record
     assert numbers(call, recording, "finding == error") == [10]
     assert numbers(call, recording, "rule == ACP-L144") == [10]
     assert numbers(call, recording, "edited") == [8]
+    assert numbers(call, recording, "held") == [9]
     assert numbers(call, recording, "turn == 1 and finding") == []
 
 
