@@ -53,7 +53,8 @@ class Outbox:
             ConnectionClosedError: nobody reads any more; may come of awaiting, too.
         """
         if self._turnstile.is_taken:
-            return self._send_in_turn(frame)
+            # The place in the line is taken now, whenever the caller comes to await it.
+            return self._send_in_turn(frame, self._turnstile.line_up())
         if self.is_gathering:
             self._held_size += len(frame)
             if self._held_size <= HELD:
@@ -96,8 +97,8 @@ class Outbox:
             await self._turnstile.wait()
             self._turnstile.pass_on()
 
-    async def _send_in_turn(self, frame: bytes) -> None:
-        await self._turnstile.wait()
+    async def _send_in_turn(self, frame: bytes, turn: asyncio.Future[None]) -> None:
+        await self._turnstile.wait(turn)
         try:
             if not self._begin((frame,)):
                 await self._transport.finish()

@@ -50,10 +50,15 @@ class Turnstile:
         self.is_taken = False
         """Somebody is inside, or was let in and is on the way."""
 
-    async def wait(self) -> None:
-        """Return when it is the caller's turn, who is then inside."""
+    def line_up(self) -> asyncio.Future[None]:
+        """Return a place in the line, to be awaited by `wait`."""
         turn = asyncio.Future[None]()
         self._queue.append(turn)
+        return turn
+
+    async def wait(self, turn: asyncio.Future[None] | None = None) -> None:
+        """Return when it is the caller's turn, who is then inside; `turn` is a place it has."""
+        turn = turn or self.line_up()
         try:
             await turn
         except asyncio.CancelledError:

@@ -203,3 +203,23 @@ async def test_what_was_said_last_leaves_before_the_connection_does() -> None:
         jsonrpc.notification_line("bye"),
     ]
     ends.close()
+
+
+async def test_a_frame_keeps_its_place_however_late_somebody_comes_to_await_it() -> None:
+    """An answer is sent by a task that starts later, when the line may have moved on."""
+    slot = Slot(room=0)
+    slot.may_finish.set()
+    with anyio.fail_after(LIMIT):
+        async with anyio.create_task_group() as tasks:
+            out = outbox(slot, tasks)
+            first, second, third = (out.put(frame) for frame in (b"1", b"2", b"3"))
+            assert first is not None
+            assert second is not None
+            assert third is not None
+            await first
+            fourth = out.put(b"4")
+            assert fourth is not None
+            await second
+            await third
+            await fourth
+    assert list(chain(*slot.writes)) == [b"1", b"2", b"3", b"4"]
