@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import logging
 import math
+import os
 import signal
 import sys
 from collections.abc import Sequence
@@ -12,7 +13,8 @@ from typing import Final
 
 import anyio
 
-from acp_agent.models.demo import DemoModel
+from acp_agent.models.choice import add_options, chosen
+from acp_agent.models.services import SettingsError
 from acp_agent.server import SURFACES, AgentServer
 from acp_protocol.connection import Connection
 from acp_protocol.dialects.names import BATCHES, SPOKEN
@@ -26,7 +28,6 @@ logger = logging.getLogger(__name__)
 
 FAREWELL: Final = 5.0
 """Seconds that running turns have to end their programs and to be answered."""
-MODELS: Final = {DemoModel.name: DemoModel}
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
@@ -43,11 +44,14 @@ def run(arguments: Sequence[str] | None = None) -> int:
             "and speaks to on stdin and stdout; Ctrl-D ends it.\n"
         )
     try:
-        model = MODELS[options.model]()
+        model = chosen(options, os.environ)
         has_batches = options.dialect == BATCHES
         newest = max(options.protocol, 2) if has_batches else options.protocol
         server = AgentServer(model=model, pace=options.pace, newest=newest)
         anyio.run(_serve, server, options.dialect)
+    except SettingsError as problem:
+        logger.error("%s", problem)  # noqa: TRY400 - a sentence for a user, who wants no traceback
+        return 2
     except KeyboardInterrupt:
         return 130
     return 0
@@ -92,16 +96,10 @@ async def _wait_for_signal(is_over: anyio.Event) -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="acp-agent",
-        description="An ACP agent on stdio with an embedded demo model: no network, no key.",
+        description="An ACP agent on stdio; its embedded demo model needs no network and no key.",
     )
     version = f"acp-agent {VERSION} (ACP schema {SCHEMA_ID})"
     parser.add_argument("--version", action="version", version=version)
-    parser.add_argument(
-        "--model",
-        choices=sorted(MODELS),
-        default=DemoModel.name,
-        help="who decides what is said and done (default: %(default)s)",
-    )
     parser.add_argument(
         "--protocol",
         type=int,
@@ -121,6 +119,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="SECONDS",
         help="wait between two pieces of streamed text, to look at how they arrive",
     )
+    add_options(parser)
     return parser
 
 

@@ -5,8 +5,9 @@ Source: ACP, Prompt Turn.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+from dataclasses import asdict, dataclass, field
 from typing import Final, Literal, TypeAlias, assert_never
 
 import anyio
@@ -17,14 +18,23 @@ from acp_agent.models.model import (
     HistoryEntry,
     Model,
     ModelEvent,
+    ModelFailedError,
     ModelSaid,
     Say,
+    Sealed,
     ShowPlan,
+    Stopped,
     Think,
     ToolAnswered,
+    Used,
 )
+from acp_protocol import jsonrpc
+from acp_protocol.errors import RequestFailedError
+from acp_protocol.jsonrpc import Json
 
-StopReason: TypeAlias = Literal["end_turn", "max_turn_requests", "cancelled"]
+StopReason: TypeAlias = Literal[
+    "end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled"
+]
 
 REQUEST_LIMIT: Final = 100
 """Times that the model is asked in one turn."""
@@ -39,41 +49,90 @@ class Context:
     history: list[HistoryEntry]
     pace: float = 0.0
     """Seconds between two pieces of what the model streams."""
+    spent: Used = field(default_factory=lambda: Used(0, 0))
+    """What all replies of the session have taken together."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Reply:
+    """What came of asking the model once."""
+
+    calls: Sequence[CallTool]
+    stop: Literal["max_tokens", "refusal"] | None
 
 
 async def run_turn(context: Context) -> StopReason:
     """Let the model answer the last entry of the history; return why it stopped.
 
     However the turn ends, each call in the history has its answer there.
+
+    Raises:
+        RequestFailedError: the model could not answer; the message tells why.
     """
     for _ in range(REQUEST_LIMIT):
-        calls = await _stream_reply(context)
-        if not calls:
+        reply = await _stream_reply(context)
+        if reply.stop is not None:
+            return reply.stop
+        if not reply.calls:
             return "end_turn"
-        if not await _carry_out(context, calls):
+        if not await _carry_out(context, reply.calls):
             return "cancelled"
     return "max_turn_requests"
 
 
-async def _stream_reply(context: Context) -> Sequence[CallTool]:
-    """Show the model's next reply as it comes; return the calls in it."""
+async def _stream_reply(context: Context) -> _Reply:
+    """Show the model's next reply as it comes; return what is to be done about it."""
     events: list[ModelEvent] = []
-    offers = [tool.offer for tool in context.desk.tools.values()]
+    stop = None
     is_whole = False
     try:
-        async for event in context.model.reply(context.history, offers):
-            events.append(event)
-            await _show(context, event)
-        is_whole = True
+        async with aclosing(_replied(context)) as reply:
+            async for event in reply:
+                match event:
+                    case Stopped(reason):
+                        stop = reason
+                    case Used():
+                        await _account(context, event)
+                    case _:
+                        events.append(event)
+                        await _show(context, event)
+        is_whole = stop is None
     finally:
         if not is_whole:
             # What was not carried out was never asked for.
             events = [event for event in events if not isinstance(event, CallTool)]
         context.history.append(ModelSaid(tuple(events)))
-    return [event for event in events if isinstance(event, CallTool)]
+    return _Reply([event for event in events if isinstance(event, CallTool)], stop)
 
 
-async def _show(context: Context, event: ModelEvent) -> None:
+async def _replied(context: Context) -> AsyncGenerator[ModelEvent]:
+    """Yield what the model does; its failure becomes the answer to the prompt."""
+    offers = [tool.offer for tool in context.desk.tools.values()]
+    reply = context.model.reply(context.history, offers)
+    try:
+        async for event in reply:
+            yield event
+    except ModelFailedError as problem:
+        code = jsonrpc.AUTH_REQUIRED if problem.needs_key else jsonrpc.INTERNAL_ERROR
+        raise RequestFailedError(code, str(problem)) from None
+    finally:
+        if isinstance(reply, AsyncGenerator):
+            # A stream that is not read to its end stays open until somebody closes it.
+            await reply.aclose()
+
+
+async def _account(context: Context, used: Used) -> None:
+    """Add `used` to what was spent, and tell the client how full the model's mind is."""
+    context.spent = context.spent + used
+    if used.window is None:
+        return
+    members: dict[str, Json] = {"used": used.total, "size": used.window}
+    if context.spent.cost is not None:
+        members["cost"] = {"amount": context.spent.cost, "currency": "USD"}
+    await context.desk.updates.send("usage_update", members)
+
+
+async def _show(context: Context, event: Say | Think | ShowPlan | CallTool | Sealed) -> None:
     updates = context.desk.updates
     match event:
         case Say(text):
@@ -83,7 +142,7 @@ async def _show(context: Context, event: ModelEvent) -> None:
         case ShowPlan(steps):
             entries = [asdict(step) | {"priority": "medium"} for step in steps]
             await updates.plan(entries)
-        case CallTool():
+        case CallTool() | Sealed():
             return
         case _:
             assert_never(event)
@@ -95,7 +154,7 @@ async def _carry_out(context: Context, calls: Sequence[CallTool]) -> bool:
     answers: list[ToolAnswered] = []
     try:
         for wanted in calls:
-            answer = await context.desk.carry_out(wanted)
+            answer = _unfit(wanted) or await context.desk.carry_out(wanted)
             if answer is None:
                 return False
             answers.append(answer)
@@ -104,3 +163,10 @@ async def _carry_out(context: Context, calls: Sequence[CallTool]) -> bool:
         missing = calls[len(answers) :]
         answers += [ToolAnswered(call.name, "cancelled", is_failed=True) for call in missing]
         context.history += answers
+
+
+def _unfit(wanted: CallTool) -> ToolAnswered | None:
+    """Return what the model is told of a call that it has not written so that it can be done."""
+    if wanted.fault is None:
+        return None
+    return ToolAnswered(wanted.name, wanted.fault, is_failed=True)

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol, TypeAlias
+from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
+from acp_protocol.errors import AcpError
 from acp_protocol.jsonrpc import Json
 
 
@@ -48,9 +49,66 @@ class CallTool:
 
     name: str
     arguments: Mapping[str, Json]
+    id: str = ""
+    """What the model calls this call; empty where its place says enough."""
+    fault: str | None = None
+    """Why it cannot be carried out as it was written; then `arguments` are empty."""
 
 
-ModelEvent: TypeAlias = Say | Think | ShowPlan | CallTool
+@dataclass(frozen=True, slots=True)
+class Sealed:
+    """What only the model that made it can read, and wants back with the history as it was."""
+
+    maker: str
+    """The name of the model."""
+    content: Mapping[str, Json]
+
+
+@dataclass(frozen=True, slots=True)
+class Used:
+    """What a reply has taken, in tokens; it stands for the whole reply."""
+
+    read: int
+    """Of what was sent, cached or not."""
+    written: int
+    """Of what came back, thoughts too."""
+    thought: int = 0
+    """Of `written`, for thoughts, where the service tells."""
+    cached_read: int = 0
+    """Of `read`, taken from a cache."""
+    cached_written: int = 0
+    """Of `read`, put into a cache."""
+    cost: float | None = None
+    """In US dollars; None where nobody says what it costs."""
+    window: int | None = None
+    """How much the model can bear in mind at once; None where nobody says."""
+
+    @property
+    def total(self) -> int:
+        """What was sent and what came back."""
+        return self.read + self.written
+
+    def __add__(self, other: Used) -> Used:
+        """Return what both have taken together; how full a mind is cannot be added."""
+        costs = [cost for cost in (self.cost, other.cost) if cost is not None]
+        return Used(
+            self.read + other.read,
+            self.written + other.written,
+            self.thought + other.thought,
+            self.cached_read + other.cached_read,
+            self.cached_written + other.cached_written,
+            sum(costs) if costs else None,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """Why the reply ended, where that ends the turn too; the last event if it comes at all."""
+
+    reason: Literal["max_tokens", "refusal"]
+
+
+ModelEvent: TypeAlias = Say | Think | ShowPlan | CallTool | Sealed | Used | Stopped
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,16 +121,26 @@ class Attachment:
 
 
 @dataclass(frozen=True, slots=True)
+class Image:
+    """A picture that a prompt brings along."""
+
+    mime_type: str
+    data: str
+    """Base64."""
+
+
+@dataclass(frozen=True, slots=True)
 class UserSaid:
     """A prompt."""
 
     text: str
     attachments: tuple[Attachment, ...] = ()
+    images: tuple[Image, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class ModelSaid:
-    """What the model yielded in one go."""
+    """What the model yielded in one go, without what it took and why it ended."""
 
     events: tuple[ModelEvent, ...]
 
@@ -109,6 +177,15 @@ class Command:
     """What may stand behind the name; None for nothing."""
 
 
+class ModelFailedError(AcpError):
+    """A model could not answer; the message is a sentence for the user and holds no secret."""
+
+    def __init__(self, sentence: str, *, needs_key: bool = False) -> None:
+        super().__init__(sentence)
+        self.needs_key = needs_key
+        """Whether the user has to bring a key, or another one."""
+
+
 class Model(Protocol):
     """Whoever decides what is said and done."""
 
@@ -128,5 +205,23 @@ class Model(Protocol):
         """Yield what comes next; no `CallTool` among it ends the turn.
 
         Every call in `history` has its answer, a cancelled one too.
+
+        Raises:
+            ModelFailedError: it cannot answer, or not to the end.
         """
         ...
+
+
+@runtime_checkable
+class Onlooker(Protocol):
+    """A model that can say whether it looks at images; one that is none does not."""
+
+    @property
+    def takes_images(self) -> bool:
+        """Whether it looks at the images of a prompt."""
+        ...
+
+
+def takes_images(model: Model) -> bool:
+    """Return whether images may be among a prompt for `model`."""
+    return isinstance(model, Onlooker) and model.takes_images

@@ -1,0 +1,348 @@
+"""Models that speak as Anthropic's messages do.
+
+Thoughts come with a seal, and have to be given back as they came while a turn runs; so each block
+of them is kept whole beside the words that are shown.
+
+Source: Anthropic API reference, Messages; "Streaming messages"; "Extended thinking".
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, assert_never
+
+from acp_agent.models.arguments import read_arguments
+from acp_agent.models.endpoint import Endpoint, Patience, Tape
+from acp_agent.models.instructions import INSTRUCTIONS, spoken
+from acp_agent.models.model import (
+    CallTool,
+    Command,
+    HistoryEntry,
+    ModelEvent,
+    ModelSaid,
+    Say,
+    Sealed,
+    Stopped,
+    Think,
+    ToolAnswered,
+    ToolOffer,
+    Used,
+    UserSaid,
+)
+from acp_agent.models.parts import count, members, text
+from acp_agent.models.refusals import Refusals
+from acp_agent.models.services import Service
+from acp_agent.models.wishes import Wishes
+from acp_protocol.json_text import Json
+
+VERSION: Final = "2023-06-01"
+"""The version of the API that is spoken; there is no newer one."""
+LENGTH: Final = 16_384
+"""Tokens that a reply may be long unless somebody says otherwise: this API has to be told."""
+CACHED: Final[Mapping[str, Json]] = {"cache_control": {"type": "ephemeral"}}
+"""Marks a place up to which the next request will say the same."""
+
+
+class MessagesModel:
+    """A model behind Anthropic's messages."""
+
+    commands: Sequence[Command] = ()
+
+    def __init__(
+        self,
+        service: Service,
+        model: str,
+        wishes: Wishes,
+        *,
+        tape: Tape | None = None,
+        patience: Patience | None = None,
+    ) -> None:
+        self.name = f"{service.prefix}:{model}"
+        self.takes_images = service.takes_images if wishes.images is None else wishes.images
+        self._model = model
+        self._wishes = wishes
+        headers = {"anthropic-version": VERSION}
+        if service.key:
+            token = {"Authorization": f"Bearer {service.key}"}
+            headers |= token if service.is_bearer else {"x-api-key": service.key}
+        self._endpoint = Endpoint(
+            service, "/v1/messages", model, headers=headers, patience=patience, tape=tape
+        )
+
+    def reply(
+        self, history: Sequence[HistoryEntry], tools: Sequence[ToolOffer]
+    ) -> AsyncGenerator[ModelEvent]:
+        """Ask the service, and yield what it streams."""
+        return self._endpoint.reply(self._body(history, tools), self._reader)
+
+    def _reader(self) -> MessagesReader:
+        return MessagesReader(self._endpoint.refusals, self.name, self._wishes)
+
+    def _body(self, history: Sequence[HistoryEntry], tools: Sequence[ToolOffer]) -> dict[str, Json]:
+        messages = conversation(history, self.name, takes_images=self.takes_images)
+        body: dict[str, Json] = {
+            "model": self._model,
+            "max_tokens": self._wishes.max_tokens or LENGTH,
+            "system": [{"type": "text", "text": INSTRUCTIONS, **CACHED}],
+            "messages": messages,
+            "stream": True,
+        }
+        if messages:
+            # What is cached must not be a thought: those move.
+            last = messages[-1]["content"][-1]
+            last |= CACHED
+        if tools:
+            body["tools"] = [
+                {
+                    "name": tool.name,
+                    "description": tool.about,
+                    "input_schema": dict(tool.parameters),
+                }
+                for tool in tools
+            ]
+        match self._wishes.thinking:
+            case None:
+                pass
+            case int(budget):
+                body["thinking"] = {"type": "enabled", "budget_tokens": budget}
+                body["max_tokens"] = budget + body["max_tokens"]
+            case effort:
+                body["thinking"] = {"type": "adaptive", "display": "summarized"}
+                body["output_config"] = {"effort": effort}
+        return body
+
+
+def conversation(
+    history: Sequence[HistoryEntry], maker: str, *, takes_images: bool
+) -> list[dict[str, Json]]:
+    """Return the history as messages that take turns; `maker`'s seals are given back."""
+    messages: list[dict[str, Json]] = []
+    waiting: list[str] = []
+    for place, entry in enumerate(history):
+        match entry:
+            case UserSaid():
+                _add(messages, "user", _user_blocks(entry, takes_images=takes_images))
+            case ModelSaid(events):
+                blocks = _assistant_blocks(events, maker, place)
+                waiting = [block["id"] for block in blocks if block["type"] == "tool_use"]
+                _add(messages, "assistant", blocks)
+            case ToolAnswered():
+                result: dict[str, Json] = {
+                    "type": "tool_result",
+                    "tool_use_id": waiting.pop(0) if waiting else "",
+                    "content": entry.text or "(nothing)",
+                }
+                if entry.is_failed:
+                    result["is_error"] = True
+                _add(messages, "user", [result])
+            case _:
+                assert_never(entry)
+    return messages
+
+
+def _add(messages: list[dict[str, Json]], role: str, blocks: list[dict[str, Json]]) -> None:
+    """Add blocks to the last message if it is of the same role, or as a new one."""
+    if not blocks:
+        return
+    if messages and messages[-1]["role"] == role:
+        messages[-1]["content"] += blocks
+    else:
+        messages.append({"role": role, "content": blocks})
+
+
+def _user_blocks(said: UserSaid, *, takes_images: bool) -> list[dict[str, Json]]:
+    blocks: list[dict[str, Json]] = []
+    if takes_images:
+        blocks += [
+            {
+                "type": "image",
+                "source": {"type": "base64", "media_type": image.mime_type, "data": image.data},
+            }
+            for image in said.images
+        ]
+    return [*blocks, {"type": "text", "text": spoken(said, takes_images=takes_images)}]
+
+
+def _assistant_blocks(
+    events: Sequence[ModelEvent], maker: str, place: int
+) -> list[dict[str, Json]]:
+    """Return a reply as blocks; words in a row are one block, and empty ones are none."""
+    blocks: list[dict[str, Json]] = []
+    words: list[str] = []
+    calls = 0
+
+    def close_words() -> None:
+        said = "".join(words)
+        words.clear()
+        if said.strip():
+            blocks.append({"type": "text", "text": said})
+
+    for event in events:
+        if isinstance(event, Say):
+            words.append(event.text)
+        elif isinstance(event, Sealed):
+            if event.maker == maker:
+                close_words()
+                blocks.append(dict(event.content))
+        elif isinstance(event, CallTool):
+            close_words()
+            id_ = event.id or f"toolu_{place}_{calls}"
+            arguments = dict(event.arguments)
+            blocks.append({"type": "tool_use", "id": id_, "name": event.name, "input": arguments})
+            calls += 1
+    close_words()
+    # Thoughts that led to nothing are taken by no service.
+    has_content = any(block["type"] in {"text", "tool_use"} for block in blocks)
+    return blocks if has_content else []
+
+
+@dataclass
+class _Block:
+    """A block of which pieces have come."""
+
+    start: Mapping[str, Json]
+    pieces: list[str] = field(default_factory=list[str])
+    seal: list[str] = field(default_factory=list[str])
+
+    @property
+    def kind(self) -> str:
+        return text(self.start.get("type"))
+
+
+class MessagesReader:
+    """Folds the messages of one stream into events."""
+
+    def __init__(self, refusals: Refusals, maker: str, wishes: Wishes) -> None:
+        self._refusals = refusals
+        self._maker = maker
+        self._wishes = wishes
+        self._blocks: dict[Json, _Block] = {}
+        self._usage: dict[str, Json] = {}
+        self._reason = ""
+        self._is_over = False
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the service has said that this was all."""
+        return self._is_over
+
+    def feed(self, message: Mapping[str, Json]) -> Sequence[ModelEvent]:
+        """Return the events that a message holds; a call comes when it is whole.
+
+        Raises:
+            ServiceFailedError: it is an error, or none of the messages that are known to come.
+        """
+        match text(message.get("type")):
+            case "content_block_start":
+                return self._started(message)
+            case "content_block_delta":
+                return self._grown(message)
+            case "content_block_stop":
+                return self._finished(message)
+            case "message_start":
+                self._note(members(message.get("message")).get("usage"))
+            case "message_delta":
+                self._note(message.get("usage"))
+                delta = members(message.get("delta"))
+                self._reason = text(delta.get("stop_reason")) or self._reason
+            case "message_stop":
+                self._is_over = True
+                return self._last_events()
+            case "error":
+                raise self._refusals.broken_off(message)
+            case "":
+                if message.get("error"):
+                    raise self._refusals.broken_off(message)
+                raise self._refusals.malformed("a message without a type in its stream")
+            case _:
+                # New kinds may come at any time, says the documentation; "ping" is an old one.
+                pass
+        return ()
+
+    def ended(self) -> Sequence[ModelEvent]:
+        """Raise: the stream has ended without the message that ends it.
+
+        Raises:
+            ServiceFailedError: always.
+        """
+        raise self._refusals.cut()
+
+    def _started(self, message: Mapping[str, Json]) -> Sequence[ModelEvent]:
+        block = _Block(members(message.get("content_block")))
+        self._blocks[_index(message)] = block
+        return _shown(block, text(block.start.get("text")), text(block.start.get("thinking")))
+
+    def _grown(self, message: Mapping[str, Json]) -> Sequence[ModelEvent]:
+        block = self._blocks.get(_index(message))
+        if block is None:
+            raise self._refusals.malformed("a piece of a block that has not begun")
+        delta = members(message.get("delta"))
+        block.seal.append(text(delta.get("signature")))
+        if block.kind == "tool_use":
+            block.pieces.append(text(delta.get("partial_json")))
+            return ()
+        return _shown(block, text(delta.get("text")), text(delta.get("thinking")))
+
+    def _finished(self, message: Mapping[str, Json]) -> Sequence[ModelEvent]:
+        block = self._blocks.pop(_index(message), None)
+        if block is None:
+            return ()
+        whole = "".join(block.pieces)
+        if block.kind == "thinking":
+            seal = "".join(block.seal) or text(block.start.get("signature"))
+            content = {"type": "thinking", "thinking": whole, "signature": seal}
+            return [Sealed(self._maker, content)]
+        if block.kind == "redacted_thinking":
+            return [Sealed(self._maker, dict(block.start))]
+        if block.kind == "tool_use":
+            return [self._call(block, whole)]
+        return ()
+
+    def _call(self, block: _Block, written: str) -> CallTool:
+        name, id_ = text(block.start.get("name")), text(block.start.get("id"))
+        if not written and members(block.start.get("input")):
+            return CallTool(name, members(block.start.get("input")), id_)
+        return read_arguments(name, written, id_)
+
+    def _note(self, usage: Json) -> None:
+        """Keep what is told of usage: each number counts from the beginning, the last one holds."""
+        self._usage |= {name: told for name, told in members(usage).items() if told is not None}
+
+    def _last_events(self) -> Sequence[ModelEvent]:
+        events: list[ModelEvent] = []
+        if self._usage:
+            events.append(used(self._usage, self._wishes))
+        if self._reason in {"max_tokens", "model_context_window_exceeded"}:
+            events.append(Stopped("max_tokens"))
+        elif self._reason == "refusal":
+            events.append(Stopped("refusal"))
+        return events
+
+
+def _index(message: Mapping[str, Json]) -> int:
+    return count(message.get("index"))
+
+
+def _shown(block: _Block, said: str, thought: str) -> Sequence[ModelEvent]:
+    """Keep a piece of text or of a thought, and return what is shown of it."""
+    if block.kind == "text" and said:
+        return [Say(said)]
+    if block.kind == "thinking" and thought:
+        block.pieces.append(thought)
+        return [Think(thought)]
+    return ()
+
+
+def used(usage: Mapping[str, Json], wishes: Wishes) -> Used:
+    """Return what the service says that the reply took; it counts what is cached apart."""
+    from_cache = count(usage.get("cache_read_input_tokens"))
+    into_cache = count(usage.get("cache_creation_input_tokens"))
+    taken = Used(
+        read=count(usage.get("input_tokens")) + from_cache + into_cache,
+        written=count(usage.get("output_tokens")),
+        cached_read=from_cache,
+        cached_written=into_cache,
+        window=wishes.window,
+    )
+    return wishes.priced(taken)

@@ -1,0 +1,334 @@
+"""The traffic with a service, kept in a file and played back from it.
+
+What is kept lies below all that understands an answer: its bytes, cut as they came. So a replayed
+answer runs through the same code as one from the network, faults included. Requests are found again
+by their path and what they say; keys, like all headers of requests, are never kept.
+
+A file holds one line of JSON for the kind of file, and then one for each exchange, in the order in
+which the exchanges ended.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import logging
+import os
+from collections import defaultdict, deque
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Final
+
+import httpx
+
+from acp_agent.models.parts import entries, members, text
+from acp_agent.models.refusals import ServiceFailedError
+from acp_agent.models.services import SettingsError
+from acp_protocol.json_text import Json, parse
+
+logger = logging.getLogger(__name__)
+
+FORMAT: Final = "acp-agent cassette"
+FORMAT_VERSION: Final = 1
+KEPT_HEADERS: Final = frozenset(
+    {"content-type", "content-encoding", "retry-after", "retry-after-ms"}
+)
+MASK: Final = ord("*")
+FAULTS: Final[Mapping[str, type[httpx.TransportError]]] = {
+    fault.__name__: fault
+    for fault in (
+        httpx.ConnectError,
+        httpx.ConnectTimeout,
+        httpx.ReadError,
+        httpx.ReadTimeout,
+        httpx.RemoteProtocolError,
+        httpx.WriteError,
+        httpx.WriteTimeout,
+    )
+}
+"""How an exchange may end but by its end."""
+LEFT: Final = "left"
+"""How an exchange ends that we did not hear to its end."""
+
+
+@dataclass(slots=True)
+class Exchange:
+    """A request, and what came of it."""
+
+    path: str
+    asked: Json
+    status: int = 0
+    """0: no answer came."""
+    headers: Sequence[tuple[str, str]] = ()
+    chunks: Sequence[bytes] = ()
+    end: str | None = None
+    """A fault, or `LEFT`; None where the answer came to its end."""
+
+    @property
+    def fingerprint(self) -> bytes:
+        """What is the same for requests that ask the same."""
+        return fingerprint(self.path, self.asked)
+
+    def line(self, key: str | None) -> bytes:
+        """Return the exchange as a line of a file, without `key`."""
+        asked = json.dumps(self.asked, ensure_ascii=False)
+        if key:
+            asked = asked.replace(key, "*" * len(key))
+        told = {
+            "request": {"path": self.path, "body": json.loads(asked)},
+            "response": {
+                "status": self.status,
+                "headers": dict(self.headers),
+                "chunks": [_told(chunk) for chunk in without(self.chunks, key)],
+                "end": self.end,
+            },
+        }
+        return json.dumps(told, ensure_ascii=False).encode("utf-8", "surrogatepass") + b"\n"
+
+
+def fingerprint(path: str, asked: Json) -> bytes:
+    """Return what is the same for requests that ask the same, however they are spelled."""
+    spelled = json.dumps([path, asked], sort_keys=True, ensure_ascii=True)
+    return sha256(spelled.encode()).digest()
+
+
+def without(chunks: Sequence[bytes], key: str | None) -> Sequence[bytes]:
+    """Return `chunks` of the same lengths with `key` made unreadable, wherever it is cut."""
+    whole = b"".join(chunks)
+    wanted = key.encode() if key else b""
+    if not wanted or wanted not in whole:
+        return chunks
+    masked = whole.replace(wanted, bytes([MASK]) * len(wanted))
+    cut: list[bytes] = []
+    at = 0
+    for chunk in chunks:
+        cut.append(masked[at : at + len(chunk)])
+        at += len(chunk)
+    return cut
+
+
+class RecordingCassette:
+    """Keeps every exchange in a new file; a disk that is full does not stop the traffic."""
+
+    is_replayed = False
+
+    def __init__(self, path: Path) -> None:
+        """Begin the file.
+
+        Raises:
+            SettingsError: it is there already, or cannot be made.
+        """
+        self._path = path
+        head = {"format": FORMAT, "version": FORMAT_VERSION}
+        try:
+            number = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+            with os.fdopen(number, "wb") as file:
+                file.write(json.dumps(head).encode() + b"\n")
+        except FileExistsError:
+            raise SettingsError(
+                f"The cassette {path} is there already: replay it, or remove it to record anew."
+            ) from None
+        except (OSError, ValueError) as problem:
+            reason = getattr(problem, "strerror", None) or "the name is none"
+            raise SettingsError(f"The cassette {path} cannot be made: {reason}.") from None
+
+    def transport(
+        self, network: Callable[[], httpx.AsyncClient], key: str | None
+    ) -> httpx.AsyncBaseTransport:
+        """Return what passes requests on to the network, and keeps what comes back."""
+        return _Recorder(network(), lambda exchange: self._keep(exchange, key))
+
+    def _keep(self, exchange: Exchange, key: str | None) -> None:
+        try:
+            with self._path.open("ab") as file:
+                file.write(exchange.line(key))
+        except OSError as problem:
+            logger.warning("cannot write to the cassette %s: %s", self._path, problem.strerror)
+
+
+class _Recorder(httpx.AsyncBaseTransport):
+    """Passes requests on to the network, and keeps what comes back."""
+
+    def __init__(self, network: httpx.AsyncClient, keep: Callable[[Exchange], None]) -> None:
+        self._network = network
+        self._keep = keep
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        exchange = Exchange(request.url.path, parse(await request.aread()))
+        try:
+            response = await self._network.send(request, stream=True)
+        except httpx.TransportError as problem:
+            exchange.end = type(problem).__name__
+            self._keep(exchange)
+            raise
+        exchange.status = response.status_code
+        exchange.headers = [
+            (name, told) for name, told in response.headers.items() if name in KEPT_HEADERS
+        ]
+        return httpx.Response(
+            response.status_code,
+            headers=response.headers,
+            stream=_RecordedStream(response, exchange, self._keep),
+        )
+
+    async def aclose(self) -> None:
+        await self._network.aclose()
+
+
+class _RecordedStream(httpx.AsyncByteStream):
+    """The body of an answer, kept while it is read."""
+
+    def __init__(
+        self, response: httpx.Response, exchange: Exchange, keep: Callable[[Exchange], None]
+    ) -> None:
+        self._response = response
+        self._exchange = exchange
+        self._keep = keep
+        self._chunks: list[bytes] = []
+        self._end: str | None = LEFT
+        self._is_kept = False
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        try:
+            async with aclosing(_raw(self._response)) as chunks:
+                async for chunk in chunks:
+                    self._chunks.append(chunk)
+                    yield chunk
+        except httpx.TransportError as problem:
+            self._end = type(problem).__name__
+            raise
+        self._end = None
+
+    async def aclose(self) -> None:
+        if not self._is_kept:
+            self._is_kept = True
+            self._exchange.chunks = self._chunks
+            self._exchange.end = self._end
+            self._keep(self._exchange)
+        await self._response.aclose()
+
+
+async def _raw(response: httpx.Response) -> AsyncGenerator[bytes]:
+    async for chunk in response.aiter_raw():
+        yield chunk
+
+
+class ReplayingCassette:
+    """Answers as the service has answered; what it was never asked is a clear error."""
+
+    is_replayed = True
+
+    def __init__(self, path: Path) -> None:
+        """Read the file.
+
+        Raises:
+            SettingsError: it is not there, or is no cassette; the message names the line.
+        """
+        self._path = path
+        self._waiting: dict[bytes, deque[Exchange]] = defaultdict(deque)
+        self._known: set[bytes] = set()
+        for exchange in _read(path):
+            self._waiting[exchange.fingerprint].append(exchange)
+            self._known.add(exchange.fingerprint)
+
+    def transport(
+        self, network: Callable[[], httpx.AsyncClient], key: str | None
+    ) -> httpx.AsyncBaseTransport:
+        """Return what answers from the file; nothing goes out."""
+        del network, key
+        return httpx.MockTransport(self._answer)
+
+    async def _answer(self, request: httpx.Request) -> httpx.Response:
+        wanted = fingerprint(request.url.path, parse(await request.aread()))
+        if not self._waiting[wanted]:
+            often = "so often" if wanted in self._known else "like this"
+            raise ServiceFailedError(
+                f"The cassette {self._path} holds no answer to this request: nobody asked {often} "
+                "when it was recorded. Record it anew."
+            )
+        exchange = self._waiting[wanted].popleft()
+        if exchange.status == 0:
+            raise FAULTS[exchange.end or ""]("as recorded")
+        return httpx.Response(
+            exchange.status,
+            headers=list(exchange.headers),
+            stream=_ReplayedStream(exchange, self._path),
+        )
+
+
+class _ReplayedStream(httpx.AsyncByteStream):
+    """The body of an answer, as it was kept."""
+
+    def __init__(self, exchange: Exchange, path: Path) -> None:
+        self._exchange = exchange
+        self._path = path
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        for chunk in self._exchange.chunks:
+            yield chunk
+        if self._exchange.end == LEFT:
+            raise ServiceFailedError(
+                f"The cassette {self._path} ends within this answer: it was cancelled when it was "
+                "recorded."
+            )
+        if self._exchange.end is not None:
+            raise FAULTS[self._exchange.end]("as recorded")
+
+
+def _read(path: Path) -> list[Exchange]:
+    try:
+        lines = path.read_bytes().splitlines()
+    except (OSError, ValueError) as problem:
+        reason = getattr(problem, "strerror", None) or "the name is none"
+        raise SettingsError(f"The cassette {path} cannot be read: {reason}.") from None
+    head = members(_json(path, 1, lines[0] if lines else b""))
+    if head.get("format") != FORMAT or head.get("version") != FORMAT_VERSION:
+        raise SettingsError(f"{path} is no cassette of version {FORMAT_VERSION}.")
+    return [_exchange(path, number, line) for number, line in enumerate(lines[1:], 2)]
+
+
+def _json(path: Path, number: int, line: bytes) -> Json:
+    try:
+        return parse(line)
+    except ValueError as problem:
+        reason = f"line {number} of the cassette {path} is no JSON: {problem}"
+        raise SettingsError(f"{reason[0].upper()}{reason[1:]}.") from None
+
+
+def _exchange(path: Path, number: int, line: bytes) -> Exchange:
+    told = members(_json(path, number, line))
+    request, response = members(told.get("request")), members(told.get("response"))
+    end, status = response.get("end"), response.get("status")
+    try:
+        chunks = [_chunk(chunk) for chunk in entries(response.get("chunks"))]
+    except ValueError:
+        status = None
+        chunks = []
+    is_known = end in FAULTS or (end in {None, LEFT} and status != 0)
+    if type(status) is not int or not is_known:
+        raise SettingsError(f"Line {number} of the cassette {path} holds no exchange.")
+    return Exchange(
+        path=text(request.get("path")),
+        asked=request.get("body"),
+        status=status,
+        headers=[(name, text(told)) for name, told in members(response.get("headers")).items()],
+        chunks=chunks,
+        end=end,
+    )
+
+
+def _told(chunk: bytes) -> Json:
+    """Return a chunk as a file holds it: readable where it is text."""
+    try:
+        return chunk.decode()
+    except UnicodeDecodeError:
+        return {"base64": base64.b64encode(chunk).decode()}
+
+
+def _chunk(told: Json) -> bytes:
+    if isinstance(told, str):
+        return told.encode("utf-8", "surrogatepass")
+    return base64.b64decode(text(members(told).get("base64")), validate=True)

@@ -1,0 +1,335 @@
+"""The way to a service and back: a request goes out, what is streamed comes in.
+
+A failure that may pass is tried again, with longer and longer rests, as long as nothing of the
+answer was passed on: nobody hears the same words twice. A connection lasts for one reply, so that
+nothing stays open between two of them.
+
+What httpx and httpx-sse raise ends here: from here on there are sentences.
+
+Source: HTML Standard, "Server-sent events".
+"""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Mapping, Sequence
+from contextlib import AbstractContextManager, aclosing, contextmanager, suppress
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Final, Protocol, TypeAlias
+
+import anyio
+import httpx
+from httpx_sse import EventSource, ServerSentEvent
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt
+from tenacity.wait import wait_exponential_jitter
+
+from acp_agent.models.model import ModelEvent
+from acp_agent.models.parts import members
+from acp_agent.models.refusals import Refusals, ServiceFailedError
+from acp_agent.models.services import Service
+from acp_protocol.json_text import Json, encode, parse
+from acp_protocol.version import VERSION
+
+ANSWER_LIMIT: Final = 64 * 1024 * 1024
+"""Bytes of one streamed answer that are taken."""
+REFUSAL_LIMIT: Final = 64 * 1024
+"""Bytes of a refusal that are read."""
+STREAM: Final = "text/event-stream"
+DONE: Final = "[DONE]"
+"""What stands for the end of a stream of chat completions."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Patience:
+    """How long a service is waited for; all but `tries` in seconds."""
+
+    tries: int = 5
+    first_rest: float = 0.5
+    """Between the first two tries; each rest is twice as long as the one before."""
+    longest_rest: float = 60.0
+    """A service that wants more is not asked again."""
+    connect: float = 10.0
+    silence: float = 300.0
+    """Between two pieces of an answer: models think long, and not all say so meanwhile."""
+
+
+class Reader(Protocol):
+    """Folds what one answer streams into events."""
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the answer is whole; what comes behind it is not looked at."""
+        ...
+
+    def feed(self, message: Mapping[str, Json]) -> Sequence[ModelEvent]:
+        """Return the events that `message` completes.
+
+        Raises:
+            ServiceFailedError: it is an error, or none of the service's messages.
+        """
+        ...
+
+    def ended(self) -> Sequence[ModelEvent]:
+        """Return the last events: the stream has ended.
+
+        Raises:
+            ServiceFailedError: the answer was not whole.
+        """
+        ...
+
+
+class Tape(Protocol):
+    """What keeps the traffic, or stands in for the service."""
+
+    @property
+    def is_replayed(self) -> bool:
+        """Whether nothing goes out."""
+        ...
+
+    def transport(
+        self, network: Callable[[], httpx.AsyncClient], key: str | None
+    ) -> httpx.AsyncBaseTransport:
+        """Return what requests go through; `key` must not be kept."""
+        ...
+
+
+class Endpoint:
+    """Where a service answers requests for models."""
+
+    def __init__(
+        self,
+        service: Service,
+        path: str,
+        model: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        patience: Patience | None = None,
+        tape: Tape | None = None,
+    ) -> None:
+        self.refusals = Refusals(service, model)
+        self._service = service
+        self._url = service.base_url + path
+        # Compressed, a stream would come in lumps, and a cassette could not be read.
+        self._headers = {
+            "Accept": "text/event-stream",
+            "Accept-Encoding": "identity",
+            "Content-Type": "application/json",
+            "User-Agent": f"acp-agent/{VERSION}",
+            **(headers or {}),
+        }
+        self._patience = patience or Patience()
+        self._tape = tape
+        self._timeout = httpx.Timeout(self._patience.silence, connect=self._patience.connect)
+        self._trust: ssl.SSLContext | None = None
+
+    async def reply(
+        self, body: Mapping[str, Json], new_reader: Callable[[], Reader]
+    ) -> AsyncGenerator[ModelEvent]:
+        """Send `body`; yield what a reader makes of the answer.
+
+        Raises:
+            ServiceFailedError: there is no answer, or not all of it.
+        """
+        is_replayed = self._tape is not None and self._tape.is_replayed
+        if self._service.needs_key and self._service.key is None and not is_replayed:
+            raise self.refusals.without_key()
+        raw = encode(body)
+        async with self._client() as client:
+
+            async def begin() -> _Begun:
+                return await self._begin(client, raw, new_reader)
+
+            begun: _Begun = await self._retrying()(begin)
+            answer, events = begun
+            async with aclosing(answer):
+                for event in events:
+                    yield event
+                while not answer.is_over:
+                    for event in await answer.more():
+                        yield event
+
+    def _client(self) -> httpx.AsyncClient:
+        if self._tape is None:
+            return self._network()
+        transport = self._tape.transport(self._network, self._service.key)
+        return httpx.AsyncClient(transport=transport, timeout=self._timeout)
+
+    def _network(self) -> httpx.AsyncClient:
+        if self._trust is None:
+            # Reading the certificates takes longer than all else of a connection.
+            self._trust = httpx.create_ssl_context()
+        try:
+            return httpx.AsyncClient(verify=self._trust, timeout=self._timeout)
+        except (ImportError, ValueError, httpx.InvalidURL):
+            # None of these is about the service's address, which has been checked.
+            raise ServiceFailedError(
+                "The proxy that the environment names, as in HTTPS_PROXY, cannot be used."
+            ) from None
+
+    def _retrying(self) -> AsyncRetrying:
+        patience = self._patience
+        growing = wait_exponential_jitter(
+            patience.first_rest, patience.longest_rest, jitter=patience.first_rest
+        )
+
+        def rest(state: RetryCallState) -> float:
+            if self._tape is not None and self._tape.is_replayed:
+                # What is played back knows its answer already.
+                return 0.0
+            wanted = _problem(state)
+            return growing(state) if wanted is None or wanted.wait is None else wanted.wait
+
+        def is_worth_it(problem: BaseException) -> bool:
+            return (
+                isinstance(problem, ServiceFailedError)
+                and problem.is_passing
+                and (problem.wait or 0.0) <= patience.longest_rest
+            )
+
+        return AsyncRetrying(
+            sleep=anyio.sleep,
+            stop=stop_after_attempt(patience.tries),
+            wait=rest,
+            retry=retry_if_exception(is_worth_it),
+            reraise=True,
+        )
+
+    async def _begin(
+        self, client: httpx.AsyncClient, raw: bytes, new_reader: Callable[[], Reader]
+    ) -> _Begun:
+        """Ask once; return the answer with its first events."""
+        request = client.build_request("POST", self._url, content=raw, headers=self._headers)
+        with self._mapped():
+            response = await client.send(request, stream=True)
+        answer = _Answer(response, new_reader(), self.refusals, self._mapped)
+        try:
+            await self._check(response, answer)
+            events = await answer.more()
+            while not events and not answer.is_over:
+                events = await answer.more()
+        except BaseException:
+            await answer.aclose()
+            raise
+        return answer, events
+
+    async def _check(self, response: httpx.Response, answer: _Answer) -> None:
+        status = response.status_code
+        if status != HTTPStatus.OK:
+            raise self.refusals.refused(status, response.headers, await answer.beginning())
+
+    @contextmanager
+    def _mapped(self) -> Generator[None]:
+        """Turn what httpx raises into sentences."""
+        try:
+            yield
+        except (httpx.ConnectTimeout, httpx.PoolTimeout):
+            why = f"no connection within {self._patience.connect:g} seconds"
+            raise self.refusals.unreachable(why) from None
+        except httpx.TimeoutException:
+            raise self.refusals.silent(self._patience.silence) from None
+        except (httpx.ConnectError, httpx.ProxyError, httpx.UnsupportedProtocol) as problem:
+            raise self.refusals.unreachable(str(problem) or "no connection") from None
+        except httpx.HTTPError:
+            raise self.refusals.cut() from None
+
+
+class _Answer:
+    """An answer that is on its way."""
+
+    def __init__(
+        self,
+        response: httpx.Response,
+        reader: Reader,
+        refusals: Refusals,
+        mapped: Callable[[], AbstractContextManager[None]],
+    ) -> None:
+        self._response = response
+        self._reader = reader
+        self._refusals = refusals
+        self._mapped = mapped
+        self._messages = _messages(response, refusals)
+        self.is_over = False
+
+    async def more(self) -> Sequence[ModelEvent]:
+        """Return the events that the next message completes, maybe none."""
+        with self._mapped():
+            message = await anext(self._messages, None)
+        if message is None:
+            self.is_over = True
+            return self._reader.ended()
+        events = self._reader.feed(message)
+        self.is_over = self._reader.is_over
+        return events
+
+    async def beginning(self) -> bytes:
+        """Return the first bytes of the answer's body, as many as arrive."""
+        body = b""
+        with suppress(httpx.HTTPError):
+            async for chunk in self._response.aiter_bytes():
+                body += chunk
+                if len(body) >= REFUSAL_LIMIT:
+                    break
+        return body[:REFUSAL_LIMIT]
+
+    async def aclose(self) -> None:
+        """Leave the answer, read or not."""
+        await self._messages.aclose()
+        await self._response.aclose()
+
+
+_Begun: TypeAlias = tuple[_Answer, Sequence[ModelEvent]]
+"""An answer, and its first events."""
+
+
+class _Bounded(httpx.AsyncByteStream):
+    """The body of an answer, up to a limit."""
+
+    def __init__(self, response: httpx.Response, refusals: Refusals) -> None:
+        self._response = response
+        self._refusals = refusals
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        taken = 0
+        async for chunk in self._response.aiter_bytes():
+            taken += len(chunk)
+            if taken > ANSWER_LIMIT:
+                raise self._refusals.too_big(ANSWER_LIMIT)
+            yield chunk
+
+
+async def _messages(
+    response: httpx.Response, refusals: Refusals
+) -> AsyncGenerator[Mapping[str, Json]]:
+    """Yield the messages of a stream, up to its end or to what stands for it."""
+    kind = response.headers.get("content-type", "")
+    if kind.partition(";")[0].strip().lower() != STREAM:
+        raise refusals.malformed(f"it is {kind or 'of no type'}, not {STREAM}")
+    # The charset is not the sender's to choose.
+    bounded = httpx.Response(
+        HTTPStatus.OK,
+        headers={"Content-Type": f"{STREAM}; charset=utf-8"},
+        stream=_Bounded(response, refusals),
+    )
+    async with aclosing(EventSource(bounded).aiter_sse()) as events:
+        async for event in events:
+            if event.data == DONE:
+                return
+            if event.data:
+                yield _message(event, refusals)
+
+
+def _message(event: ServerSentEvent, refusals: Refusals) -> Mapping[str, Json]:
+    try:
+        message = parse(event.data.encode())
+    except ValueError:
+        raise refusals.malformed(f"no JSON in its stream, {event.data!r}") from None
+    if not isinstance(message, dict):
+        raise refusals.malformed(f"no object in its stream, {event.data!r}")
+    return members(message)
+
+
+def _problem(state: RetryCallState) -> ServiceFailedError | None:
+    """Return what went wrong at the last try."""
+    problem = state.outcome.exception() if state.outcome is not None else None
+    return problem if isinstance(problem, ServiceFailedError) else None

@@ -1,0 +1,321 @@
+"""Models that speak as OpenAI's chat completions do, wherever they run.
+
+The services differ where the original is silent: thoughts come as `reasoning_content` or as
+`reasoning`, tool calls whole or in pieces, with an index or without. All of it is read.
+
+Source: OpenAI API reference, Chat Completions, "Streaming"; OpenRouter, "Reasoning tokens".
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from acp_agent.models.arguments import read_arguments
+from acp_agent.models.endpoint import Endpoint, Patience, Tape
+from acp_agent.models.instructions import INSTRUCTIONS, spoken
+from acp_agent.models.model import (
+    CallTool,
+    Command,
+    HistoryEntry,
+    ModelEvent,
+    ModelSaid,
+    Say,
+    Sealed,
+    Stopped,
+    Think,
+    ToolAnswered,
+    ToolOffer,
+    Used,
+    UserSaid,
+)
+from acp_agent.models.parts import amount, count, entries, members, text
+from acp_agent.models.refusals import Refusals
+from acp_agent.models.services import Service
+from acp_agent.models.wishes import Wishes
+from acp_protocol.json_text import Json
+
+CALLS_LIMIT: Final = 1000
+"""Tool calls in one reply that are taken."""
+
+
+class ChatModel:
+    """A model behind chat completions."""
+
+    commands: Sequence[Command] = ()
+
+    def __init__(
+        self,
+        service: Service,
+        model: str,
+        wishes: Wishes,
+        *,
+        tape: Tape | None = None,
+        patience: Patience | None = None,
+    ) -> None:
+        self.name = f"{service.prefix}:{model}"
+        self.takes_images = service.takes_images if wishes.images is None else wishes.images
+        self._service = service
+        self._model = model
+        self._wishes = wishes
+        headers = {"Authorization": f"Bearer {service.key}"} if service.key else {}
+        self._endpoint = Endpoint(
+            service, "/chat/completions", model, headers=headers, patience=patience, tape=tape
+        )
+
+    def reply(
+        self, history: Sequence[HistoryEntry], tools: Sequence[ToolOffer]
+    ) -> AsyncGenerator[ModelEvent]:
+        """Ask the service, and yield what it streams."""
+        return self._endpoint.reply(self._body(history, tools), self._reader)
+
+    def _reader(self) -> ChatReader:
+        return ChatReader(self._endpoint.refusals, self.name, self._wishes)
+
+    def _body(self, history: Sequence[HistoryEntry], tools: Sequence[ToolOffer]) -> dict[str, Json]:
+        body: dict[str, Json] = {
+            "model": self._model,
+            "messages": conversation(history, self.name, takes_images=self.takes_images),
+            "stream": True,
+            "stream_options": {"include_usage": True},
+        }
+        if tools:
+            body["tools"] = [_offered(tool) for tool in tools]
+        is_router = self._service.prefix == "openrouter"
+        if is_router:
+            body["usage"] = {"include": True}
+        if limit := self._wishes.max_tokens:
+            # The old name is the one that all but OpenAI's newer models know.
+            is_first = self._service.prefix == "openai"
+            body["max_completion_tokens" if is_first else "max_tokens"] = limit
+        match self._wishes.thinking:
+            case None:
+                pass
+            case int(budget) if is_router:
+                body["reasoning"] = {"max_tokens": budget}
+            case str(effort) if is_router:
+                body["reasoning"] = {"effort": effort}
+            case effort:
+                body["reasoning_effort"] = effort
+        return body
+
+
+def conversation(
+    history: Sequence[HistoryEntry], maker: str, *, takes_images: bool
+) -> list[dict[str, Json]]:
+    """Return the history as messages; `maker` is the model whose seals are given back."""
+    messages: list[dict[str, Json]] = [{"role": "system", "content": INSTRUCTIONS}]
+    waiting: list[str] = []
+    for place, entry in enumerate(history):
+        match entry:
+            case UserSaid():
+                _add_user(messages, _user_parts(entry, takes_images=takes_images))
+            case ModelSaid(events):
+                message, waiting = _assistant(events, maker, place)
+                # A reply that said nothing has no message that a service would take.
+                messages += [message] if len(message) > 1 else []
+            case ToolAnswered():
+                call_id = waiting.pop(0) if waiting else ""
+                told = f"Failed: {entry.text}" if entry.is_failed else entry.text
+                messages.append({"role": "tool", "tool_call_id": call_id, "content": told})
+    return messages
+
+
+def _add_user(messages: list[dict[str, Json]], parts: list[dict[str, Json]]) -> None:
+    """Add what the user said; two messages of the user in a row are refused by some models."""
+    last = messages[-1]
+    if last["role"] == "user":
+        before = last["content"]
+        known = [_text_part(before)] if isinstance(before, str) else list(before)
+        last["content"] = [*known, *parts]
+    else:
+        is_plain = len(parts) == 1 and parts[0]["type"] == "text"
+        messages.append({"role": "user", "content": parts[0]["text"] if is_plain else parts})
+
+
+def _user_parts(said: UserSaid, *, takes_images: bool) -> list[dict[str, Json]]:
+    parts = [_text_part(spoken(said, takes_images=takes_images))]
+    if takes_images:
+        parts += [
+            {
+                "type": "image_url",
+                "image_url": {"url": f"data:{image.mime_type};base64,{image.data}"},
+            }
+            for image in said.images
+        ]
+    return parts
+
+
+def _text_part(said: str) -> dict[str, Json]:
+    return {"type": "text", "text": said}
+
+
+def _assistant(
+    events: Sequence[ModelEvent], maker: str, place: int
+) -> tuple[dict[str, Json], list[str]]:
+    """Return a reply as a message, and the ids of its calls."""
+    said = "".join(event.text for event in events if isinstance(event, Say))
+    message: dict[str, Json] = {"role": "assistant"}
+    if said:
+        message["content"] = said
+    calls: list[dict[str, Json]] = []
+    for event in events:
+        if isinstance(event, CallTool):
+            arguments = json.dumps(dict(event.arguments), ensure_ascii=False)
+            function = {"name": event.name, "arguments": arguments}
+            id_ = event.id or f"call_{place}_{len(calls)}"
+            calls.append({"id": id_, "type": "function", "function": function})
+        elif isinstance(event, Sealed) and event.maker == maker:
+            message |= event.content
+    if calls:
+        message["tool_calls"] = calls
+        message.setdefault("content", None)
+    return message, [call["id"] for call in calls]
+
+
+def _offered(tool: ToolOffer) -> dict[str, Json]:
+    function = {
+        "name": tool.name,
+        "description": tool.about,
+        "parameters": dict(tool.parameters),
+    }
+    return {"type": "function", "function": function}
+
+
+@dataclass
+class _Call:
+    """A tool call of which pieces have come."""
+
+    id: str = ""
+    name: str = ""
+    arguments: list[str] = field(default_factory=list[str])
+
+
+class ChatReader:
+    """Folds the chunks of one answer into events."""
+
+    def __init__(self, refusals: Refusals, maker: str, wishes: Wishes) -> None:
+        self._refusals = refusals
+        self._maker = maker
+        self._wishes = wishes
+        self._calls: list[_Call] = []
+        self._places: dict[int, _Call] = {}
+        self._details: list[Json] = []
+        self._thoughts: dict[str, list[str]] = {}
+        """By the name of the member that they came in."""
+        self._reason = ""
+        self._usage: Mapping[str, Json] = {}
+        self._has_refused = False
+
+    @property
+    def is_over(self) -> bool:
+        """Never of itself: what was used comes behind the last words."""
+        return False
+
+    def feed(self, message: Mapping[str, Json]) -> Sequence[ModelEvent]:
+        """Return the events that a chunk holds; calls come at the end, when they are whole.
+
+        Raises:
+            ServiceFailedError: it is an error, or no chunk.
+        """
+        if message.get("error") or message.get("object") == "error":
+            raise self._refusals.broken_off(message)
+        if "choices" not in message and "usage" not in message:
+            raise self._refusals.malformed("a chunk without choices in its stream")
+        self._usage = members(message.get("usage")) or self._usage
+        events: list[ModelEvent] = []
+        for choice in entries(message.get("choices"))[:1]:
+            events += self._delta(members(members(choice).get("delta")))
+            self._reason = text(members(choice).get("finish_reason")) or self._reason
+        return events
+
+    def ended(self) -> Sequence[ModelEvent]:
+        """Return the calls, what was used, and why the answer ended if that is not as usual.
+
+        Raises:
+            ServiceFailedError: it did not end, the stream did.
+        """
+        if not self._reason:
+            raise self._refusals.cut()
+        events: list[ModelEvent] = []
+        # Behind "length" the last call may lack its end, and nothing of it could be told.
+        if self._reason != "length":
+            events += self._read_calls()
+        if self._usage:
+            events.append(used(self._usage, self._wishes))
+        if self._reason == "length":
+            events.append(Stopped("max_tokens"))
+        elif self._reason == "content_filter" or self._has_refused:
+            events.append(Stopped("refusal"))
+        return events
+
+    def _read_calls(self) -> list[ModelEvent]:
+        """Return the calls, behind the thoughts that some models want back with the results."""
+        if not self._calls:
+            return []
+        thoughts: dict[str, Json] = {name: "".join(said) for name, said in self._thoughts.items()}
+        sealed = {"reasoning_details": self._details} if self._details else thoughts
+        events: list[ModelEvent] = [Sealed(self._maker, sealed)] if sealed else []
+        return events + [
+            read_arguments(call.name, "".join(call.arguments), call.id) for call in self._calls
+        ]
+
+    def _delta(self, delta: Mapping[str, Json]) -> list[ModelEvent]:
+        thought = ""
+        for name in ("reasoning_content", "reasoning"):
+            if not thought and (thought := text(delta.get(name))):
+                self._thoughts.setdefault(name, []).append(thought)
+        refusal = text(delta.get("refusal"))
+        self._has_refused = self._has_refused or bool(refusal)
+        self._details += entries(delta.get("reasoning_details"))
+        for piece in entries(delta.get("tool_calls")):
+            self._add(members(piece))
+        events: list[ModelEvent] = [Think(thought)] if thought else []
+        said = text(delta.get("content")) + refusal
+        return [*events, Say(said)] if said else events
+
+    def _add(self, piece: Mapping[str, Json]) -> None:
+        """Add a piece to its call."""
+        function = members(piece.get("function"))
+        call = self._call_of(piece)
+        call.id = call.id or text(piece.get("id"))
+        call.name = call.name or text(function.get("name"))
+        arguments = function.get("arguments")
+        # Some send the arguments as the object that they are.
+        whole = json.dumps(arguments) if isinstance(arguments, dict) else text(arguments)
+        call.arguments.append(whole)
+
+    def _call_of(self, piece: Mapping[str, Json]) -> _Call:
+        """Return the call that `piece` belongs to: by its index, its id, or as the last one."""
+        index, id_ = piece.get("index"), text(piece.get("id"))
+        if isinstance(index, int):
+            known = self._places.get(index)
+        else:
+            known = self._calls[-1] if self._calls and not id_ else None
+        if known is None or (id_ and known.id and id_ != known.id):
+            # Some count all their calls as the first, and tell them apart by their ids.
+            if len(self._calls) >= CALLS_LIMIT:
+                raise self._refusals.malformed(f"more than {CALLS_LIMIT} tool calls in one answer")
+            known = _Call()
+            self._calls.append(known)
+        if isinstance(index, int):
+            self._places[index] = known
+        return known
+
+
+def used(usage: Mapping[str, Json], wishes: Wishes) -> Used:
+    """Return what the service says that the reply took; its own price goes before ours."""
+    details = members(usage.get("prompt_tokens_details"))
+    written = members(usage.get("completion_tokens_details"))
+    taken = Used(
+        read=count(usage.get("prompt_tokens")),
+        written=count(usage.get("completion_tokens")),
+        thought=count(written.get("reasoning_tokens")),
+        cached_read=count(details.get("cached_tokens")),
+        cached_written=count(details.get("cache_write_tokens")),
+        cost=amount(usage.get("cost")),
+        window=wishes.window,
+    )
+    return wishes.priced(taken)

@@ -1,0 +1,174 @@
+"""The services that have models: where each is, and which variables tell of it.
+
+Addresses and keys come from the environment alone: what stands on a command line is seen by every
+user of the machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final, Literal
+from urllib.parse import SplitResult, urlsplit
+
+Speech = Literal["openai", "anthropic"]
+"""The chat completions of OpenAI, which many speak, or the messages of Anthropic."""
+
+
+class SettingsError(ValueError):
+    """What was set for a model cannot be; the message is a sentence and holds no secret."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Service:
+    """Somebody who has models."""
+
+    prefix: str
+    """What stands before the colon in the name of a model."""
+    title: str
+    speech: Speech
+    base_url: str
+    url_variable: str
+    key_variables: tuple[str, ...]
+    key: str | None = field(default=None, repr=False)
+    is_bearer: bool = True
+    """Whether the key goes as a bearer token; otherwise as Anthropic wants it."""
+    needs_key: bool = False
+    """Whether nobody is let in without a key; elsewhere the service itself decides."""
+    takes_images: bool = True
+
+
+SERVICES: Final = {
+    service.prefix: service
+    for service in (
+        Service(
+            prefix="openai",
+            title="OpenAI",
+            speech="openai",
+            base_url="https://api.openai.com/v1",
+            url_variable="OPENAI_BASE_URL",
+            key_variables=("OPENAI_API_KEY",),
+            needs_key=True,
+        ),
+        Service(
+            prefix="anthropic",
+            title="Anthropic",
+            speech="anthropic",
+            base_url="https://api.anthropic.com",
+            url_variable="ANTHROPIC_BASE_URL",
+            key_variables=("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"),
+            needs_key=True,
+        ),
+        Service(
+            prefix="openrouter",
+            title="OpenRouter",
+            speech="openai",
+            base_url="https://openrouter.ai/api/v1",
+            url_variable="OPENROUTER_BASE_URL",
+            key_variables=("OPENROUTER_API_KEY",),
+            needs_key=True,
+        ),
+        Service(
+            prefix="ollama",
+            title="Ollama",
+            speech="openai",
+            base_url="http://127.0.0.1:11434/v1",
+            url_variable="OLLAMA_HOST",
+            key_variables=("OLLAMA_API_KEY",),
+            takes_images=False,
+        ),
+        Service(
+            prefix="vllm",
+            title="vLLM",
+            speech="openai",
+            base_url="http://127.0.0.1:8000/v1",
+            url_variable="VLLM_BASE_URL",
+            key_variables=("VLLM_API_KEY",),
+            takes_images=False,
+        ),
+        Service(
+            prefix="llamacpp",
+            title="llama.cpp",
+            speech="openai",
+            base_url="http://127.0.0.1:8080/v1",
+            url_variable="LLAMACPP_BASE_URL",
+            key_variables=("LLAMA_API_KEY",),
+            takes_images=False,
+        ),
+        Service(
+            prefix="continuum",
+            title="Continuum Router",
+            speech="openai",
+            base_url="http://127.0.0.1:8080/v1",
+            url_variable="CONTINUUM_BASE_URL",
+            key_variables=("CONTINUUM_API_KEY",),
+            takes_images=False,
+        ),
+    )
+}
+
+
+def service_found(prefix: str, environment: Mapping[str, str]) -> Service:
+    """Return the service of that prefix as the environment tells where it is and who asks.
+
+    Raises:
+        KeyError: there is none.
+        SettingsError: what the environment tells of it cannot be.
+    """
+    service = SERVICES[prefix]
+    if told := environment.get(service.url_variable, "").strip():
+        url = _ollama_url(told) if prefix == "ollama" else told.rstrip("/")
+        _check_url(url, service.url_variable)
+        # Who runs a service elsewhere decides whom it lets in.
+        service = replace(service, base_url=url, needs_key=False)
+    for variable in service.key_variables:
+        if key := environment.get(variable, "").strip():
+            _check_key(key, variable)
+            is_bearer = variable != "ANTHROPIC_API_KEY"
+            # From here on the messages speak of the variable that counts.
+            return replace(service, key=key, is_bearer=is_bearer, key_variables=(variable,))
+    return service
+
+
+def _ollama_url(told: str) -> str:
+    """Return what OLLAMA_HOST means: it bears a bare host, and the address that a server binds."""
+    parts = _split(told if "://" in told else f"http://{told}", "OLLAMA_HOST")
+    host = parts.hostname or "127.0.0.1"
+    # To bind all addresses is a server's wish; a client reaches it on one of them.
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104
+    port = _port(parts, "OLLAMA_HOST") or (443 if parts.scheme == "https" else 11434)
+    at = "@" if "@" in parts.netloc else ""
+    place = f"[{host}]" if ":" in host else host
+    return f"{parts.scheme}://{at}{place}:{port}{parts.path.rstrip('/')}/v1"
+
+
+def _check_url(url: str, variable: str) -> None:
+    """Refuse what is no address to put paths behind."""
+    parts = _split(url, variable)
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise SettingsError(f"{variable} is no address that begins with http:// or https://.")
+    if "@" in parts.netloc:
+        raise SettingsError(f"{variable} must hold no user and password; a key has its variable.")
+    if parts.query or parts.fragment:
+        raise SettingsError(f"{variable} must end with a path: nothing with ? or # behind it.")
+    _port(parts, variable)
+
+
+def _check_key(key: str, variable: str) -> None:
+    """Refuse what can be no key: it could not be sent."""
+    if not (key.isascii() and key.isprintable()) or " " in key:
+        raise SettingsError(f"{variable} holds signs that no key has; was it copied with others?")
+
+
+def _split(url: str, variable: str) -> SplitResult:
+    try:
+        return urlsplit(url)
+    except ValueError:
+        raise SettingsError(f"{variable} is no address.") from None
+
+
+def _port(parts: SplitResult, variable: str) -> int | None:
+    try:
+        return parts.port
+    except ValueError:
+        raise SettingsError(f"{variable} names no port from 0 to 65535.") from None
