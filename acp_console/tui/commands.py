@@ -92,7 +92,9 @@ COMMANDS: Final = (
         *("frames.pair", "4", "tab('pair')", "Pair"),
         *("Look at question and answer side by side", "traffic", False),
     ),
-    Command("frames.whole", "v", "whole", "Whole", "Show all of what is shortened", "traffic"),
+    Command(
+        "frames.whole", "v", "whole", "Whole", "Show all of what is shortened", "traffic", False
+    ),
     Command("frames.answer", "a", "jump", "Answer", "Jump to the answer or question", "traffic"),
     Command(
         *("frames.permission", "P", "permission", "Permission"),
@@ -223,7 +225,9 @@ COMMANDS: Final = (
     Command(
         "hold.inject", "i", "inject", "Inject", "Send a frame of your own to a side", "intercept"
     ),
-    Command("hold.clear", "delete", "clear", "Clear", "Take the newest breakpoint away", "intercept"),
+    Command(
+        "hold.clear", "delete", "clear", "Clear", "Take the newest breakpoint away", "intercept"
+    ),
 )
 
 EDITOR_KEYS: Final = (

@@ -6,19 +6,25 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import ClassVar, Final
 
-from textual import getters
+from textual import getters, on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.command import Provider
+from textual.containers import Horizontal
 from textual.screen import Screen
 from textual.widgets import Footer, Static
 
 from acp_console.tui.commands import bindings
 from acp_console.tui.desk import Desk
 from acp_console.tui.sources import FileSource, Presence, ProxySource, Reading, Source
+from acp_console.tui.studies import Studies
+from acp_console.tui.widgets.analysis import AnalysisPane
+from acp_console.tui.widgets.analysis_tab import AnalysisTab
+from acp_console.tui.widgets.frames import FrameTable
 from acp_console.tui.widgets.intercept import InterceptPane
 from acp_console.tui.widgets.traffic import TrafficPane
 from acp_console.tui.widgets.traffic_palette import TrafficDeeds
+from acp_inspector.filter.entries import EntryList
 from acp_inspector.journal import JournalEvent
 from acp_inspector.recording.file import RecordingFile
 from acp_inspector.recording.format import Header
@@ -30,6 +36,8 @@ TICK: Final = 0.05
 """Seconds between two looks at what has come."""
 LAST: Final = 4
 """Rows at the end of a recording among which its end is told."""
+WIDE: Final = 140
+"""Columns from which on the analysis stands beside the traffic, and not in its place."""
 MOST: Final = 2000
 """Entries that are taken in one look, so that keys are heard in between."""
 
@@ -40,6 +48,8 @@ class WatchScreen(Screen[None]):
     CSS_PATH = "watch.tcss"
     BINDINGS: ClassVar[list[BindingType]] = bindings("watch")
     COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {TrafficDeeds}
+
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (WIDE, "-wide")]  # noqa: RUF012 - as Textual has it
 
     traffic = getters.query_one("#traffic", TrafficPane)
 
@@ -54,9 +64,11 @@ class WatchScreen(Screen[None]):
         self._count = 0
         """Rows among which the end was looked for."""
         self._desk: Desk | None = None
+        self._studies: Studies | None = None
 
     def compose(self) -> ComposeResult:
         yield Static(id="status", classes="bar", markup=False)
+        yield Horizontal(id="body")
         yield Footer()
 
     async def on_mount(self) -> None:
@@ -84,7 +96,7 @@ class WatchScreen(Screen[None]):
             self._desk = Desk(source.proxy.path)
             self._desk.start()
             pane = InterceptPane(self._desk)
-            await self.mount(pane, after="#traffic")
+            await self.mount(pane, after="#body")
             pane.filter.focus()
         else:
             self.notify("What is recorded cannot be changed any more", severity="warning")
@@ -98,10 +110,37 @@ class WatchScreen(Screen[None]):
         """Go on to the next proxy or recording, if there are several."""
         await self.query(InterceptPane).remove()
         # What is shown reads from what is closed then.
-        await self.query(TrafficPane).remove()
+        await self.query("#body > *").remove()
         self._leave()
         self._place = (self._place + 1) % len(self._sources)
         await self._begin()
+
+    # Analysis.
+
+    def action_analyse(self, name: str) -> None:
+        """Open a tab of the analysis, beside the traffic or in its place."""
+        self.add_class("-analysed")
+        for pane in self.query(AnalysisPane):
+            pane.open_tab(name)
+
+    @on(AnalysisPane.Left)
+    def leave_analysis(self, event: AnalysisPane.Left) -> None:
+        """Go back to the traffic alone."""
+        event.stop()
+        self.remove_class("-analysed")
+        self.traffic.table.focus()
+
+    @on(AnalysisTab.Chosen)
+    def show_in_traffic(self, event: AnalysisTab.Chosen) -> None:
+        """Go to what was chosen in the analysis; where there is room, it stays open."""
+        event.stop()
+        if self.has_class("-narrow"):
+            self.remove_class("-analysed")
+            self.traffic.table.focus()
+        if isinstance(event.target, int):
+            self.traffic.go_to_entry(event.target)
+        else:
+            self.traffic.bar.set_filter(event.target)
 
     async def _begin(self) -> None:
         source = self._sources[self._place]
@@ -116,15 +155,32 @@ class WatchScreen(Screen[None]):
             self._recording = source.recording()
             self._reading = Presence(source) if self._recording else Reading(source)
             self._reading.start()
-        pane = TrafficPane(self._recording, id="traffic")
-        await self.mount(pane, after="#status")
+        entries = EntryList() if self._recording is None else self._recording
+        pane = TrafficPane(entries, id="traffic")
+        analysis = AnalysisPane(self._study(entries), is_live=source.is_live, id="analysis")
+        self.remove_class("-analysed")
+        await self.query_one("#body").mount(pane, analysis)
         # What is over is read from its beginning, what goes on from its newest frame.
         pane.table.is_following = source.is_live
         pane.table.focus()
         self._tell_status()
 
+    def _study(self, entries: RecordingFile | EntryList) -> Studies:
+        """Return what will be known of entries, once somebody asks."""
+        reading = self._reading
+        if isinstance(entries, RecordingFile):
+            # It is read by another thread, which has to have its own.
+            self._studies = Studies(lambda: RecordingFile(entries.path))
+        else:
+            self._studies = Studies(
+                lambda: entries, is_over=lambda: bool(reading and reading.is_over)
+            )
+        return self._studies
+
     def _leave(self) -> None:
         """Let go of what is looked at."""
+        if self._studies is not None:
+            self._studies.close()
         if self._reading is not None:
             self._reading.close()
         if self._recording is not None:
@@ -144,6 +200,9 @@ class WatchScreen(Screen[None]):
                 self._hear_of_end(recording[-LAST:])
         for pane in self.query(InterceptPane):
             pane.sync()
+        for pane in self.query(AnalysisPane):
+            for table in self.query(FrameTable):
+                pane.chosen = table.chosen
         self._tell_status()
 
     def _hear_of_end(self, said: Sequence[Row]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Final
 
+from rich.text import Text
 from textual import getters, on
 from textual.app import ComposeResult
 from textual.binding import BindingType
@@ -72,6 +73,7 @@ class AnalysisPane(Vertical):
         self._is_live = is_live
         self.chosen: int | None = None
         """The entry that is looked at in the traffic; None: the newest."""
+        self._told = ""
         self._tabs: dict[str, AnalysisTab[Any, Any]] = {}
 
     def compose(self) -> ComposeResult:
@@ -113,13 +115,28 @@ class AnalysisPane(Vertical):
         tab = self.open
         tab.look(Moment(self.chosen, self._is_live))
         verb = "checked" if isinstance(tab, FindingsTab) else "studied"
-        self.border_subtitle = progress_text(tab.folding.progress, verb)
+        told = progress_text(tab.folding.progress, verb)
+        if told != self._told:
+            self._told = told
+            # As text: a path stands in it, and no markup.
+            self.border_subtitle = Text(told)
+            self.refresh_bindings()
 
     @on(TabbedContent.TabActivated)
     def show_opened(self, event: TabbedContent.TabActivated) -> None:
         """Fill the tab that was opened."""
         event.stop()
         self.look()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Offer to stop or to go on only while there is something to read."""
+        del parameters
+        return action != "portion" or (bool(self._tabs) and self.open.folding.progress.is_behind)
+
+    def action_open(self) -> None:
+        """Show in the traffic what the line is about."""
+        if not self.open.choose():
+            self.notify("This line is about no frame", severity="warning")
 
     def action_leave(self) -> None:
         """Go back to the traffic."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final, Protocol
 
-from rich.cells import cell_len, set_cell_size
+from rich.cells import cell_len, chop_cells, set_cell_size
 from rich.segment import Segment
+from rich.style import Style
 from textual.binding import Binding, BindingType
 from textual.cache import LRUCache
 from textual.events import Click, Resize
@@ -19,6 +20,8 @@ from textual.strip import Strip
 
 STYLES: Final = ("muted", "strong", "error", "warning", "info", "good", "accent")
 """Ways to write a part of a line, beside the plain one."""
+NARROWEST: Final = 16
+"""Columns in which a text is wrapped, at least; where there are fewer, it is cut."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +61,45 @@ class GivenLines:
         """Return the line at a place."""
         del width
         return self._lines[place]
+
+
+class WrappedLines:
+    """Lines whose last part goes on in further lines where the width ends."""
+
+    def __init__(self, lines: Sequence[Line], width: int) -> None:
+        self._lines = [piece for line in lines for piece in _pieces(line, width)]
+
+    def __len__(self) -> int:
+        return len(self._lines)
+
+    def line(self, place: int, width: int) -> Line:
+        """Return the line at a place."""
+        del width
+        return self._lines[place]
+
+
+def _pieces(line: Line, width: int) -> Iterator[Line]:
+    *before, (style, text) = line.parts
+    indent = sum(cell_len(part) for _, part in before) + len(text) - len(text.lstrip(" ")) + 2
+    if cell_len(text) + indent - 2 <= width or width < indent + NARROWEST:
+        yield line
+        return
+    pieces = _wrapped(text, width - indent)
+    yield Line((*before, (style, next(pieces))), line.target, line.key)
+    for piece in pieces:
+        yield Line((("", " " * indent), (style, piece)), line.target)
+
+
+def _wrapped(text: str, width: int) -> Iterator[str]:
+    """Yield pieces that are no wider, cut between words where that is possible."""
+    while text:
+        # No character is narrower than none: more need not be measured.
+        piece = chop_cells(text[: 2 * width], width)[0]
+        cut = len(piece)
+        if cut < len(text):
+            cut = piece.rfind(" ", cut // 2) + 1 or cut
+        yield text[:cut].rstrip()
+        text = text[cut:]
 
 
 class LineList(ScrollView, can_focus=True):
@@ -152,11 +194,16 @@ class LineList(ScrollView, can_focus=True):
         self.post_message(self.Moved(self))
 
     @property
+    def width(self) -> int:
+        """Columns that a line has."""
+        return self.scrollable_content_region.width
+
+    @property
     def chosen(self) -> Line | None:
         """The line under the cursor; None if there is none."""
         if not 0 <= self.cursor < len(self._lines):
             return None
-        return self._lines.line(self.cursor, self._width)
+        return self._lines.line(self.cursor, self.width)
 
     def go_to(self, place: int) -> None:
         """Put the cursor on a line."""
@@ -198,7 +245,7 @@ class LineList(ScrollView, can_focus=True):
 
     def render_line(self, y: int) -> Strip:
         """Draw one line of the window."""
-        place, width = y + self.scroll_offset.y, self._width
+        place, width = y + self.scroll_offset.y, self.width
         if place >= len(self._lines) or width <= 0:
             return Strip.blank(width, self.rich_style)
         key = (place, place == self.cursor)
@@ -214,9 +261,7 @@ class LineList(ScrollView, can_focus=True):
         segments: list[Segment] = []
         left = width
         for name, text in self._lines.line(place, width).parts:
-            style = base
-            if name:
-                style += self.get_component_rich_style(f"line-list--{name}", partial=True)
+            style = base + self._style(name) if name else base
             shown = text if cell_len(text) <= left else set_cell_size(text, max(left - 1, 0)) + "…"
             segments.append(Segment(shown, style))
             left -= cell_len(shown)
@@ -224,15 +269,16 @@ class LineList(ScrollView, can_focus=True):
                 break
         return Strip(segments).adjust_cell_length(width, base)
 
-    @property
-    def _width(self) -> int:
-        return self.scrollable_content_region.width
+    def _style(self, name: str) -> Style:
+        # Not the background: the cursor has its own.
+        found = self.get_component_rich_style(f"line-list--{name}")
+        return Style(color=found.color, bold=found.bold)
 
     def _place_of(self, key: object, near: int) -> int:
         count = len(self._lines)
-        if near < count and self._lines.line(near, self._width).key == key:
+        if near < count and self._lines.line(near, self.width).key == key:
             return near
-        places = (at for at in range(count) if self._lines.line(at, self._width).key == key)
+        places = (at for at in range(count) if self._lines.line(at, self.width).key == key)
         return next(places, near)
 
     def _reveal(self) -> None:
@@ -243,5 +289,5 @@ class LineList(ScrollView, can_focus=True):
             self.scroll_to(y=self.cursor - height + 1, animate=False, force=True)
 
     def _resize(self) -> None:
-        self.virtual_size = Size(self._width, len(self._lines))
+        self.virtual_size = Size(self.width, len(self._lines))
         self.refresh()

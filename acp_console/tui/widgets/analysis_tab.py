@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import time
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
 from textual import getters, on
-from textual.actions import SkipAction
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.message import Message
 from textual.widgets import Static
 
 from acp_console.tui.studies import Asked, Folding, Progress
-from acp_console.tui.widgets.analysis_lines import GivenLines, Line, LineList
+from acp_console.tui.widgets.analysis_lines import Line, LineList, WrappedLines
 
 T = TypeVar("T")
 A = TypeVar("A")
@@ -126,9 +125,17 @@ class AnalysisTab(Vertical, Generic[T, A]):
         """Say in a line what the lines below are."""
         self.query_one(".tab-head", Static).update(head)
 
+    def show_wrapped(self, lines: Sequence[Line]) -> None:
+        """Show lines that go on where the width ends."""
+        self.lines.show(WrappedLines(lines, self.lines.width))
+
+    def on_resize(self) -> None:
+        """Show everything for the new width."""
+        self.call_after_refresh(self.again)
+
     def show_note(self, note: str) -> None:
         """Show a sentence in place of lines."""
-        self.lines.show(GivenLines([Line((("muted", note),))]))
+        self.show_wrapped([Line((("muted", note),))])
 
     def _state(self) -> object:
         progress = self.folding.progress
@@ -149,20 +156,19 @@ class AnalysisTab(Vertical, Generic[T, A]):
         """Go to the lines."""
         self.lines.focus()
 
-    def action_open(self) -> None:
-        """Show in the traffic what the line is about."""
+    def choose(self) -> bool:
+        """Show in the traffic what the line is about; return whether it is about something."""
         line = self.lines.chosen
         if line is None or line.target is None:
-            raise SkipAction
+            return False
         self.post_message(self.Chosen(line.target))
+        return True
 
     @on(LineList.Opened)
-    def open_clicked(self, event: LineList.Opened) -> None:
+    def choose_clicked(self, event: LineList.Opened) -> None:
         """Do what Enter does."""
         event.stop()
-        line = self.lines.chosen
-        if line is not None and line.target is not None:
-            self.post_message(self.Chosen(line.target))
+        self.choose()
 
 
 def progress_text(progress: Progress, verb: str) -> str:

@@ -124,6 +124,13 @@ class FrameTable(ScrollView, can_focus=True):
         """Columns of the number."""
         self._cache: LRUCache[tuple[int, bool], Strip] = LRUCache(_CACHED_LINES)
 
+    @property
+    def chosen(self) -> int | None:
+        """The number of the entry under the cursor; None for the newest while it is followed."""
+        if self.is_following or not 0 <= self.cursor < self._count:
+            return None
+        return self._rows.at(self.cursor).n or None
+
     def sync(self) -> None:
         """Show what has come behind what is shown; nothing before it has changed."""
         count = len(self._rows)

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Final
 
 from acp_console.cli.transcript import WIDTH, change_lines, item_lines, transcript_lines
-from acp_console.tui.widgets.analysis_lines import GivenLines, Line
+from acp_console.tui.widgets.analysis_lines import Line
 from acp_console.tui.widgets.analysis_tab import AnalysisTab, number
 from acp_inspector.analysis.changes import Difference, differences
 from acp_inspector.analysis.snapshot import Snapshot
@@ -61,7 +61,7 @@ class HereTab(AnalysisTab[Study, Here]):
             self.show_note(f"Not there yet: {number(answer.studied)} is the last that was studied.")
             return
         self.tell(f"As it stood after frame {number(answer.n)}; + and * is what this frame changed")
-        self.lines.show(GivenLines((*answer.changes, Line((("", ""),)), *answer.lines)))
+        self.show_wrapped((*answer.changes, Line((("", ""),)), *answer.lines))
 
 
 def here(study: Study, n: int | None) -> Here:

@@ -67,7 +67,7 @@ class StatisticsTab(AnalysisTab[Study, Counted]):
         left = f" · {number(answer.left)} earlier left out" if answer.left else ""
         told = f"by {names}{left}"
         lines = TableLines(LAYOUTS[answer.by], answer.rows)
-        hidden = lines.hidden(self.lines.scrollable_content_region.width)
+        hidden = lines.hidden(self.lines.width)
         if hidden:
             told += f" · no room for {', '.join(hidden)}"
         self.tell(f"{answer.headline}\n{told}")
@@ -77,10 +77,6 @@ class StatisticsTab(AnalysisTab[Study, Counted]):
                 self.lines.go_to(lines.first)
         else:
             self.show_note("Nothing to count.")
-
-    def on_resize(self) -> None:
-        """Tell anew for which columns there is no room."""
-        self.call_after_refresh(self.again)
 
     def action_by(self) -> None:
         """Go on to the next table."""

@@ -38,6 +38,8 @@ SLICE: Final = 0.010
 """Seconds that are worked in the background at once, between two looks at the keys."""
 PAUSE: Final = 0.013
 """Seconds from one such slice to the next."""
+RESTS: Final = 2
+"""Slices that are left out after a key: another one mostly follows soon."""
 SYNC: Final = 4
 """Slices after which what they have found is shown."""
 LOOK: Final = 0.1
@@ -99,7 +101,7 @@ class TrafficPane(Vertical):
         self._was_open = self._is_stale = False
         self._work = TrafficWork(self._view)
         self._timer: Timer | None = None
-        self._slices = self._looks = 0
+        self._slices = self._looks = self._rests = 0
 
     def compose(self) -> ComposeResult:
         with Vertical(id="frame-list"):
@@ -144,6 +146,9 @@ class TrafficPane(Vertical):
             self._timer.resume()
 
     def _work_on(self) -> None:
+        if self._rests:
+            self._rests -= 1
+            return
         is_busy = self._work.run(SLICE)
         found = self._work.take_found()
         if found is not None:
@@ -211,6 +216,7 @@ class TrafficPane(Vertical):
         event.stop()
         if self.table.has_moved:
             self._sought = None
+            self._rests = RESTS
         self.table.has_moved = False
         self._chosen()
         self._tell_count()
@@ -350,6 +356,11 @@ class TrafficPane(Vertical):
         if size_of(self._entries, row) > LARGE:
             text, is_json = self._exact(row), False
         self.app.push_screen(ValueScreen(text, is_json=is_json))
+
+    def go_to_entry(self, n: int) -> None:
+        """Put the cursor on entry `n`, if there is a row for it."""
+        row = self._view.row_of(n)
+        self._arrive(NOWHERE if row is None else row)
 
     # Inside.
 

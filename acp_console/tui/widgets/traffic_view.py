@@ -94,6 +94,17 @@ class TrafficView:
             return row
         return max(bisect_right(self._scan.rows, row) - 1, 0)
 
+    def row_of(self, n: int) -> int | None:
+        """Return the row of entry `n`; None if there is no such entry, or no row for it yet."""
+        if isinstance(self.entries, RecordingFile):
+            return self.entries.row_of(n)
+        row = bisect_left(range(len(self.entries)), n, key=self._number)
+        return row if row < len(self.entries) and self._number(row) == n else None
+
+    def _number(self, row: int) -> int:
+        said = self.entries[row]
+        return said.n if isinstance(said, ENTRY) else 0
+
     def said(self, row: int) -> Row:
         """Return what stands in a row.
 

@@ -10,7 +10,7 @@ from typing import Final
 
 from acp_console.cli.studies import safe, seconds
 from acp_console.cli.views import cycle_steps, wait_sentence
-from acp_console.tui.widgets.analysis_lines import GivenLines, Line
+from acp_console.tui.widgets.analysis_lines import Line
 from acp_console.tui.widgets.analysis_tab import AnalysisTab, many, number
 from acp_inspector.analysis.study import Study
 from acp_inspector.analysis.waiting import Wait, WaitingGraph
@@ -65,7 +65,7 @@ class WaitingTab(AnalysisTab[Study, Waiting]):
             self.show_note("Every question has its answer.")
             return
         self.tell(f"{when.capitalize()}: {many(answer.waits, 'wait')}")
-        self.lines.show(GivenLines(answer.lines))
+        self.show_wrapped(answer.lines)
 
 
 def waiting(study: Study, n: int | None, since: float | None) -> Waiting:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
+from rich.cells import set_cell_size
 from textual.binding import BindingType
 
 from acp_console.cli.studies import seconds
@@ -27,6 +28,7 @@ TIMES: Final = 9
 """Columns of how long each took."""
 ENDS: Final = {"result": "━", "error": "✗", "cancelled": "◌", "open": "▶"}
 """How a bar ends, by how its exchange did."""
+LEGEND: Final = "━ answered  ✗ error  ◌ cancelled  ▶ open  ┄ before first output"
 STYLES: Final = {"result": "", "error": "error", "cancelled": "muted", "open": "warning"}
 
 
@@ -74,11 +76,14 @@ class BarLines:
         """Return the line of a bar."""
         bar = self._bars[place]
         names = max(NAMES[0], min(NAMES[1], width // 3))
-        name = one_line("  " * bar.depth + bar.name, names)
+        name = one_line(bar.name, names - 2 * bar.depth)
         took = "open" if bar.ending == "open" else seconds(bar.ended - bar.began)
         room = max(width - names - TIMES - 3, 8)
         parts = (
-            ("strong" if bar.depth == 0 else bar.style, f"{name:<{names}} "),
+            (
+                "strong" if bar.depth == 0 else bar.style,
+                "  " * bar.depth + set_cell_size(name, names - 2 * bar.depth) + " ",
+            ),
             ("muted", f"{took:>{TIMES}} "),
             *self._drawn(bar, room),
         )
