@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import asyncio
+import signal
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import ClassVar, Final, Literal, TextIO, cast
 
 from textual.app import App, SystemCommand
 from textual.binding import BindingType
@@ -17,6 +21,9 @@ from acp_console.tui.screens.help import HelpScreen
 from acp_console.tui.screens.home import HomeScreen
 from acp_console.tui.screens.watch import WatchScreen
 from acp_console.tui.sources import Source
+
+ENDING: Final = (signal.SIGTERM, signal.SIGHUP)
+"""Signals by which the console is told to end; a terminal that is closed sends the second."""
 
 
 class ConsoleApp(App[int]):
@@ -46,12 +53,23 @@ class ConsoleApp(App[int]):
     def on_mount(self) -> None:
         """Open the first screen."""
         self.theme = "textual-dark"
+        for number in ENDING:
+            # Ended by the signal itself we would leave our agents behind.
+            asyncio.get_running_loop().add_signal_handler(number, self._end, number)
         if self._watch:
             self.push_screen(WatchScreen(self._watch))
             return
         self.push_screen(HomeScreen(self._agents))
         if self._start_agent is not None:
             self._chat_with(self._start_agent)
+
+    def on_unmount(self) -> None:
+        """Leave the signals as they were."""
+        for number in ENDING:
+            asyncio.get_running_loop().remove_signal_handler(number)
+
+    def _end(self, number: int) -> None:
+        self.exit(return_code=128 + number)
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """Offer every deed of this screen in the palette, beside Textual's own."""
@@ -86,13 +104,43 @@ def run_console(
 
     `record` is where the traffic of the first chat is recorded.
     """
-    app = ConsoleApp(agent=agent, start=start, cwd=cwd, record=record)
-    app.run()
-    return app.return_code or 0
+    return _run(lambda: ConsoleApp(agent=agent, start=start, cwd=cwd, record=record))
 
 
 def run_watch(sources: Sequence[Source]) -> int:
     """Look at traffic of others until the user leaves; return the exit code."""
-    app = ConsoleApp(cwd=Path.cwd(), watch=sources)
-    app.run()
+    return _run(lambda: ConsoleApp(cwd=Path.cwd(), watch=sources))
+
+
+class _Terminal:
+    """What is drawn on; one that is gone takes everything.
+
+    Textual's thread that draws would end with the first error, and whoever draws on wait for it.
+    """
+
+    def __init__(self, file: TextIO) -> None:
+        self._file = file
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._file, name)
+
+    def write(self, text: str) -> int:
+        with suppress(OSError):
+            self._file.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        with suppress(OSError):
+            self._file.flush()
+
+
+def _run(make: Callable[[], ConsoleApp]) -> int:
+    terminal = sys.__stderr__
+    if terminal is not None:
+        sys.__stderr__ = cast("TextIO", _Terminal(terminal))  # pyright: ignore[reportAttributeAccessIssue] - where Textual draws
+    try:
+        app = make()
+        app.run()
+    finally:
+        sys.__stderr__ = terminal  # pyright: ignore[reportAttributeAccessIssue] - as it was
     return app.return_code or 0

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import os
+import pty
+import select
+import shutil
 import signal
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -12,7 +16,7 @@ from acp_console.cli import exits
 from acp_inspector.recording.reader import read_recording
 from tests.console.conftest import Agent, agent
 from tests.faults.disks import Disk
-from tests.faults.parties import CONSOLE, Stage, events, said
+from tests.faults.parties import CONSOLE, LIMIT, Stage, events, said
 
 __all__ = ["agent"]
 
@@ -169,3 +173,50 @@ def test_an_observer_of_a_proxy_that_is_cut_off_is_told(stage: Stage, tmp_path: 
     assert done.stdout == b""
     assert b"no proxy is running; start one with" in done.stderr
     assert "spawn" in events(path)
+
+
+@pytest.mark.parametrize("end", ["terminal closed", "SIGTERM", "kill -9"])
+def test_a_console_whose_terminal_is_gone_leaves_nobody_behind(
+    stage: Stage, agent: Agent, tmp_path: Path, end: str
+) -> None:
+    """The agent says that it is there by a pipe of its own; it hears of no signal but SIGKILL."""
+    if shutil.which("setsid") is None:
+        pytest.skip("setsid gives a program a terminal of its own, and is not here")
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    # With kill -9 there is nobody left to end an agent that hears nothing of its stdin.
+    rest = "hear('never')" if end == "kill -9" else FOR_EVER
+    script = f"{DEAF}greet()\nopen({str(pipe)!r}, 'w').write('here')\n{rest}"
+    ours, theirs = pty.openpty()
+    command = ["setsid", "--ctty", "--wait", *CONSOLE, "chat", "--", *agent(script)]
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    with (
+        subprocess.Popen(["cat"], stdin=ours, stdout=subprocess.DEVNULL) as terminal,
+        subprocess.Popen(
+            command, stdin=theirs, stdout=theirs, stderr=theirs, env=stage.environment, cwd=tmp_path
+        ) as process,
+    ):
+        os.close(ours)
+        os.close(theirs)
+        try:
+            assert select.select([reader], [], [], LIMIT)[0]
+            console = min(pid for pid in stage.processes() if is_console(pid))
+            match end:
+                case "terminal closed":
+                    # Whoever draws it holds the other end alone.
+                    terminal.kill()
+                case "SIGTERM":
+                    os.kill(console, signal.SIGTERM)
+                case _:
+                    os.kill(console, signal.SIGKILL)
+            code = process.wait(LIMIT)
+        finally:
+            os.close(reader)
+            process.kill()
+            terminal.kill()
+    assert code == {"terminal closed": 129, "SIGTERM": 143, "kill -9": -9}[end]
+
+
+def is_console(pid: int) -> bool:
+    words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+    return b"acp_console" in words and words[0] != b"setsid"

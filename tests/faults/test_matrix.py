@@ -62,7 +62,10 @@ MATRIX: dict[tuple[str, str], tuple[str, ...]] = {
         "test_a_client_that_is_gone_takes_the_agent_with_it",
         "test_a_client_that_has_only_said_all_it_had_to_say_is_still_answered",
     ),
-    ("client gone", "client"): ("test_a_reader_of_ours_that_is_gone_ends_the_turn",),
+    ("client gone", "client"): (
+        "test_a_reader_of_ours_that_is_gone_ends_the_turn",
+        "test_a_console_whose_terminal_is_gone_leaves_nobody_behind",
+    ),
     ("client gone", "agent"): ("test_a_client_that_is_gone_takes_agent_and_programs_with_it",),
     ("disk full", "proxy"): (
         "test_a_full_disk_costs_frames_that_are_counted_once_it_has_room_again",
