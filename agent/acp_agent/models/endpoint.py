@@ -22,7 +22,7 @@ import anyio
 import httpx
 from httpx_sse import EventSource, ServerSentEvent
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt
-from tenacity.wait import wait_exponential_jitter
+from tenacity.wait import wait_exponential, wait_random
 
 from acp_agent.models.model import ModelEvent
 from acp_agent.models.parts import members
@@ -169,8 +169,9 @@ class Endpoint:
 
     def _retrying(self) -> AsyncRetrying:
         patience = self._patience
-        growing = wait_exponential_jitter(
-            patience.first_rest, patience.longest_rest, jitter=patience.first_rest
+        # By chance a little longer: agents that failed together do not come back together.
+        growing = wait_exponential(patience.first_rest, patience.longest_rest) + wait_random(
+            0, patience.first_rest
         )
 
         def rest(state: RetryCallState) -> float:

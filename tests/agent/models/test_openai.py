@@ -1,0 +1,289 @@
+"""Chat completions: what is asked, and what is made of the answers."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from acp_agent.models.instructions import INSTRUCTIONS
+from acp_agent.models.model import (
+    Attachment,
+    CallTool,
+    HistoryEntry,
+    Image,
+    ModelEvent,
+    ModelFailedError,
+    ModelSaid,
+    Say,
+    Sealed,
+    Stopped,
+    Think,
+    ToolAnswered,
+    ToolOffer,
+    Used,
+    UserSaid,
+)
+from acp_agent.models.openai import ChatModel, ChatReader, conversation
+from acp_agent.models.refusals import Refusals
+from acp_agent.models.services import SERVICES
+from acp_agent.models.wishes import Prices, Wishes
+from acp_protocol.jsonrpc import Json
+from tests.agent.models.provider import found, providing, replied, sse, streamed
+
+READ = ToolOffer("read", "Reads.", {"type": "object"})
+NONE = Wishes()
+
+
+def chunk(reason: str | None = None, **delta: Json) -> dict[str, Json]:
+    return {"choices": [{"index": 0, "delta": delta, "finish_reason": reason}]}
+
+
+def piece(index: int | None, arguments: Json, **members: Json) -> dict[str, Json]:
+    """Return a chunk with a piece of a tool call."""
+    function = {"arguments": arguments} | (
+        {"name": members.pop("name")} if "name" in members else {}
+    )
+    place = {} if index is None else {"index": index}
+    return chunk(tool_calls=[{**place, "function": function, **members}])
+
+
+def reader(wishes: Wishes = NONE) -> ChatReader:
+    return ChatReader(Refusals(SERVICES["openai"], "m"), "openai:m", wishes)
+
+
+def folded(*messages: Json, wishes: Wishes = NONE) -> list[ModelEvent]:
+    reading = reader(wishes)
+    return [event for message in messages for event in reading.feed(message)] + [*reading.ended()]
+
+
+async def test_a_reply_streams_and_the_request_is_as_the_service_wants_it() -> None:
+    answer = sse(
+        chunk(role="assistant", content=""),
+        chunk(content="Grüß "),
+        chunk(content="dich 語"),
+        chunk("stop"),
+        {"choices": [], "usage": {"prompt_tokens": 10, "completion_tokens": 4}},
+        done=True,
+    )
+    async with providing(streamed(answer)) as provider:
+        model = ChatModel(found("openai", provider.url), "gpt-x", NONE)
+        events = await replied(model, [UserSaid("hi")], [READ])
+    assert events == [Say("Grüß "), Say("dich 語"), Used(10, 4)]
+    [asked] = provider.asked
+    assert asked.path == "/chat/completions"
+    assert asked.headers["authorization"] == "Bearer sk-canary-0123456789"
+    assert asked.body == {
+        "model": "gpt-x",
+        "messages": [
+            {"role": "system", "content": INSTRUCTIONS},
+            {"role": "user", "content": "hi"},
+        ],
+        "stream": True,
+        "stream_options": {"include_usage": True},
+        "tools": [
+            {
+                "type": "function",
+                "function": {
+                    "name": "read",
+                    "description": "Reads.",
+                    "parameters": {"type": "object"},
+                },
+            }
+        ],
+    }
+
+
+async def test_without_a_key_none_is_sent() -> None:
+    async with providing(streamed(sse(chunk("stop"), done=True))) as provider:
+        await replied(ChatModel(found("ollama", provider.url, None), "m", NONE), [UserSaid("hi")])
+    assert "authorization" not in provider.asked[0].headers
+
+
+def test_parallel_calls_are_put_together_from_their_pieces() -> None:
+    events = folded(
+        piece(0, "", id="a", name="read"),
+        piece(1, '{"path":', id="b", name="write"),
+        piece(0, '{"path"'),
+        piece(1, ' "y"}'),
+        piece(0, ': "x"}'),
+        chunk("tool_calls"),
+    )
+    assert events == [CallTool("read", {"path": "x"}, "a"), CallTool("write", {"path": "y"}, "b")]
+
+
+def test_calls_without_a_count_are_told_apart_by_their_ids() -> None:
+    for index in (0, None):
+        events = folded(
+            piece(index, '{"path": "x"}', id="a", name="read"),
+            piece(index, '{"path": "y"}', id="b", name="read"),
+            chunk("stop"),
+        )
+        assert [event.id for event in events if isinstance(event, CallTool)] == ["a", "b"]
+
+
+def test_arguments_may_come_as_an_object_or_not_at_all() -> None:
+    events = folded(
+        piece(0, {"path": "x"}, name="read"), piece(1, "", name="list"), chunk("tool_calls")
+    )
+    assert events == [CallTool("read", {"path": "x"}), CallTool("list", {})]
+
+
+@pytest.mark.parametrize("member", ["reasoning_content", "reasoning"])
+def test_thoughts_are_told_apart_and_go_back_with_the_results_of_calls(member: str) -> None:
+    thoughts: list[dict[str, Json]] = [chunk(**{member: "hm, "}), chunk(**{member: "so"})]
+    assert folded(*thoughts, chunk("stop", content="yes")) == [
+        Think("hm, "),
+        Think("so"),
+        Say("yes"),
+    ]
+    events = folded(*thoughts, piece(0, "", id="a", name="list"), chunk("tool_calls"))
+    assert events[2:] == [Sealed("openai:m", {member: "hm, so"}), CallTool("list", {}, "a")]
+    history: list[HistoryEntry] = [
+        UserSaid("go"),
+        ModelSaid(tuple(events)),
+        ToolAnswered("list", "x"),
+    ]
+    assert conversation(history, "openai:m", takes_images=False)[2][member] == "hm, so"
+    assert member not in conversation(history, "openai:other", takes_images=False)[2]
+
+
+def test_what_a_reply_took_is_told_with_its_price() -> None:
+    usage = {
+        "prompt_tokens": 1000,
+        "completion_tokens": 100,
+        "prompt_tokens_details": {"cached_tokens": 600},
+        "completion_tokens_details": {"reasoning_tokens": 40},
+    }
+    wishes = Wishes(prices=Prices(2.0, 10.0, cached_read=0.5), window=8000)
+    [used] = folded(chunk("stop"), {"choices": [], "usage": usage}, wishes=wishes)
+    assert used == Used(1000, 100, 40, 600, 0, (400 * 2 + 100 * 10 + 600 * 0.5) / 1e6, 8000)
+    [told] = folded(chunk("stop"), {"choices": [], "usage": {**usage, "cost": 7}}, wishes=wishes)
+    assert isinstance(told, Used)
+    assert told.cost == 7
+
+
+@pytest.mark.parametrize(
+    ("last", "stopped"),
+    [
+        (chunk("length"), "max_tokens"),
+        (chunk("content_filter"), "refusal"),
+        (chunk("stop", refusal="No."), "refusal"),
+    ],
+)
+def test_an_unusual_end_ends_the_turn(last: Json, stopped: Any) -> None:
+    assert folded(chunk(content="a"), last)[-1] == Stopped(stopped)
+
+
+def test_a_call_that_was_cut_by_the_length_is_none() -> None:
+    assert folded(piece(0, '{"pa', id="a", name="read"), chunk("length")) == [Stopped("max_tokens")]
+
+
+@pytest.mark.parametrize("written", ['{"path": ', "[1]", "nope", '"x"'])
+def test_arguments_that_are_no_object_are_told_to_the_model(written: str) -> None:
+    [call] = folded(piece(0, written, id="a", name="read"), chunk("tool_calls"))
+    assert isinstance(call, CallTool)
+    assert call.arguments == {}
+    assert call.fault is not None
+    assert call.fault.startswith("the arguments are no JSON")
+
+
+def test_an_answer_without_an_end_is_cut() -> None:
+    with pytest.raises(ModelFailedError, match=r"^The stream from OpenAI was cut"):
+        folded(chunk(content="a"))
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        {"error": {"message": "out of memory", "code": 500}},
+        {"error": "out of memory"},
+        {"object": "error", "message": "out of memory"},
+    ],
+)
+def test_an_error_amid_the_stream_is_told(error: Json) -> None:
+    with pytest.raises(ModelFailedError, match=r"OpenAI broke its answer off: out of memory\.$"):
+        folded(chunk(content="a"), error)
+
+
+def test_the_history_becomes_messages() -> None:
+    history = [
+        UserSaid("look", (Attachment("file:///a", "text"), Attachment("file:///b", None))),
+        ModelSaid((Think("hm"), Say("I "), Say("read."), CallTool("read", {"path": "é"}))),
+        ToolAnswered("read", "no such file", is_failed=True),
+        ModelSaid(()),
+        UserSaid("again"),
+        UserSaid("and again"),
+    ]
+    call = {"name": "read", "arguments": '{"path": "é"}'}
+    assert conversation(history, "m", takes_images=True)[1:] == [
+        {
+            "role": "user",
+            "content": "look\n\n<attachment uri='file:///a'>\ntext\n</attachment>\n\n"
+            "[Attached, not as text: file:///b]",
+        },
+        {
+            "role": "assistant",
+            "content": "I read.",
+            "tool_calls": [{"id": "call_1_0", "type": "function", "function": call}],
+        },
+        {"role": "tool", "tool_call_id": "call_1_0", "content": "Failed: no such file"},
+        {
+            "role": "user",
+            "content": [{"type": "text", "text": "again"}, {"type": "text", "text": "and again"}],
+        },
+    ]
+
+
+def test_images_go_to_who_takes_them_and_are_named_to_others() -> None:
+    history = [UserSaid("look", (), (Image("image/png", "aGk="),))]
+    seen = conversation(history, "m", takes_images=True)[1]["content"]
+    assert seen[1] == {"type": "image_url", "image_url": {"url": "data:image/png;base64,aGk="}}
+    unseen = conversation(history, "m", takes_images=False)[1]["content"]
+    assert unseen == "look\n\n[An image of type image/png, which this model cannot look at.]"
+
+
+@pytest.mark.parametrize(
+    ("prefix", "thinking", "members"),
+    [
+        ("openai", "high", {"reasoning_effort": "high", "max_completion_tokens": 9}),
+        ("ollama", "low", {"reasoning_effort": "low", "max_tokens": 9}),
+        ("openrouter", "low", {"reasoning": {"effort": "low"}, "usage": {"include": True}}),
+        ("openrouter", 2000, {"reasoning": {"max_tokens": 2000}}),
+    ],
+)
+async def test_wishes_are_told_in_the_words_of_the_service(
+    prefix: str, thinking: Any, members: dict[str, Json]
+) -> None:
+    wishes = Wishes(thinking=thinking, max_tokens=9)
+    async with providing(streamed(sse(chunk("stop"), done=True))) as provider:
+        await replied(ChatModel(found(prefix, provider.url), "m", wishes), [UserSaid("hi")])
+    body = provider.asked[0].body
+    assert {name: body.get(name) for name in members} == members
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=4),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner),
+    max_leaves=8,
+)
+
+
+def objects(*names: str) -> st.SearchStrategy[Json]:
+    return st.dictionaries(st.sampled_from(names), json_values, max_size=len(names))
+
+
+@st.composite
+def chunks(draw: st.DrawFn) -> Json:
+    delta = draw(objects("content", "refusal", "reasoning", "reasoning_details"))
+    calls = st.lists(objects("index", "id", "function"), max_size=3)
+    return chunk("stop", **{**delta, "tool_calls": draw(json_values | calls)})
+
+
+@given(messages=st.lists(objects("choices", "usage", "error") | chunks(), max_size=6))
+def test_whatever_comes_is_read_or_refused(messages: list[Json]) -> None:
+    with suppress(ModelFailedError):
+        folded(*messages)
