@@ -2,6 +2,7 @@
 
 Order: what came over the wire is handled as `lanes` says: notifications of one session one after
 the other, requests beside each other, an answer only after the notifications that stood before it.
+Who asked goes on before what stands behind the answer is looked at.
 Frames leave whole and one at a time.
 
 Backpressure: a lane that is full stops the reader, the pipe fills up, the peer waits.
@@ -93,6 +94,8 @@ class Connection:
         """Requests that wait in the lane of a session for what stands before them."""
         self._facts: Iterator[Fact] = iter(())
         """What the frame that was read last says and nobody has looked at yet."""
+        self._has_answered = False
+        """Whether an answer was handed over and who asked may not have gone on yet."""
         self._sent_in_a_row = 0
         self._is_gone = False
         self._gone = anyio.Event()
@@ -222,7 +225,12 @@ class Connection:
                 for fact in facts:
                     if type(fact) is Result and not lanes:
                         hand_over(fact.id, fact)
+                        self._has_answered = True
                         continue
+                    if self._has_answered:
+                        # Who asked goes on before what stands behind the answer is looked at.
+                        self._has_answered = False
+                        await anyio.lowlevel.checkpoint()
                     if (rest := take(fact)) is None:
                         continue
                     work = rest if isinstance(rest, Work) else await rest
@@ -261,6 +269,7 @@ class Connection:
             if not self._lanes.is_free(session):
                 return self._lanes.follow(session, lambda: self._questions.answer(id_, answer))
         self._questions.answer(id_, answer)
+        self._has_answered = True
         return None
 
     async def _take_in_turn(self, request: Request) -> Work | None:

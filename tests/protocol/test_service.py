@@ -10,7 +10,7 @@ import pytest
 
 from acp_protocol import jsonrpc
 from acp_protocol.connection import Connection
-from acp_protocol.errors import ConnectionClosedError
+from acp_protocol.errors import ConnectionClosedError, RequestFailedError
 from acp_protocol.handling import Limits
 from acp_protocol.jsonrpc import Json, Notification, Request
 from acp_protocol.transport import Transport
@@ -217,3 +217,47 @@ async def test_questions_of_tasks_that_answers_woke_together_fail_when_they_cann
             # The peer says no more, but it has not left: it may still be heard.
             assert connection.is_open
     os.close(back[1])
+
+
+@pytest.mark.parametrize("kind", ["notification", "request"])
+@pytest.mark.parametrize("is_error", [False, True])
+async def test_who_asked_goes_on_before_what_stands_behind_the_answer_is_looked_at(
+    kind: str, is_error: bool
+) -> None:
+    """Who learns the name of a turn has to be there before the turn ends."""
+    order: list[str] = []
+    done = anyio.Event()
+
+    async def serve(request: Request) -> Json:
+        order.append(request.method)
+        done.set()
+        return {}
+
+    async def hear(notification: Notification) -> None:
+        order.append(notification.method)
+        done.set()
+
+    async with talk_with_bytes(Script(serve, hear)) as (connection, peer):
+
+        async def ask() -> None:
+            try:
+                await connection.request("question")
+            except RequestFailedError:
+                order.append("refusal")
+            else:
+                order.append("answer")
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(ask)
+            id_ = (await read(peer))["id"]
+            answer = (
+                jsonrpc.failure_line(id_, 1, "no") if is_error else jsonrpc.result_line(id_, {})
+            )
+            behind = (
+                jsonrpc.request_line(1, "behind")
+                if kind == "request"
+                else jsonrpc.notification_line("behind", {"sessionId": "s"})
+            )
+            await send_together(peer, answer, behind)
+            await done.wait()
+    assert order == ["refusal" if is_error else "answer", "behind"]
