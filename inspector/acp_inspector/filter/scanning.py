@@ -161,21 +161,20 @@ class Scan:
             return
         first, begin = stretch.first, places[0]
         block = recording.block(first + begin, first + places[-1] + 1)
-        are_meant = self._sieves is None or self._sieves(block)
         answers: dict[int, int] = {}
         if not self._is_alone:
             partners = stretch.columns.partners
             answers = {p: partners[p] - 1 for p in places if 0 < partners[p] < ASKS}
-        if not (are_meant or answers):
+        # Questions mostly stand in the same block as their answers.
+        asked = {row: recording.block(row) for row in answers.values() if row < first + begin}
+        if self._sieves is not None and not self._sieves(b"".join((block, *asked.values()))):
             return
         lines = block[:-1].split(b"\n")
-        for place in places if are_meant else answers:
+        for place in places:
             said = line = lines[place - begin]
             if place in answers:
                 question = answers[place]
-                is_near = begin <= question - first
-                asked = lines[question - first - begin] if is_near else recording.block(question)
-                said = line + b"\n" + asked
+                said += b"\n" + (asked.get(question) or lines[question - first - begin])
             if self._sieve is None or self._sieve(said):
                 yield place, line
 
