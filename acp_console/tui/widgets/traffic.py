@@ -150,6 +150,7 @@ class TrafficPane(Vertical):
             self._rests -= 1
             return
         is_busy = self._work.run(SLICE)
+        self._begin_anew()
         found = self._work.take_found()
         if found is not None:
             self._arrive(found)
@@ -159,6 +160,12 @@ class TrafficPane(Vertical):
         if not is_busy or self._slices % SYNC == 0:
             self._sync()
 
+    def _begin_anew(self) -> None:
+        """Forget what was shown, if the recording has become another one."""
+        if self._work.take_anew():
+            self._row = self._anchor = self._sought = None
+            self.table.show(0)
+
     def _look(self) -> None:
         self._looks += 1
         if self._looks % RENEW == 0 and self._is_stale and not self._view.is_behind:
@@ -166,9 +173,7 @@ class TrafficPane(Vertical):
             self._is_stale = False
             self._renew()
         growth = self._work.look()
-        if growth == "anew":
-            self._row = self._anchor = self._sought = None
-            self.table.show(0)
+        self._begin_anew()
         if growth != "none":
             self._is_stale = self._is_stale or "pending" in self._view.wanted.needs
             self._begin_work()

@@ -20,7 +20,7 @@ PIECE: Final = 1 << 17
 NOWHERE: Final = -1
 """What a search has found that has found nothing."""
 
-Growth: TypeAlias = Literal["none", "more", "anew"]
+Growth: TypeAlias = Literal["none", "more"]
 
 
 class TrafficWork:
@@ -32,6 +32,7 @@ class TrafficWork:
         self._scan: Iterator[None] | None = None
         self._search: Iterator[int | None] | None = None
         self._found: int | None = None
+        self._was_replaced = False
         self.problem: AcpError | None = None
         """Why the recording cannot be read on, if it cannot."""
 
@@ -50,23 +51,30 @@ class TrafficWork:
         return is_busy
 
     def look(self) -> Growth:
-        """See whether a recording that was read to its end has grown, or is another one."""
+        """See whether a recording that was read to its end has grown."""
         recording = self._recording
         if recording is None or self.problem or not recording.is_complete:
             return "none"
         before = len(recording)
         try:
-            recording.advance(PIECE)
+            self._advance(recording)
         except AcpError as problem:
             self.problem = problem
             return "none"
-        if len(recording) == before and recording.is_complete:
-            return "none"
-        if len(recording) >= before:
-            return "more"
-        self._scan = self._search = None
-        self._view.forget()
-        return "anew"
+        return "none" if len(recording) == before and recording.is_complete else "more"
+
+    def take_anew(self) -> bool:
+        """Tell, once, whether the recording has become another one."""
+        was_replaced, self._was_replaced = self._was_replaced, False
+        return was_replaced
+
+    def _advance(self, recording: RecordingFile) -> None:
+        before = len(recording)
+        recording.advance(PIECE)
+        if len(recording) < before:
+            self._was_replaced = True
+            self._scan = self._search = None
+            self._view.forget()
 
     def told(self) -> list[str]:
         """Return in words what is shown, and how far everything is."""
@@ -123,7 +131,7 @@ class TrafficWork:
     def _read_on(self) -> bool:
         if self._recording is None or self._recording.is_complete or self.problem:
             return False
-        self._recording.advance(PIECE)
+        self._advance(self._recording)
         return True
 
     def _scan_on(self) -> bool:

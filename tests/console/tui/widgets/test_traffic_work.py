@@ -109,8 +109,21 @@ def test_a_file_that_became_shorter_is_another_one(recording: RecordingFile, pat
     view.filter(compile_filter("from == agent"))
     finish(work)
     path.write_bytes(HEAD + LINES[0])
-    assert work.look() == "anew"
+    assert work.look() == "more"
+    assert (work.take_anew(), work.take_anew()) == (True, False)
     finish(work)
+    assert len(view) == 1
+
+
+def test_a_file_may_become_shorter_while_it_is_read(recording: RecordingFile, path: Path) -> None:
+    view = TrafficView(recording)
+    work = TrafficWork(view)
+    view.filter(compile_filter("from == agent"))
+    while len(recording) < 9:
+        work.run(0.000_001)
+    path.write_bytes(HEAD + LINES[0])
+    finish(work)
+    assert work.take_anew()
     assert len(view) == 1
 
 
