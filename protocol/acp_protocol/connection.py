@@ -218,7 +218,7 @@ class Connection:
         _is_in_notification.set(False)
         entered(None)
         take, receive_nowait = self._take, self._transport.receive_nowait
-        lanes, hand_over = self._lanes.open, self._questions.answer
+        lanes, hand_over, service = self._lanes.open, self._questions.answer, self._service
         facts, self._facts = self._facts, iter(())
         try:
             while True:
@@ -231,7 +231,11 @@ class Connection:
                         # Who asked goes on before what stands behind the answer is looked at.
                         self._has_answered = False
                         await anyio.lowlevel.checkpoint()
-                    if (rest := take(fact)) is None:
+                    if type(fact) is Request and not lanes and service.has_room:
+                        rest = service.begin(fact)
+                    else:
+                        rest = take(fact)
+                    if rest is None:
                         continue
                     work = rest if isinstance(rest, Work) else await rest
                     if work is not None:
@@ -305,7 +309,7 @@ class Connection:
             return self._lanes.put(session, partial(self._handle, notification))
         token = _is_in_notification.set(True)
         try:
-            steps = self._handler.handle_notification(notification).__await__()
+            steps = self._handler.handle_notification(notification)
             awaited = steps.send(None)
         except StopIteration:
             return None

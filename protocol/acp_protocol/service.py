@@ -81,7 +81,7 @@ class Service:
         if is_traced:
             entered(params)
         try:
-            steps = self._handle(request).__await__()
+            steps = self._handle(request)
             awaited = steps.send(None)
         except StopIteration as end:
             result = end.value

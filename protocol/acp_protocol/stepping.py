@@ -6,14 +6,14 @@ before it knows.
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Coroutine, Generator
 from types import coroutine
 from typing import Any, TypeAlias, TypeVar
 
 T = TypeVar("T")
 
-Steps: TypeAlias = Generator[Any, Any, T]
-"""What `__await__` returns: each step yields what has to happen before the next one."""
+Steps: TypeAlias = Coroutine[Any, Any, T]
+"""What an `async def` returns: each step yields what has to happen before the next one."""
 
 
 @coroutine

@@ -18,7 +18,7 @@ async def answer(*pauses: anyio.Event) -> str:
 
 async def test_the_first_step_may_be_all() -> None:
     with pytest.raises(StopIteration) as ended:
-        answer().__await__().send(None)
+        answer().send(None)
     assert ended.value.value == "done"
 
 
@@ -31,7 +31,7 @@ async def test_the_rest_yields_the_result() -> None:
                 await anyio.lowlevel.checkpoint()
                 pause.set()
 
-        steps = answer(*pauses).__await__()
+        steps = answer(*pauses)
         awaited = steps.send(None)
         tasks.start_soon(release)
         assert await rest_of(steps, awaited) == "done"
@@ -42,7 +42,7 @@ async def test_what_the_rest_raises_comes_out() -> None:
         await anyio.lowlevel.checkpoint()
         raise ValueError("a mistake")
 
-    steps = fail().__await__()
+    steps = fail()
     with pytest.raises(ValueError, match="a mistake"):
         await rest_of(steps, steps.send(None))
 
@@ -56,7 +56,7 @@ async def test_a_cancellation_reaches_what_is_awaited_and_may_be_answered_there(
         return "never"
 
     async def wait() -> str:
-        steps = bear().__await__()
+        steps = bear()
         return await rest_of(steps, steps.send(None))
 
     task = asyncio.ensure_future(wait())
@@ -71,6 +71,6 @@ async def test_a_scope_that_the_first_step_opens_holds_for_the_rest() -> None:
             await anyio.sleep_forever()
         return "in time"
 
-    steps = limited().__await__()
+    steps = limited()
     with anyio.fail_after(5):
         assert await rest_of(steps, steps.send(None)) == "in time"
