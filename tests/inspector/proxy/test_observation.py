@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import subprocess
 import sys
 import tempfile
@@ -82,6 +83,25 @@ def test_the_wire_is_untouched_and_the_recording_holds_no_secret(tmp_path: Path)
     assert recording.header.redacted == list(RULES)
     assert recording.header.command[-1].startswith("«secret:")
     assert [frame.side for frame in recording.frames] == ["client", "agent"] * 2
+
+
+def test_bytes_of_every_kind_pass_as_they_are(tmp_path: Path) -> None:
+    path = tmp_path / "a.acp.ndjson"
+    noise = random.Random(3).randbytes(200_000).replace(b"\n", b".")
+    said = [KEY.encode(), b"\xef\xbb\xbf{}\r", b"\x00\xff" + KEY.encode(), b"", noise, b"[" * 5000]
+    data = b"\n".join([*said, b'{"apiKey":"' + KEY.encode() + b'"}', b"no newline " + KEY.encode()])
+    done = subprocess.run(
+        [*PROXY, "--record", str(path), "--", "cat"],
+        input=data,
+        capture_output=True,
+        timeout=LIMIT,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, data, b"")
+    assert list(leftovers(path, environment={})) == []
+    kept = [frame.raw for frame in read_recording(path).frames if frame.side == "agent"]
+    assert [kept[3], kept[4], kept[5]] == [b"", noise, b"[" * 5000]
+    assert len(kept) == 8
 
 
 @pytest.mark.parametrize("way", ["memory", "file", "parts"])
