@@ -9,13 +9,17 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Final
 
 import anyio
 
 from acp_agent.models.choice import add_options, chosen
 from acp_agent.models.services import SettingsError
-from acp_agent.server import SURFACES, AgentServer
+from acp_agent.server import SURFACES, AgentServer, Keeping
+from acp_agent.sessions.errors import StoreError
+from acp_agent.sessions.store import Store
+from acp_agent.surface import SESSION_LIMIT
 from acp_protocol.connection import Connection
 from acp_protocol.dialects.names import BATCHES, SPOKEN
 from acp_protocol.tasks import OwnedTasks
@@ -28,6 +32,8 @@ logger = logging.getLogger(__name__)
 
 FAREWELL: Final = 5.0
 """Seconds that running turns have to end their programs and to be answered."""
+UNITS: Final = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+"""Seconds of each unit of time."""
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
@@ -47,10 +53,21 @@ def run(arguments: Sequence[str] | None = None) -> int:
         model = chosen(options, os.environ)
         has_batches = options.dialect == BATCHES
         newest = max(options.protocol, 2) if has_batches else options.protocol
-        server = AgentServer(model=model, pace=options.pace, newest=newest)
+        keeping = Keeping(
+            Store(options.sessions),
+            options.max_concurrent,
+            options.idle_timeout,
+            options.unstable,
+        )
+        server = AgentServer(model=model, pace=options.pace, newest=newest, keeping=keeping)
         anyio.run(_serve, server, options.dialect)
+        keeping.store.close()
     except SettingsError as problem:
         logger.error("%s", problem)  # noqa: TRY400 - a sentence for a user, who wants no traceback
+        return 2
+    except StoreError as problem:
+        where = options.sessions or "memory"
+        logger.error("--sessions %s: %s", where, problem)  # noqa: TRY400 - as above
         return 2
     except KeyboardInterrupt:
         return 130
@@ -63,6 +80,7 @@ async def _serve(server: AgentServer, dialect: str | None) -> None:
     async with server.connection as connection, OwnedTasks() as tasks:
         tasks.start_soon(_wait_for_signal, is_over)
         tasks.start_soon(_wait_for_end, connection, is_over)
+        tasks.start_soon(server.close_idle)
         await is_over.wait()
         server.cancel_all()
         with anyio.move_on_after(FAREWELL):
@@ -120,7 +138,53 @@ def _parser() -> argparse.ArgumentParser:
         help="wait between two pieces of streamed text, to look at how they arrive",
     )
     add_options(parser)
+    _add_session_options(parser)
     return parser
+
+
+def _add_session_options(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("sessions")
+    group.add_argument(
+        "--sessions",
+        type=Path,
+        metavar="DIR",
+        help="keep sessions in this directory; without it they are gone with the process",
+    )
+    group.add_argument(
+        "--max-concurrent",
+        type=_count,
+        default=SESSION_LIMIT,
+        metavar="N",
+        help="sessions that may be open at once (default: %(default)s)",
+    )
+    group.add_argument(
+        "--idle-timeout",
+        type=_duration,
+        metavar="TIME",
+        help="close a session in which nothing has happened for so long, as in 90s, 30m, 1h",
+    )
+    group.add_argument(
+        "--unstable",
+        action="store_true",
+        help="offer what is not stable in the protocol yet: fork, archive, status, titles",
+    )
+
+
+def _count(text: str) -> int:
+    count = int(text)
+    if count < 1:
+        raise argparse.ArgumentTypeError(f"{text} is no number of sessions")
+    return count
+
+
+def _duration(text: str) -> float:
+    number, unit = text[:-1], text[-1:]
+    if unit.isdecimal():
+        number, unit = text, "s"
+    seconds = float(number) * UNITS.get(unit, math.nan)
+    if not 0 < seconds < math.inf:
+        raise argparse.ArgumentTypeError(f"{text} is no length of time")
+    return seconds
 
 
 def _seconds(text: str) -> float:

@@ -16,14 +16,21 @@ from acp_protocol.jsonrpc import Json
 
 Verdict: TypeAlias = Literal["allow", "reject", "forbidden", "cancelled"]
 """`reject` comes from the user, `forbidden` from the mode."""
-ModeId: TypeAlias = Literal["ask", "auto", "read-only"]
+ModeId: TypeAlias = Literal["ask", "code", "architect"]
+PolicyId: TypeAlias = Literal["allow_read", "ask_always", "allow_all"]
 
 MODES: Final[tuple[tuple[ModeId, str, str], ...]] = (
     ("ask", "Ask", "Ask before files are changed and programs are run"),
-    ("auto", "Auto", "Change files and run programs without asking"),
-    ("read-only", "Read only", "Change nothing and run nothing"),
+    ("code", "Code", "Change files and run programs without asking"),
+    ("architect", "Architect", "Read, think and plan; change nothing and run nothing"),
 )
 """Id, name and description of the session's modes."""
+POLICIES: Final[tuple[tuple[PolicyId, str, str], ...]] = (
+    ("allow_read", "Allow reading", "Ask about everything but reading and searching"),
+    ("ask_always", "Always ask", "Ask about reading and searching too"),
+    ("allow_all", "Allow all", "Ask about nothing"),
+)
+"""Id, name and description of when the user is asked, where the mode leaves that open."""
 
 _HARMLESS: Final = frozenset({"read", "search"})
 
@@ -33,14 +40,18 @@ class Permissions:
 
     def __init__(self) -> None:
         self.mode: ModeId = "ask"
+        self.policy: PolicyId = "allow_read"
         self._always: dict[tuple[str, str], Verdict] = {}
 
     def known(self, call: Call) -> Verdict | None:
         """Return the verdict that needs no question; None when the user has to be asked."""
-        if call.kind in _HARMLESS or self.mode == "auto":
-            return "allow"
-        if self.mode == "read-only":
+        is_harmless = call.kind in _HARMLESS
+        if self.mode == "architect" and not is_harmless:
             return "forbidden"
+        if self.mode == "code" or self.policy == "allow_all":
+            return "allow"
+        if is_harmless and self.policy == "allow_read":
+            return "allow"
         return self._always.get((call.kind, call.scope))
 
     def options(self, call: Call) -> list[dict[str, Json]]:

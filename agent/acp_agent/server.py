@@ -8,13 +8,27 @@ Source: ACP, Initialization, "Version Negotiation"; ACP version 2, Initializatio
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final
+
+import anyio
 
 from acp_agent.models.demo import DemoModel
 from acp_agent.models.model import Model
-from acp_agent.surface import Household, Params, Surface, invalid, members_of
+from acp_agent.session import Staff
+from acp_agent.sessions.errors import StoreError
+from acp_agent.sessions.store import Store
+from acp_agent.surface import (
+    SESSION_LIMIT,
+    Household,
+    Params,
+    Surface,
+    invalid,
+    members_of,
+)
 from acp_agent.surface_v1 import SurfaceV1
 from acp_agent.surface_v2 import SurfaceV2
 from acp_protocol import jsonrpc
@@ -22,7 +36,11 @@ from acp_protocol.connection import Connection
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import Json, Notification, Request
 
+logger = logging.getLogger(__name__)
+
 SURFACES: Final[dict[int, type[Surface]]] = {1: SurfaceV1, 2: SurfaceV2}
+IDLE_LOOKS: Final = 4
+"""How often in the time after which a session counts as idle somebody looks whether one does."""
 UNSUPPORTED_VERSION: Final = -32022
 GREATEST: Final = 65535
 """The greatest number that may stand for a version."""
@@ -33,11 +51,25 @@ def random_id() -> str:
     return os.urandom(16).hex()
 
 
+@dataclass(frozen=True, slots=True)
+class Keeping:
+    """How sessions are kept."""
+
+    store: Store
+    limit: int = SESSION_LIMIT
+    """Sessions that may be open at once."""
+    idle_timeout: float | None = None
+    """Seconds after which a session is closed in which nothing happens; None: never."""
+    is_unstable: bool = False
+    """Whether parts of the protocol are offered that are not stable yet."""
+
+
 class AgentServer:
     """Handles what a client asks; `connection` is set before the first frame is read.
 
     `newest` is the newest version to speak: version 2 is a draft, and spoken only where somebody
-    wants it. `new_id` names sessions. `pace` is in seconds, see `Context.pace`.
+    wants it. `new_id` names sessions. `pace` is in seconds, see `Context.pace`. `keeping` tells
+    where sessions are kept and for how long; without it, in memory.
     """
 
     connection: Connection
@@ -49,10 +81,12 @@ class AgentServer:
         pace: float = 0.0,
         newest: int = 1,
         new_id: Callable[[], str] = random_id,
+        keeping: Keeping | None = None,
     ) -> None:
-        self._model = model or DemoModel()
+        self._models = (model or DemoModel(),)
         self._pace = pace
         self._new_id = new_id
+        self._keeping = keeping or Keeping(Store())
         self._versions = tuple(version for version in SURFACES if version <= newest)
         self._surface: Surface | None = None
         self._has_begun = False
@@ -72,7 +106,12 @@ class AgentServer:
             raise RequestFailedError(
                 jsonrpc.METHOD_NOT_FOUND, "Method not found", {"method": request.method}
             )
-        return await answerer(_read(request, surface.version))
+        try:
+            return await answerer(_read(request, surface.version))
+        except StoreError as problem:
+            logger.error("%s: %s", request.method, problem)  # noqa: TRY400 - a sentence says it all
+            sentence = f"The sessions cannot be kept: {problem}"
+            raise RequestFailedError(jsonrpc.INTERNAL_ERROR, sentence) from None
 
     async def handle_notification(self, notification: Notification) -> None:
         """Take note of what the client says; what comes before `initialize` is ignored."""
@@ -83,6 +122,14 @@ class AgentServer:
         """End every running turn; their prompts are answered with `cancelled`."""
         if self._surface is not None:
             self._surface.cancel_all()
+
+    async def close_idle(self) -> None:
+        """Close sessions as soon as they have been idle for too long; runs until cancelled."""
+        timeout = self._keeping.idle_timeout
+        while timeout is not None:
+            await anyio.sleep(timeout / IDLE_LOOKS)
+            if self._surface is not None:
+                await self._surface.close_idle(timeout)
 
     def _initialize(self, request: Request) -> Json:
         if self._has_begun:
@@ -98,7 +145,14 @@ class AgentServer:
         is_newer = asked["protocolVersion"] > version
         # Who asks for more than it gets has written for a version that we do not read.
         params = asked if is_newer else _read(request, version)
-        household = Household(self.connection, self._model, self._pace, self._new_id)
+        keeping = self._keeping
+        household = Household(
+            Staff(self.connection, self._models, self._pace),
+            keeping.store,
+            self._new_id,
+            keeping.limit,
+            keeping.is_unstable,
+        )
         surface = SURFACES[version](household)
         result = surface.initialized(params)
         # Only now: an attempt that fails leaves an earlier agreement as it was.

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, Self, cast
 
 import anyio
 
 from acp_agent.calls import Client, Desk
-from acp_agent.models.model import Model, UserSaid
-from acp_agent.permissions import ModeId, Permissions
+from acp_agent.models.model import Command, HistoryEntry, Model, Used, UserSaid
+from acp_agent.permissions import ModeId, Permissions, PolicyId
+from acp_agent.sessions.chronicle import Chronicle
+from acp_agent.sessions.options import MODE, MODEL, POLICY, THINKING, Option, options_for
+from acp_agent.sessions.revival import Revived
 from acp_agent.tools.catalogue import TOOLS
 from acp_agent.turn import Context, StopReason, run_turn
-from acp_agent.updates import Updates
+from acp_agent.updates import USAGE, Updates
 from acp_agent.workspace import Workspace
 from acp_protocol.errors import ConnectionClosedError
 from acp_protocol.jsonrpc import Json
@@ -21,43 +25,68 @@ from acp_protocol.jsonrpc import Json
 TITLE_LENGTH: Final = 60
 
 
+@dataclass(frozen=True, slots=True)
+class Staff:
+    """Who serves a session: the client, and the models that it can choose from."""
+
+    client: Client
+    models: Sequence[Model]
+    """The first serves where none was chosen."""
+    pace: float
+    """Seconds between two pieces of what the model streams."""
+
+
 class Session:
     """One conversation with the client."""
 
     def __init__(
         self,
-        session_id: str,
-        client: Client,
+        chronicle: Chronicle,
+        revived: Revived,
+        *,
+        staff: Staff,
         workspace: Workspace,
-        model: Model,
-        pace: float,
         updates: Updates,
     ) -> None:
-        self.id = session_id
+        record = chronicle.record
+        self.id = record.id
+        self.chronicle = chronicle
         self.updates = updates
         self.cwd: Path = workspace.cwd
-        self.title: str | None = None
-        self.updated_at = datetime.now(UTC)
         self.permissions = Permissions()
-        self._model = model
+        self.touched = anyio.current_time()
+        """When it was used last, on the clock of the event loop."""
+        self._models = {model.name: model for model in staff.models}
         self._turn: anyio.CancelScope | None = None
         self._turn_ended = anyio.Event()
-        desk = Desk(session_id, client, updates, workspace, self.permissions, TOOLS)
-        self._context = Context(model, desk, [], pace)
+        self.options = options_for(staff.models)
+        self._chosen = {option.id: option.chosen(record.settings) for option in self.options}
+        desk = Desk(record.id, staff.client, updates, workspace, self.permissions, TOOLS)
+        desk.calls = revived.calls
+        history = _History(revived.history, chronicle)
+        self._context = Context(staff.models[0], desk, history, staff.pace)
+        if record.spent is not None:
+            self._context.spent = _spent(record.spent)
+        self._apply()
 
     @property
     def is_busy(self) -> bool:
         """Whether a turn runs."""
         return self._turn is not None
 
+    @property
+    def model(self) -> Model:
+        """Who decides what is said and done."""
+        return self._context.model
+
     async def prompt(self, said: UserSaid) -> StopReason:
         """Answer `said`; to be called when no turn runs."""
         stop: StopReason = "cancelled"
-        self.updated_at = datetime.now(UTC)
         self._turn_ended = anyio.Event()
         self._turn = turn = anyio.CancelScope()
         try:
             with turn:
+                self.chronicle.touch()
                 await self._name_after(said.text)
                 self._context.history.append(said)
                 stop = await run_turn(self._context)
@@ -66,7 +95,10 @@ class Session:
             stop = "cancelled"
         finally:
             self._turn = None
+            self.touched = anyio.current_time()
             self._turn_ended.set()
+        if self._context.spent.total:
+            self.chronicle.note(spent=asdict(self._context.spent))
         return "cancelled" if turn.cancel_called else stop
 
     def cancel(self) -> None:
@@ -82,24 +114,93 @@ class Session:
 
     async def announce(self) -> None:
         """Tell the client which commands there are."""
-        await self.updates.commands(self._model.commands)
+        await self.updates.commands(self.model.commands)
 
-    async def set_mode(self, mode: ModeId) -> None:
-        """Change when the user is asked, and tell so."""
-        self.permissions.mode = mode
-        await self.updates.mode(mode)
+    async def recall(self) -> None:
+        """Tell the client what it is to know without what was said: title, usage, commands."""
+        for update, members in self.surroundings():
+            await self.updates.send(update, members)
+        await self.announce()
+
+    def surroundings(self) -> list[tuple[str, Mapping[str, Json]]]:
+        """Return the updates that tell what stands beside the conversation."""
+        record = self.chronicle.current()
+        told: list[tuple[str, Mapping[str, Json]]] = []
+        if record.title is not None:
+            told.append(("session_info_update", {"title": record.title}))
+        if record.usage is not None:
+            told.append((USAGE, record.usage))
+        return told
+
+    def move(self, workspace: Workspace) -> None:
+        """Let the session work in other directories from now on."""
+        self._context.desk.workspace = workspace
+
+    def option(self, id_: Json) -> Option | None:
+        """Return the option of that id."""
+        return next((option for option in self.options if option.id == id_), None)
+
+    async def choose(self, option: Option, value: str) -> None:
+        """Choose one of the values of `option`, and tell so."""
+        self._chosen[option.id] = value
+        self.chronicle.note(settings=dict(self._chosen))
+        self._apply()
+        await self.updates.chosen(option, self._chosen, self.options)
+        if option.id == MODEL and len(self._models) > 1:
+            await self.announce()
 
     def settings(self) -> dict[str, Json]:
         """Return what the session offers to choose from, as members of an answer."""
-        return self.updates.settings(self.permissions.mode)
+        return self.updates.settings(self.options, self._chosen)
 
     def commands(self) -> list[dict[str, Json]]:
         """Return the commands that a prompt may begin with, as the protocol shows them."""
-        return self.updates.offered(self._model.commands)
+        commands: Sequence[Command] = self.model.commands
+        return self.updates.offered(commands)
+
+    def _apply(self) -> None:
+        """Let what is chosen be so."""
+        self.permissions.mode = cast("ModeId", self._chosen[MODE])
+        self.permissions.policy = cast("PolicyId", self._chosen[POLICY])
+        self.updates.shows_thoughts = self._chosen[THINKING] == "show"
+        self._context.model = self._models[self._chosen[MODEL]]
 
     async def _name_after(self, text: str) -> None:
         words = " ".join(text.split())
-        if self.title is None and words:
-            is_long = len(words) > TITLE_LENGTH
-            self.title = words[: TITLE_LENGTH - 1] + "…" if is_long else words
-            await self.updates.title(self.title)
+        if not words:
+            return
+        is_long = len(words) > TITLE_LENGTH
+        title = words[: TITLE_LENGTH - 1] + "…" if is_long else words
+        if self.chronicle.suggest_title(title):
+            await self.updates.title(title)
+
+
+class _History(list[HistoryEntry]):
+    """What the model knows; what is added is kept."""
+
+    def __init__(self, entries: Sequence[HistoryEntry], chronicle: Chronicle) -> None:
+        super().__init__(entries)
+        self._chronicle = chronicle
+
+    def append(self, entry: HistoryEntry, /) -> None:
+        """Add an entry."""
+        self._chronicle.remember(entry)
+        super().append(entry)
+
+    def extend(self, entries: object, /) -> None:
+        """Add several entries."""
+        for entry in cast("Sequence[HistoryEntry]", entries):
+            self.append(entry)
+
+    def __iadd__(self, entries: object, /) -> Self:
+        """Add several entries."""
+        self.extend(entries)
+        return self
+
+
+def _spent(told: Mapping[str, Json]) -> Used:
+    """Return what was spent, as far as it can be read."""
+    try:
+        return Used(**told)
+    except TypeError:
+        return Used(0, 0)

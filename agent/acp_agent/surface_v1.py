@@ -1,17 +1,31 @@
 """The agent's side of version 1.
 
-Source: ACP, Initialization; Session Setup; Prompt Turn; Session Modes.
+Source: ACP, Initialization; Session Setup; Prompt Turn; Session Modes; Session Config Options.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from pathlib import Path
 
 from acp_agent.prompts import read_prompt
 from acp_agent.session import Session
-from acp_agent.surface import Household, Params, Surface, blocks_of, invalid, members_of, mode_of
-from acp_agent.updates import Updates
+from acp_agent.sessions.chronicle import Chronicle
+from acp_agent.sessions.options import MODE
+from acp_agent.surface import (
+    Household,
+    Params,
+    Surface,
+    blocks_of,
+    invalid,
+    markers,
+    members_of,
+    value_of,
+)
+from acp_agent.surface_saved import SavedSessions
+from acp_agent.updates import Updates, new_message_id
+from acp_agent.workspace import Workspace
 from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.handling import Followed
@@ -32,24 +46,31 @@ class SurfaceV1(Surface):
         self.answerers = {
             "authenticate": self._authenticate,
             "session/new": self._new_session,
-            "session/list": self._list_sessions,
+            "session/load": self._load_session,
+            "session/resume": self._resume_session,
             "session/close": self._close_session,
             "session/set_mode": self._set_mode,
+            "session/set_config_option": self._set_config_option,
             "session/prompt": self._prompt,
+            **({"session/fork": self._fork_session} if household.is_unstable else {}),
+            **SavedSessions(self).answerers,
         }
 
     def initialized(self, params: Params) -> Json:
         """Remember which files the client serves; tell who we are and what we can do."""
         self._files = members_of(members_of(params.get("clientCapabilities")).get("fs"))
-        title = f"acp-agent ({self._household.model.name})"
+        offers = ["list", "close", "resume", "delete", "additionalDirectories"]
+        if self.household.is_unstable:
+            offers += ["fork", "archive", "status", "title"]
+        title = f"acp-agent ({self.household.staff.models[0].name})"
         return {
             "protocolVersion": self.version,
             "agentInfo": {"name": "acp-agent", "title": title, "version": VERSION},
             "agentCapabilities": {
-                "loadSession": False,
+                "loadSession": True,
                 "promptCapabilities": {"image": False, "audio": False, "embeddedContext": True},
                 "mcpCapabilities": {"http": False, "sse": False},
-                "sessionCapabilities": {"list": {}, "close": {}},
+                "sessionCapabilities": markers(offers),
             },
             "authMethods": [],
         }
@@ -66,35 +87,77 @@ class SurfaceV1(Surface):
         """End the running turn; its prompt is answered with `cancelled`."""
         session.cancel()
 
+    def updates_for(self, chronicle: Chronicle) -> Updates:
+        """Return who tells the client of a session."""
+        return Updates(self.household.staff.client, chronicle.record.id, chronicle)
+
+    def workspace_for(self, session_id: str, directories: Sequence[Path]) -> Workspace:
+        """Return files that are the client's, as far as it serves them."""
+        return Workspace(
+            session_id,
+            directories[0],
+            additional=directories[1:],
+            client=self.household.staff.client,
+            client_reads=self._files.get("readTextFile") is True,
+            client_writes=self._files.get("writeTextFile") is True,
+        )
+
+    async def finish(self, session: Session) -> None:
+        """End the running turn, and return when it has ended."""
+        await session.end()
+
     async def _authenticate(self, params: Params) -> Json:
         method = params.get("methodId")
         raise invalid(f"methodId: there is no method {method!r}; none is needed")
 
     async def _new_session(self, params: Params) -> Json:
-        client = self._household.client
-        session = await self._opened(params, lambda id_: Updates(client, id_), self._files)
+        session = await self.new(params)
         # Sent behind the answer: before it, the client does not know the session.
         return Followed({"sessionId": session.id, **session.settings()}, session.announce)
 
-    async def _list_sessions(self, params: Params) -> Json:
-        return self._listed(params)
+    async def _load_session(self, params: Params) -> Json:
+        session = await self.reopened(params)
+        _check_free(session)
+        await session.updates.replay(session.chronicle.told(), session.surroundings)
+        return Followed(session.settings(), session.announce)
+
+    async def _resume_session(self, params: Params) -> Json:
+        session = await self.reopened(params)
+        return Followed(session.settings(), session.recall)
+
+    async def _fork_session(self, params: Params) -> Json:
+        session = await self.forked(params)
+        return Followed({"sessionId": session.id, **session.settings()}, session.recall)
 
     async def _close_session(self, params: Params) -> Json:
-        session = self._session(params)
-        del self._sessions[session.id]
-        await session.end()
+        await self.close(self.active(params))
         return {}
 
     async def _set_mode(self, params: Params) -> Json:
-        session = self._session(params)
-        await session.set_mode(mode_of(params["modeId"], "modeId"))
+        session = self.active(params)
+        option = session.option(MODE)
+        assert option is not None
+        await session.choose(option, value_of(option, params["modeId"], "modeId"))
         return {}
 
+    async def _set_config_option(self, params: Params) -> Json:
+        session = self.active(params)
+        if (option := session.option(params["configId"])) is None:
+            raise invalid(f"configId: there is no option {params['configId']!r}")
+        await session.choose(option, value_of(option, params["value"], "value"))
+        return {"configOptions": session.settings()["configOptions"]}
+
     async def _prompt(self, params: Params) -> Json:
-        session = self._session(params)
+        session = self.active(params)
         blocks = blocks_of(params)
-        if session.is_busy:
-            raise RequestFailedError(
-                jsonrpc.INVALID_REQUEST, "A turn is running in this session; cancel it first"
-            )
+        _check_free(session)
+        await session.updates.user(new_message_id(), blocks)
         return {"stopReason": await session.prompt(read_prompt(blocks, session.cwd))}
+
+
+def _check_free(session: Session) -> None:
+    """Refuse what cannot be while a turn runs."""
+    if session.is_busy:
+        raise RequestFailedError(
+            jsonrpc.INVALID_REQUEST, "A turn is running in this session; cancel it first"
+        )

@@ -10,21 +10,19 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from pathlib import Path
 
 import anyio
 
 from acp_agent.prompts import read_prompt
 from acp_agent.session import Session
-from acp_agent.surface import (
-    SESSION_LIMIT,
-    Household,
-    Params,
-    Surface,
-    blocks_of,
-    invalid,
-    mode_of,
-)
-from acp_agent.updates_v2 import MODE, UpdatesV2, new_message_id
+from acp_agent.sessions.chronicle import Chronicle
+from acp_agent.sessions.errors import StoreError
+from acp_agent.surface import Household, Params, Surface, blocks_of, invalid, markers, value_of
+from acp_agent.surface_saved import SavedSessions
+from acp_agent.updates import Said, new_message_id
+from acp_agent.updates_v2 import UpdatesV2
+from acp_agent.workspace import Workspace
 from acp_protocol import jsonrpc
 from acp_protocol.errors import ConnectionClosedError, RequestFailedError
 from acp_protocol.handling import Followed
@@ -45,8 +43,6 @@ class _Place:
         """The waits of prompts that do not stand in the conversation yet."""
         self.is_cancelled = False
         """Whether the turn that was taken last was cancelled, however little of it had begun."""
-        self.is_open = True
-        """Whether it is active on this connection; what is closed can be resumed."""
 
 
 class SurfaceV2(Surface):
@@ -59,23 +55,28 @@ class SurfaceV2(Surface):
         self._places: dict[str, _Place] = {}
         self.answerers = {
             "session/new": self._new_session,
-            "session/list": self._list_sessions,
             "session/resume": self._resume_session,
             "session/close": self._close_session,
             "session/set_config_option": self._set_config_option,
             "session/prompt": self._prompt,
             "tool_call/cancel": self._cancel_part,
             "terminal/cancel": self._cancel_part,
+            **({"session/fork": self._fork_session} if household.is_unstable else {}),
+            **SavedSessions(self, self._state).answerers,
         }
 
     def initialized(self, params: Params) -> Json:
         """Tell who we are and what we can do; files and terminals are ours in this version."""
         del params
-        title = f"acp-agent ({self._household.model.name})"
+        title = f"acp-agent ({self.household.staff.models[0].name})"
+        offers = ["delete", "additionalDirectories"]
+        if self.household.is_unstable:
+            offers += ["fork", "archive", "status", "title"]
+        session = markers(offers) | {"prompt": markers(["embeddedContext"])}
         return {
             "protocolVersion": self.version,
             "info": {"name": "acp-agent", "title": title, "version": VERSION},
-            "capabilities": {"session": {"prompt": {"embeddedContext": {}}}},
+            "capabilities": {"session": session},
             "authMethods": [],
         }
 
@@ -92,72 +93,69 @@ class SurfaceV2(Surface):
             wait.cancel()
         session.cancel()
 
+    def updates_for(self, chronicle: Chronicle) -> UpdatesV2:
+        """Return who tells the client of a session."""
+        updates = UpdatesV2(self.household.staff.client, chronicle.record.id, chronicle)
+        self._places[chronicle.record.id] = _Place(updates)
+        return updates
+
+    def workspace_for(self, session_id: str, directories: Sequence[Path]) -> Workspace:
+        """Return files that are ours: clients of this version serve none."""
+        return Workspace(session_id, directories[0], additional=directories[1:])
+
+    async def finish(self, session: Session) -> None:
+        """End the last turn, its last state included, and refuse the prompts that are held."""
+        place = self._places[session.id]
+        self.cancel(session)
+        if place.turns.is_taken:
+            await place.turns.wait()
+            place.turns.pass_on()
+        del self._places[session.id]
+
     async def _new_session(self, params: Params) -> Json:
-        self._forget_closed()
-        client = self._household.client
-        made: list[UpdatesV2] = []
-
-        def updates(session_id: str) -> UpdatesV2:
-            made.append(UpdatesV2(client, session_id))
-            return made[0]
-
-        session = await self._opened(params, updates, files={})
-        self._places[session.id] = _Place(made[0])
+        session = await self.new(params)
         return {"sessionId": session.id, **self._offered(session)}
 
-    def _forget_closed(self) -> None:
-        """Make room for a new session: what was closed longest ago can be resumed no more."""
-        while len(self._sessions) >= SESSION_LIMIT:
-            closed = (id_ for id_, place in self._places.items() if not place.is_open)
-            if (oldest := next(closed, None)) is None:
-                return
-            del self._places[oldest], self._sessions[oldest]
-
-    async def _list_sessions(self, params: Params) -> Json:
-        return self._listed(params)
-
     async def _resume_session(self, params: Params) -> Json:
-        session = self._session(params)
-        self._check_extent(params)
-        if params["cwd"] != str(session.cwd):
-            raise invalid("cwd is not the session's")
         start: Json = params.get("replayFrom")
         if start is not None and start.get("type") != "start":
             raise invalid(f"replayFrom.type: {start.get('type')!r} is not supported")
-        place = self._places[session.id]
-        place.is_open = True
-        state = "running" if place.turns.is_taken else "idle"
-        await place.updates.replay(state, has_history=start is not None)
+        session = await self.reopened(params)
+        told = session.chronicle.told() if start is not None else ()
+
+        def then() -> Said:
+            yield from session.surroundings() if start is not None else ()
+            yield "state_update", self._state(session)
+
+        await session.updates.replay(told, then)
         return self._offered(session)
 
+    async def _fork_session(self, params: Params) -> Json:
+        session = await self.forked(params)
+        return {"sessionId": session.id, **self._offered(session)}
+
     async def _close_session(self, params: Params) -> Json:
-        session = self._sessions.get(params["sessionId"])
-        if session is not None:
-            place = self._places[session.id]
-            place.is_open = False
-            self.cancel(session)
-            # The last turn has to be over, its last state included.
-            if place.turns.is_taken:
-                await place.turns.wait()
-                place.turns.pass_on()
+        # One that is not open, or not there, counts as closed.
+        if (session := self.sessions.get(params["sessionId"])) is not None:
+            await self.close(session)
         return {}
 
     async def _set_config_option(self, params: Params) -> Json:
-        session = self._active(params)
-        if params["configId"] != MODE:
+        session = self.active(params)
+        if (option := session.option(params["configId"])) is None:
             raise invalid(f"configId: there is no option {params['configId']!r}")
         if params["type"] != "id":
             raise invalid(f"type: {params['type']!r} does not fit this option")
-        await session.set_mode(mode_of(params["value"], "value"))
+        await session.choose(option, value_of(option, params["value"], "value"))
         return session.settings()
 
     async def _cancel_part(self, params: Params) -> Json:
         """Refuse to end a single tool call or terminal: none was told to be endable."""
-        self._active(params)
+        self.active(params)
         raise invalid("it cannot be cancelled by itself")
 
     async def _prompt(self, params: Params) -> Json:
-        session = self._active(params)
+        session = self.active(params)
         blocks = blocks_of(params)
         if not blocks:
             raise invalid("params.prompt is empty")
@@ -197,20 +195,30 @@ class SurfaceV2(Surface):
             await updates.state("idle", stopReason=stop)
         except ConnectionClosedError:
             raise
+        except (RequestFailedError, StoreError) as problem:
+            await updates.state("idle", stopReason="error", error=_error(problem))
         except Exception:
             # The prompt has its answer: what goes wrong now can only be told by a state.
             logger.exception("a turn failed")
             error = {"code": jsonrpc.INTERNAL_ERROR, "message": "Internal error"}
             await updates.state("idle", stopReason="error", error=error)
         finally:
+            updates.is_asking = False
             place.turns.pass_on()
+
+    def _state(self, session: Session) -> dict[str, Json]:
+        """Return what a session is at, in the words that the client has heard or will hear."""
+        place = self._places[session.id]
+        if not place.turns.is_taken:
+            return {"state": "idle"}
+        return {"state": "requires_action" if place.updates.is_asking else "running"}
 
     def _offered(self, session: Session) -> dict[str, Json]:
         return {**session.settings(), "availableCommands": session.commands()}
 
-    def _active(self, params: Params) -> Session:
-        session = self._session(params)
-        if not self._places[session.id].is_open:
-            data = {"sessionId": session.id}
-            raise RequestFailedError(jsonrpc.RESOURCE_NOT_FOUND, "The session is closed", data)
-        return session
+
+def _error(problem: RequestFailedError | StoreError) -> dict[str, Json]:
+    """Return the error that a prompt would have got, had it not been answered before."""
+    if isinstance(problem, RequestFailedError):
+        return {"code": problem.code, "message": problem.message}
+    return {"code": jsonrpc.INTERNAL_ERROR, "message": f"The session cannot be kept: {problem}"}

@@ -1,21 +1,30 @@
 """What the agent tells the client about a session while it works, in the words of version 1.
 
 Whoever works does not know which version is spoken: it says, plans and calls tools, and `Updates`
-finds the words. `updates_v2` finds those of version 2.
+finds the words. `updates_v2` finds those of version 2. What is told is kept first, so that it can
+be told again in the same words.
 
-Source: ACP, Prompt Turn, `session/update`.
+Source: ACP, Prompt Turn, `session/update`; Session Setup, "Loading Sessions".
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Literal, Protocol, TypeAlias
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Final, Literal, Protocol, TypeAlias
+
+import anyio
 
 from acp_agent.models.model import Command
-from acp_agent.permissions import MODES, ModeId
+from acp_agent.sessions import events
+from acp_agent.sessions.events import Event
+from acp_agent.sessions.options import MODE, Option
 from acp_protocol.jsonrpc import Json
 
 ChunkKind: TypeAlias = Literal["agent_message_chunk", "agent_thought_chunk"]
+Said: TypeAlias = Iterable[tuple[str, Mapping[str, Json]]]
+"""Updates by their `sessionUpdate`, without it."""
+USAGE: Final = "usage_update"
 
 
 class Teller(Protocol):
@@ -26,39 +35,96 @@ class Teller(Protocol):
         ...
 
 
-class Updates:
-    """Sends the updates of one session, in order."""
+class Keeper(Protocol):
+    """Whoever keeps what happens in a session, before it is told."""
 
-    def __init__(self, client: Teller, session_id: str) -> None:
+    def keep(self, event: Event) -> None:
+        """Keep an event."""
+        ...
+
+    def note(self, **members: Json) -> None:
+        """Keep what is known beside the events."""
+        ...
+
+
+def new_message_id() -> str:
+    """Return an id that no other message has."""
+    return os.urandom(8).hex()
+
+
+class Updates:
+    """Sends the updates of one session, in order; without a keeper none of them is kept."""
+
+    shows_thoughts = True
+    """Whether the user wants to see what the model thinks."""
+
+    def __init__(self, client: Teller, session_id: str, keeper: Keeper | None = None) -> None:
         self._client = client
         self._session_id = session_id
+        self._keeper = keeper
+        self._message: tuple[ChunkKind, str] | None = None
+        """The kind and the id of the message that the next piece of text belongs to."""
+        self._telling = anyio.Lock(fast_acquire=True)
+        """Held while something is told, and for the whole of a replay: it comes first."""
 
     async def send(self, update: str, members: Mapping[str, Json]) -> None:
         """Send one update; `update` is its `sessionUpdate`."""
-        params = {"sessionUpdate": update} | dict(members)
-        await self._client.notify(
-            "session/update", {"sessionId": self._session_id, "update": params}
-        )
+        async with self._telling:
+            if self._keeper is not None and update == USAGE:
+                self._keeper.note(usage=dict(members))
+            await self._speak(update, members)
+
+    async def replay(self, told: Iterable[Event], then: Callable[[], Said]) -> None:
+        """Tell again what was told, and `then` what the session is at by that time."""
+        async with self._telling:
+            for event in told:
+                for update, members in self.words(event):
+                    await self._speak(update, members)
+            for update, members in then():
+                await self._speak(update, members)
+
+    async def user(self, message_id: str, blocks: Sequence[Json]) -> None:
+        """Keep what the user said; the client knows it from its own prompt."""
+        self._message = None
+        self._keep(events.user(message_id, list(blocks)))
 
     async def text(self, kind: ChunkKind, text: str) -> None:
-        """Send a piece of what is said or thought."""
-        await self.send(kind, {"content": {"type": "text", "text": text}})
+        """Send a piece of what is said or thought, as a part of its message."""
+        if kind == "agent_thought_chunk" and not self.shows_thoughts:
+            return
+        if self._message is None or self._message[0] != kind:
+            self._message = (kind, new_message_id())
+        await self._tell(events.text(*self._message, text))
 
     async def plan(self, entries: Sequence[Json]) -> None:
         """Send the whole plan."""
-        await self.send("plan", {"entries": list(entries)})
+        await self._tell(events.plan(list(entries)))
 
     async def call(self, call_id: str, members: Mapping[str, Json]) -> None:
         """Send a new tool call, which has not begun; empty lists are left out."""
+        self._message = None
         shown = {name: value for name, value in members.items() if value != []}
-        await self.send("tool_call", {"toolCallId": call_id, "status": "pending"} | shown)
+        await self._tell(events.call(call_id, {"status": "pending"} | shown))
 
     async def tool(self, call_id: str, members: Mapping[str, Json]) -> None:
-        """Send what changed about a tool call; version 1 knows no status `cancelled`."""
-        changed = {"toolCallId": call_id} | dict(members)
-        if changed.get("status") == "cancelled":
-            changed["status"] = "failed"
-        await self.send("tool_call_update", changed)
+        """Send what changed about a tool call."""
+        self._message = None
+        await self._tell(events.tool(call_id, members))
+
+    def words(self, event: Event) -> Said:
+        """Return an event as the updates that tell it."""
+        match event["what"]:
+            case "user":
+                for block in event["blocks"]:
+                    yield "user_message_chunk", {"messageId": event["id"], "content": block}
+            case "text":
+                yield event["kind"], {"content": {"type": "text", "text": event["text"]}}
+            case "plan":
+                yield "plan", {"entries": event["entries"]}
+            case "call":
+                yield "tool_call", {"toolCallId": event["id"], **event["members"]}
+            case _:
+                yield "tool_call_update", {"toolCallId": event["id"], **_known(event["members"])}
 
     async def asking(self) -> None:
         """Nothing: that a question waits for the user is told by the question itself."""
@@ -70,9 +136,14 @@ class Updates:
         """Send what the session is called."""
         await self.send("session_info_update", {"title": title})
 
-    async def mode(self, mode: ModeId) -> None:
-        """Send that the user is asked at other times from now on."""
-        await self.send("current_mode_update", {"currentModeId": mode})
+    async def chosen(
+        self, option: Option, chosen: Mapping[str, str], all_: Sequence[Option]
+    ) -> None:
+        """Send that something else was chosen: as an option, and the mode as a mode too."""
+        if option.id == MODE:
+            await self.send("current_mode_update", {"currentModeId": chosen[MODE]})
+        options = {"configOptions": self.settings(all_, chosen)["configOptions"]}
+        await self.send("config_option_update", options)
 
     async def commands(self, commands: Sequence[Command]) -> None:
         """Send which commands a prompt may begin with."""
@@ -96,7 +167,53 @@ class Updates:
             "options": list(options),
         }
 
-    def settings(self, mode: ModeId) -> dict[str, Json]:
-        """Return what a new session offers to choose from, as members of its answer."""
-        modes = [{"id": id_, "name": name, "description": about} for id_, name, about in MODES]
-        return {"modes": {"currentModeId": mode, "availableModes": modes}}
+    def settings(self, options: Sequence[Option], chosen: Mapping[str, str]) -> dict[str, Json]:
+        """Return what a session offers to choose from, as members of its answers."""
+        modes = [
+            {"id": choice.value, "name": choice.name, "description": choice.about}
+            for option in options
+            if option.id == MODE
+            for choice in option.choices
+        ]
+        return {
+            "modes": {"currentModeId": chosen[MODE], "availableModes": modes},
+            "configOptions": [shown(option, "id", chosen[option.id]) for option in options],
+        }
+
+    async def _tell(self, event: Event) -> None:
+        """Keep an event, and tell it."""
+        async with self._telling:
+            self._keep(event)
+            for update, members in self.words(event):
+                await self._speak(update, members)
+
+    def _keep(self, event: Event) -> None:
+        if self._keeper is not None:
+            self._keeper.keep(event)
+
+    async def _speak(self, update: str, members: Mapping[str, Json]) -> None:
+        params = {"sessionUpdate": update} | dict(members)
+        await self._client.notify(
+            "session/update", {"sessionId": self._session_id, "update": params}
+        )
+
+
+def shown(option: Option, named: str, value: str) -> dict[str, Json]:
+    """Return an option as the protocol shows it; `named` is the member that holds its id."""
+    return {
+        named: option.id,
+        "name": option.name,
+        "category": option.category,
+        "type": "select",
+        "currentValue": value,
+        "options": [
+            {"value": choice.value, "name": choice.name}
+            | ({"description": choice.about} if choice.about else {})
+            for choice in option.choices
+        ],
+    }
+
+
+def _known(members: Mapping[str, Json]) -> Mapping[str, Json]:
+    """Return the members of a tool call as version 1 has them: it knows no status `cancelled`."""
+    return {**members, "status": "failed"} if members.get("status") == "cancelled" else members

@@ -1,85 +1,52 @@
 """What the agent tells the client about a session while it works, in the words of version 2.
 
 Messages have ids, tool calls are created by their first update, a turn is what lies between two
-states. What was said is kept, to be told again to a client that resumes the session.
+states.
 
 Source: ACP version 2, Prompt Lifecycle; Session Setup, "Resuming Sessions"; Tool Calls.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from typing import Final, cast
 
-import anyio
-
 from acp_agent.models.model import Command
 from acp_agent.patch import git_patch
-from acp_agent.permissions import MODES, ModeId
-from acp_agent.updates import ChunkKind, Teller, Updates
+from acp_agent.sessions import events
+from acp_agent.sessions.events import Event
+from acp_agent.sessions.options import Option
+from acp_agent.updates import Said, Updates, shown
 from acp_protocol.jsonrpc import Json
 
-MODE: Final = "mode"
-"""The id of the configuration option that the modes of version 1 have become."""
 PLAN: Final = "main"
 """The id of the only plan."""
-_TOLD_AGAIN: Final = frozenset(
-    {
-        "user_message",
-        "agent_message_chunk",
-        "agent_thought_chunk",
-        "tool_call_update",
-        "plan_update",
-        "session_info_update",
-    }
-)
-
-
-def new_message_id() -> str:
-    """Return an id that no other message has."""
-    return os.urandom(8).hex()
 
 
 class UpdatesV2(Updates):
     """Sends the updates of one session of version 2, in order."""
 
-    def __init__(self, client: Teller, session_id: str) -> None:
-        super().__init__(client, session_id)
-        self._message: tuple[ChunkKind, str] | None = None
-        """The kind and the id of the message that the next piece of text belongs to."""
-        self._told: list[tuple[str, Mapping[str, Json]]] = []
-        self._telling = anyio.Lock(fast_acquire=True)
-        """Held while an update is on its way, and for the whole of a replay: it comes first."""
-
-    async def send(self, update: str, members: Mapping[str, Json]) -> None:
-        """Send one update, and keep it if it belongs to the history."""
-        async with self._telling:
-            if update in _TOLD_AGAIN:
-                self._keep(update, members)
-            await super().send(update, members)
-
-    async def replay(self, state: str, *, has_history: bool) -> None:
-        """Tell the history again if that is wanted, and then what the session is at."""
-        async with self._telling:
-            for update, members in tuple(self._told) if has_history else ():
-                await super().send(update, members)
-            await super().send("state_update", {"state": state})
-
-    def _keep(self, update: str, members: Mapping[str, Json]) -> None:
-        """Keep an update; pieces of one message are kept as one piece."""
-        last, before = self._told[-1] if self._told else ("", members)
-        is_chunk = update.endswith("_chunk") and last == update
-        if is_chunk and before["messageId"] == members["messageId"]:
-            text: str = before["content"]["text"] + members["content"]["text"]
-            members = {**members, "content": {"type": "text", "text": text}}
-            self._told.pop()
-        self._told.append((update, members))
+    is_asking = False
+    """Whether nothing goes on until the user has answered."""
 
     async def user(self, message_id: str, blocks: Sequence[Json]) -> None:
         """Send what the user said, with the id that its prompt was answered with."""
         self._message = None
-        await self.send("user_message", {"messageId": message_id, "content": list(blocks)})
+        await self._tell(events.user(message_id, list(blocks)))
+
+    def words(self, event: Event) -> Said:
+        """Return an event as the updates that tell it."""
+        match event["what"]:
+            case "user":
+                yield "user_message", {"messageId": event["id"], "content": event["blocks"]}
+            case "text":
+                content = {"type": "text", "text": event["text"]}
+                yield event["kind"], {"messageId": event["id"], "content": content}
+            case "plan":
+                plan = {"type": "items", "planId": PLAN, "entries": event["entries"]}
+                yield "plan_update", {"plan": plan}
+            case _:
+                yield "tool_call_update", {"toolCallId": event["id"], **_spoken(event["members"])}
 
     async def state(self, state: str, **members: Json) -> None:
         """Send what the session is at."""
@@ -87,38 +54,20 @@ class UpdatesV2(Updates):
 
     async def asking(self) -> None:
         """Send that nothing goes on until the user has answered."""
+        self.is_asking = True
         await self.state("requires_action")
 
     async def answered(self) -> None:
         """Send that it goes on."""
+        self.is_asking = False
         await self.state("running")
 
-    async def text(self, kind: ChunkKind, text: str) -> None:
-        """Send a piece of what is said or thought, as a part of its message."""
-        if self._message is None or self._message[0] != kind:
-            self._message = (kind, new_message_id())
-        content = {"type": "text", "text": text}
-        await self.send(kind, {"messageId": self._message[1], "content": content})
-
-    async def plan(self, entries: Sequence[Json]) -> None:
-        """Send the whole plan."""
-        plan = {"type": "items", "planId": PLAN, "entries": list(entries)}
-        await self.send("plan_update", {"plan": plan})
-
-    async def call(self, call_id: str, members: Mapping[str, Json]) -> None:
-        """Send a new tool call, which has not begun; empty lists are left out."""
-        self._message = None
-        shown = {name: value for name, value in members.items() if value != []}
-        await self.tool(call_id, {"status": "pending"} | shown)
-
-    async def tool(self, call_id: str, members: Mapping[str, Json]) -> None:
-        """Send what changed about a tool call."""
-        self._message = None
-        await self.send("tool_call_update", {"toolCallId": call_id, **_spoken(members)})
-
-    async def mode(self, mode: ModeId) -> None:
-        """Send that the user is asked at other times from now on."""
-        await self.send("config_option_update", self.settings(mode))
+    async def chosen(
+        self, option: Option, chosen: Mapping[str, str], all_: Sequence[Option]
+    ) -> None:
+        """Send that something else was chosen."""
+        del option
+        await self.send("config_option_update", self.settings(all_, chosen))
 
     def offered(self, commands: Sequence[Command]) -> list[dict[str, Json]]:
         """Return commands as the protocol shows them."""
@@ -140,20 +89,10 @@ class UpdatesV2(Updates):
             "options": list(options),
         }
 
-    def settings(self, mode: ModeId) -> dict[str, Json]:
+    def settings(self, options: Sequence[Option], chosen: Mapping[str, str]) -> dict[str, Json]:
         """Return what a session offers to choose from, as members of its answers."""
-        options = [{"value": id_, "name": name, "description": about} for id_, name, about in MODES]
         return {
-            "configOptions": [
-                {
-                    "configId": MODE,
-                    "name": "Mode",
-                    "category": "mode",
-                    "type": "select",
-                    "currentValue": mode,
-                    "options": options,
-                }
-            ]
+            "configOptions": [shown(option, "configId", chosen[option.id]) for option in options]
         }
 
 

@@ -8,6 +8,7 @@ disk is used, in the same bounds.
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol, cast
 
@@ -35,13 +36,14 @@ class Workspace:
         session_id: str,
         cwd: Path,
         *,
+        additional: Sequence[Path] = (),
         client: Asker | None = None,
         client_reads: bool = False,
         client_writes: bool = False,
     ) -> None:
         self.cwd = cwd
         self._session_id = session_id
-        self._disk = Roots([cwd])
+        self._disk = Roots([cwd, *additional])
         self._client = client
         self._client_reads = client_reads
         self._client_writes = client_writes

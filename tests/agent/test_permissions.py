@@ -26,11 +26,11 @@ def call(kind: Kind, scope: str = "", title: str = "Read") -> Call:
         ("ask", "edit", None),
         ("ask", "delete", None),
         ("ask", "execute", None),
-        ("auto", "execute", "allow"),
-        ("auto", "delete", "allow"),
-        ("read-only", "read", "allow"),
-        ("read-only", "edit", "forbidden"),
-        ("read-only", "execute", "forbidden"),
+        ("code", "execute", "allow"),
+        ("code", "delete", "allow"),
+        ("architect", "read", "allow"),
+        ("architect", "edit", "forbidden"),
+        ("architect", "execute", "forbidden"),
     ],
 )
 def test_the_mode_and_the_kind_decide(mode: ModeId, kind: Kind, verdict: Verdict | None) -> None:
@@ -82,7 +82,7 @@ def test_always_is_bound_to_kind_and_scope() -> None:
 def test_a_mode_that_forbids_outweighs_an_earlier_always() -> None:
     permissions = Permissions()
     permissions.decided(call("edit"), selected("allow-always"))
-    permissions.mode = "read-only"
+    permissions.mode = "architect"
     assert permissions.known(call("edit")) == "forbidden"
 
 

@@ -1,0 +1,101 @@
+"""What happened in a session, in words that belong to no version of the protocol.
+
+An event is an object with a `what`; the surfaces find the words of their version for it. So what
+was said in one version is told again in another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final, TypeAlias, cast
+
+from acp_agent.sessions.errors import DAMAGED, StoreError
+from acp_protocol.jsonrpc import Json
+
+Event: TypeAlias = Mapping[str, Json]
+
+PIECE_LIMIT: Final = 64 * 1024
+"""Characters that pieces of a message are told again together, at most."""
+_MEMBERS: Final[Mapping[str, Mapping[str, type]]] = {
+    "user": {"id": str, "blocks": list},
+    "text": {"kind": str, "id": str, "text": str},
+    "plan": {"entries": list},
+    "call": {"id": str, "members": dict},
+    "tool": {"id": str, "members": dict},
+    "entry": {"entry": dict},
+}
+"""The members of each kind of event. An `entry` is what the model knows, and is told to nobody."""
+
+
+def user(message_id: str, blocks: list[Json]) -> Event:
+    """The user has said something."""
+    return {"what": "user", "id": message_id, "blocks": blocks}
+
+
+def text(kind: str, message_id: str, piece: str) -> Event:
+    """The model has said or thought a piece of a message."""
+    return {"what": "text", "kind": kind, "id": message_id, "text": piece}
+
+
+def plan(entries: list[Json]) -> Event:
+    """The plan stands like this now."""
+    return {"what": "plan", "entries": entries}
+
+
+def call(call_id: str, members: Mapping[str, Json]) -> Event:
+    """The model calls a tool."""
+    return {"what": "call", "id": call_id, "members": dict(members)}
+
+
+def tool(call_id: str, members: Mapping[str, Json]) -> Event:
+    """Something about a tool call has changed."""
+    return {"what": "tool", "id": call_id, "members": dict(members)}
+
+
+def entry(written: Mapping[str, Json]) -> Event:
+    """The model knows something more."""
+    return {"what": "entry", "entry": dict(written)}
+
+
+def checked(value: Json) -> Event:
+    """Return `value` if it is an event.
+
+    Raises:
+        StoreError: it is none.
+    """
+    event = cast("dict[str, Json]", value) if isinstance(value, dict) else {}
+    members = _MEMBERS.get(str(event.get("what")))
+    if members is None:
+        raise StoreError(DAMAGED)
+    for name, kind in members.items():
+        if not isinstance(event.get(name), kind):
+            raise StoreError(DAMAGED)
+    return event
+
+
+def replaces(event: Event, before: Event) -> bool:
+    """Return whether nothing is lost where `event` takes the place of the one before it."""
+    if event["what"] != "tool" or before["what"] != "tool" or event["id"] != before["id"]:
+        return False
+    return before["members"].keys() <= event["members"].keys()
+
+
+def joined(events: Iterable[Event]) -> Iterator[Event]:
+    """Yield `events` with the pieces of each message as one; entries are left out."""
+    held: Event | None = None
+    for event in events:
+        if event["what"] == "entry":
+            continue
+        if held is not None and _continues(held, event):
+            held = text(held["kind"], held["id"], held["text"] + event["text"])
+            continue
+        if held is not None:
+            yield held
+        held = event
+    if held is not None:
+        yield held
+
+
+def _continues(held: Event, event: Event) -> bool:
+    is_same = all(held[name] == event.get(name) for name in ("what", "kind", "id") if name in held)
+    return event["what"] == "text" and is_same and len(held["text"]) < PIECE_LIMIT

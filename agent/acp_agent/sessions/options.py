@@ -1,0 +1,62 @@
+"""What can be chosen in a session: mode, model, thoughts, and when the user is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from acp_agent.models.model import Model
+from acp_agent.permissions import MODES, POLICIES
+
+MODE: Final = "mode"
+MODEL: Final = "model"
+THINKING: Final = "thinking"
+POLICY: Final = "policy"
+FORMER: Final[Mapping[str, str]] = {"auto": "code", "read-only": "architect"}
+"""What modes were called before, and may still be called by whoever chooses one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One of several values."""
+
+    value: str
+    name: str
+    about: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """Something that has one of several values in each session."""
+
+    id: str
+    name: str
+    category: str
+    choices: tuple[Choice, ...]
+    """The first stands where nothing was chosen."""
+
+    def chosen(self, settings: Mapping[str, str]) -> str:
+        """Return the value in `settings`, or the first one if there is none that still exists."""
+        value = settings.get(self.id)
+        values = [choice.value for choice in self.choices]
+        return value if value in values else values[0]
+
+
+def options_for(models: Sequence[Model]) -> tuple[Option, ...]:
+    """Return the options of a session that these models can serve, the most important first."""
+    named = tuple(Choice(model.name, model.name) for model in models)
+    return (
+        Option(MODE, "Mode", "mode", tuple(Choice(*mode) for mode in MODES)),
+        Option(MODEL, "Model", "model", named),
+        Option(
+            THINKING,
+            "Thinking",
+            "thought_level",
+            (
+                Choice("show", "Show", "Thoughts are shown as they come"),
+                Choice("hide", "Hide", "Thoughts are not shown"),
+            ),
+        ),
+        Option(POLICY, "Policy", "_policy", tuple(Choice(*policy) for policy in POLICIES)),
+    )

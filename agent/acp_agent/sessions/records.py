@@ -1,0 +1,113 @@
+"""What is known of a session beside what was said in it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Final, cast
+
+from acp_agent.sessions.errors import DAMAGED, StoreError
+from acp_protocol.jsonrpc import Json
+
+COLUMNS: Final = (
+    "number",
+    "id",
+    "cwd",
+    "directories",
+    "title",
+    "is_named",
+    "is_archived",
+    "updated",
+    "settings",
+    "usage",
+    "spent",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A session as the store knows it."""
+
+    number: int
+    """Rises with each session of the store, and is never used again."""
+    id: str
+    cwd: str
+    directories: tuple[str, ...]
+    title: str | None
+    is_named: bool
+    """Whether the title is the user's, and no other may take its place."""
+    is_archived: bool
+    updated: str
+    """RFC 3339, in UTC."""
+    settings: Mapping[str, str]
+    """What is chosen, by option."""
+    usage: Mapping[str, Json] | None
+    """How full the model's mind is, as the client was told last."""
+    spent: Mapping[str, Json] | None
+    """What all replies have taken together."""
+
+
+def now() -> str:
+    """Return the time as it stands in a record."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+def read_record(row: tuple[Any, ...]) -> Record:
+    """Return the record in a row of the store, which has `COLUMNS`.
+
+    Raises:
+        StoreError: it makes no sense.
+    """
+    number, id_, cwd, directories, title, named, archived, updated, *told = row
+    settings, usage, spent = told
+    read = _object(settings)
+    texts = (id_, cwd, updated, *read.values())
+    if not all(isinstance(text, str) for text in texts) or not isinstance(title, str | None):
+        raise StoreError(DAMAGED)
+    return Record(
+        number=number,
+        id=id_,
+        cwd=cwd,
+        directories=_names(directories),
+        title=title,
+        is_named=bool(named),
+        is_archived=bool(archived),
+        updated=updated,
+        settings=cast("Mapping[str, str]", read),
+        usage=None if usage is None else _object(usage),
+        spent=None if spent is None else _object(spent),
+    )
+
+
+def written(value: object) -> object:
+    """Return a member of a record as it stands in a column."""
+    return json.dumps(value) if isinstance(value, dict | list | tuple) else value
+
+
+def read_json(text: object) -> Json:
+    """Return what stands in a column as JSON.
+
+    Raises:
+        StoreError: it is none.
+    """
+    try:
+        return json.loads(cast("str", text))
+    except (ValueError, TypeError, RecursionError):
+        raise StoreError(DAMAGED) from None
+
+
+def _object(text: object) -> dict[str, Json]:
+    value = read_json(text)
+    if not isinstance(value, dict):
+        raise StoreError(DAMAGED)
+    return cast("dict[str, Json]", value)
+
+
+def _names(text: object) -> tuple[str, ...]:
+    value = read_json(text)
+    names = cast("list[Json]", value) if isinstance(value, list) else [None]
+    if not all(isinstance(name, str) for name in names):
+        raise StoreError(DAMAGED)
+    return tuple(cast("list[str]", names))

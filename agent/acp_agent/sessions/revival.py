@@ -1,0 +1,116 @@
+"""How a session goes on that was closed, or whose process was killed in the middle of a turn.
+
+What was cut off is mended in the store: a tool call that was left open has failed, and the model
+knows what it had said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, cast
+
+from acp_agent.models.model import (
+    CallTool,
+    HistoryEntry,
+    ModelEvent,
+    ModelSaid,
+    Say,
+    Think,
+    ToolAnswered,
+    UserSaid,
+)
+from acp_agent.prompts import read_prompt
+from acp_agent.sessions import events
+from acp_agent.sessions.chronicle import Chronicle
+from acp_agent.sessions.entries import read_entry
+from acp_agent.sessions.events import Event
+from acp_protocol.jsonrpc import Json
+
+REASON: Final = "broken off: the agent ended before it"
+_FINAL: Final = frozenset({"completed", "failed", "cancelled"})
+
+
+@dataclass
+class Revived:
+    """What a session goes on with."""
+
+    history: list[HistoryEntry] = field(default_factory=list[HistoryEntry])
+    calls: int = 0
+    """Tool calls so far."""
+
+
+def revive(chronicle: Chronicle) -> Revived:
+    """Read what a session goes on with, and mend what was cut off."""
+    reading = _Reading()
+    for event in chronicle.events():
+        reading.take(event)
+    for call_id, content in reading.open_calls.items():
+        said = {"type": "content", "content": {"type": "text", "text": REASON}}
+        members = {"status": "failed", "rawOutput": {"error": REASON}}
+        chronicle.keep(events.tool(call_id, members | {"content": [*content, said]}))
+    cwd = Path(chronicle.record.cwd)
+    for entry in reading.missing(cwd):
+        chronicle.remember(entry)
+        reading.history.append(entry)
+    return Revived(reading.history, reading.calls)
+
+
+class _Reading:
+    """What has come of the events so far."""
+
+    def __init__(self) -> None:
+        self.history: list[HistoryEntry] = []
+        self.calls = 0
+        self.open_calls: dict[str, list[Json]] = {}
+        """What is shown of each call that has not ended."""
+        self._loose: list[ModelEvent] = []
+        """What was said since the model's last entry."""
+        self._prompt: list[Mapping[str, Json]] | None = None
+        """A prompt that the model does not know of yet."""
+
+    def take(self, event: Event) -> None:
+        match event["what"]:
+            case "entry":
+                self.history.append(read_entry(event["entry"]))
+                self._loose, self._prompt = [], None
+            case "user":
+                self._prompt = event["blocks"]
+            case "text":
+                is_said = event["kind"] == "agent_message_chunk"
+                self._loose.append(Say(event["text"]) if is_said else Think(event["text"]))
+            case "call":
+                self.calls += 1
+                self.open_calls[event["id"]] = event["members"].get("content", [])
+            case "tool":
+                self._change(event["id"], event["members"])
+            case _:
+                pass
+
+    def missing(self, cwd: Path) -> list[HistoryEntry]:
+        """Return what has to be added to the history so that it is whole."""
+        added = _unanswered(self.history)
+        if self._prompt is not None:
+            added.append(read_prompt(self._prompt, cwd))
+        last = self.history[-1] if self.history else None
+        if self._loose or self._prompt is not None or isinstance(last, UserSaid):
+            added.append(ModelSaid(tuple(self._loose)))
+        return added
+
+    def _change(self, call_id: str, members: Mapping[str, Json]) -> None:
+        if members.get("status") in _FINAL:
+            self.open_calls.pop(call_id, None)
+        elif call_id in self.open_calls and isinstance(members.get("content"), list):
+            self.open_calls[call_id] = cast("list[Json]", members["content"])
+
+
+def _unanswered(history: list[HistoryEntry]) -> list[HistoryEntry]:
+    """Return answers to the calls at the end of `history` that have none."""
+    for answers, entry in enumerate(reversed(history)):
+        if isinstance(entry, ModelSaid):
+            calls = [event for event in entry.events if isinstance(event, CallTool)]
+            return [ToolAnswered(call.name, REASON, is_failed=True) for call in calls[answers:]]
+        if isinstance(entry, UserSaid):
+            break
+    return []

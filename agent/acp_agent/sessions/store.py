@@ -1,0 +1,230 @@
+"""Where sessions are kept: in memory, or in an SQLite database in a directory.
+
+What was kept is there for whoever opens the directory next, even if this process is killed right
+behind it. Several processes may have one directory open; a session is written by the one that has
+claimed it.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import weakref
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Literal, TypeAlias
+
+from acp_agent.sessions.claims import Claims
+from acp_agent.sessions.errors import StoreError, sentence_for
+from acp_agent.sessions.records import COLUMNS, Record, now, read_record, written
+from acp_agent.sessions.schema import prepare
+
+FILE: Final = "sessions.sqlite3"
+PATIENCE: Final = 5.0
+"""Seconds that a process waits for another one that is writing."""
+STRIDE: Final = 500
+"""Events that are read in one go."""
+MEMORY_LIMIT: Final = 1000
+"""Sessions that are kept where no directory is given; the oldest closed ones make room."""
+_SELECT: Final = f"SELECT {', '.join(COLUMNS)} FROM session"  # noqa: S608 - nobody's words
+
+Archived: TypeAlias = Literal["exclude", "include", "only"]
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which sessions a list is to show."""
+
+    cwd: str | None = None
+    archived: Archived = "exclude"
+    before: tuple[str, int] | None = None
+    """Only those behind this time and number; the newest come first."""
+
+
+class Store:
+    """Sessions and what was said in them."""
+
+    def __init__(self, directory: Path | None = None) -> None:
+        """Open the store in `directory`, which is made if it is missing; None: in memory.
+
+        Raises:
+            StoreError: it cannot be used.
+        """
+        self.is_lasting = directory is not None
+        with _sentences():
+            self._database = _connect(directory)
+            weakref.finalize(self, self._database.close)
+            prepare(self._database)
+            self.claims = Claims(_made(directory / "open") if directory is not None else None)
+
+    def create(
+        self, id_: str, cwd: str, directories: Sequence[str], settings: dict[str, str]
+    ) -> Record:
+        """Add a session, claimed by this process."""
+        if not self.is_lasting:
+            self._make_room()
+        values = (id_, cwd, written(list(directories)), now(), written(settings))
+        statement = (
+            "INSERT INTO session (id, cwd, directories, updated, settings) VALUES (?, ?, ?, ?, ?)"
+        )
+        with _sentences(), self._transaction():
+            number = self._database.execute(statement, values).lastrowid or 0
+            # Nobody else sees it before the transaction ends, and can have claimed it.
+            self.claims.take(number)
+        return self._numbered(number)
+
+    def get(self, id_: str) -> Record | None:
+        """Return the session of that id; None if there is none."""
+        with _sentences():
+            row = self._database.execute(f"{_SELECT} WHERE id = ?", (id_,)).fetchone()
+        return read_record(row) if row else None
+
+    def page(self, wanted: Wanted, count: int) -> list[Record]:
+        """Return up to `count` sessions, the newest first."""
+        where, values = ["1"], list[object]()
+        if wanted.cwd is not None:
+            where.append("cwd = ?")
+            values.append(wanted.cwd)
+        if wanted.archived != "include":
+            where.append("is_archived = ?")
+            values.append(int(wanted.archived == "only"))
+        if wanted.before is not None:
+            where.append("(updated, number) < (?, ?)")
+            values += wanted.before
+        clause = f"WHERE {' AND '.join(where)} ORDER BY updated DESC, number DESC LIMIT ?"
+        with _sentences():
+            rows = self._database.execute(f"{_SELECT} {clause}", (*values, count)).fetchall()
+        return [read_record(row) for row in rows]
+
+    def change(self, number: int, **members: object) -> None:
+        """Change members of a record."""
+        assert members.keys() <= set(COLUMNS)
+        names = ", ".join(f"{name} = ?" for name in members)
+        values = [written(value) for value in members.values()]
+        with _sentences():
+            self._database.execute(
+                f"UPDATE session SET {names} WHERE number = ?",  # noqa: S608 - own columns
+                (*values, number),
+            )
+
+    def suggest_title(self, number: int, title: str) -> bool:
+        """Give a session a title unless it has one; return whether it got it."""
+        statement = "UPDATE session SET title = ? WHERE number = ? AND title IS NULL"
+        with _sentences():
+            return self._database.execute(statement, (title, number)).rowcount > 0
+
+    def append(self, number: int, body: str) -> int:
+        """Keep an event of a session; return its place."""
+        statement = "INSERT INTO event (session, body) VALUES (?, ?)"
+        with _sentences():
+            return self._database.execute(statement, (number, body)).lastrowid or 0
+
+    def replace(self, place: int, body: str) -> None:
+        """Keep another event in the place of one."""
+        with _sentences():
+            self._database.execute("UPDATE event SET body = ? WHERE place = ?", (body, place))
+
+    def events(self, number: int) -> Iterator[str]:
+        """Yield the events of a session in their order."""
+        statement = "SELECT place, body FROM event WHERE session = ? AND place > ? ORDER BY place"
+        place = 0
+        while True:
+            with _sentences():
+                values = (number, place, STRIDE)
+                rows = self._database.execute(f"{statement} LIMIT ?", values).fetchall()
+            yield from (body for _, body in rows)
+            if len(rows) < STRIDE:
+                return
+            place = rows[-1][0]
+
+    def copy(self, number: int, id_: str, cwd: str, directories: Sequence[str]) -> Record:
+        """Add a session with the title, the settings and the events of another one; claim it."""
+        statement = (
+            "INSERT INTO session (id, cwd, directories, title, is_named, updated, settings)"
+            " SELECT ?, ?, ?, title, is_named, ?, settings FROM session WHERE number = ?"
+        )
+        values = (id_, cwd, written(list(directories)), now(), number)
+        events = "INSERT INTO event (session, body) SELECT ?, body FROM event WHERE session = ?"
+        with _sentences(), self._transaction():
+            copied = self._database.execute(statement, values).lastrowid or 0
+            self._database.execute(f"{events} ORDER BY place", (copied, number))
+            self.claims.take(copied)
+        return self._numbered(copied)
+
+    def delete(self, number: int) -> None:
+        """Forget a session."""
+        with _sentences():
+            self._database.execute("DELETE FROM session WHERE number = ?", (number,))
+
+    def close(self) -> None:
+        """Close the database."""
+        with _sentences():
+            self._database.close()
+
+    def take(self, number: int) -> bool:
+        """Claim a session; return False if another process has it."""
+        with _sentences():
+            return self.claims.take(number)
+
+    def _numbered(self, number: int) -> Record:
+        with _sentences():
+            row = self._database.execute(f"{_SELECT} WHERE number = ?", (number,)).fetchone()
+        return read_record(row)
+
+    def _make_room(self) -> None:
+        statement = "SELECT number FROM session ORDER BY updated, number"
+        numbers = [number for (number,) in self._database.execute(statement)]
+        closed = (number for number in numbers if not self.claims.is_taken(number))
+        for number, _ in zip(closed, range(len(numbers) - MEMORY_LIMIT + 1), strict=False):
+            self.delete(number)
+
+    @contextmanager
+    def _transaction(self) -> Generator[None]:
+        self._database.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+        except BaseException:
+            self._database.execute("ROLLBACK")
+            raise
+        self._database.execute("COMMIT")
+
+
+def _connect(directory: Path | None) -> sqlite3.Connection:
+    if directory is None:
+        database = sqlite3.connect(":memory:", isolation_level=None)
+    else:
+        path = _made(directory) / FILE
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        database = sqlite3.connect(path, timeout=PATIENCE, isolation_level=None)
+        _set(database, "PRAGMA journal_mode = WAL")
+    # What is in the log of the database outlives this process; only a fall of the system can take
+    # the last of it, and never what was before.
+    _set(database, "PRAGMA synchronous = NORMAL")
+    _set(database, "PRAGMA foreign_keys = ON")
+    return database
+
+
+def _set(database: sqlite3.Connection, pragma: str) -> Any:
+    try:
+        return database.execute(pragma)
+    except sqlite3.Error:
+        database.close()
+        raise
+
+
+def _made(directory: Path) -> Path:
+    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return directory
+
+
+@contextmanager
+def _sentences() -> Generator[None]:
+    """Turn what the library and the system raise into sentences."""
+    try:
+        yield
+    except sqlite3.Error as problem:
+        raise StoreError(sentence_for(problem)) from problem
+    except OSError as problem:
+        raise StoreError("the directory cannot be used: " + (problem.strerror or "")) from problem

@@ -1,0 +1,150 @@
+"""The methods about sessions that need not be open: they are the same in both versions.
+
+Source: ACP, Session List; Session Delete; the unstable archive, status and title of sessions.
+"""
+
+from __future__ import annotations
+
+import os.path
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Final, cast
+
+from acp_agent.session import Session
+from acp_agent.sessions.paging import PAGE, continued, cursor_behind
+from acp_agent.sessions.records import Record
+from acp_agent.sessions.store import Archived, Wanted
+from acp_agent.surface import Answerer, Params, Surface, elsewhere, invalid
+from acp_protocol.host.text import visible
+from acp_protocol.jsonrpc import Json
+
+TITLE_LIMIT: Final = 200
+"""Characters of a title; a longer one is cut."""
+_ARCHIVED: Final[Mapping[Json, Archived]] = {
+    None: "exclude",
+    "exclude": "exclude",
+    "include": "include",
+    "only": "only",
+}
+
+
+class SavedSessions:
+    """Answers what is asked about saved sessions.
+
+    `state` tells what an open session is at, in the versions that have words for that.
+    """
+
+    def __init__(
+        self, surface: Surface, state: Callable[[Session], dict[str, Json]] | None = None
+    ) -> None:
+        self._surface = surface
+        self._store = surface.household.store
+        self._is_unstable = surface.household.is_unstable
+        self._state = state
+        self.answerers: dict[str, Answerer] = {
+            "session/list": self._list,
+            "session/delete": self._delete,
+        }
+        if self._is_unstable:
+            self.answerers |= {
+                "session/archive": self._archive,
+                "session/unarchive": self._unarchive,
+                "session/status": self._status,
+                "session/set_title": self._set_title,
+            }
+
+    async def _list(self, params: Params) -> Json:
+        wanted = self._wanted(params)
+        if (cursor := params.get("cursor")) is not None:
+            behind = continued(cursor, wanted)
+            if behind is None:
+                raise invalid("cursor: it was not given for this list")
+            wanted = behind
+        records = self._store.page(wanted, PAGE + 1)
+        listed: dict[str, Json] = {"sessions": [self._shown(record) for record in records[:PAGE]]}
+        if len(records) > PAGE:
+            listed["nextCursor"] = cursor_behind(records[PAGE - 1], wanted)
+        return listed
+
+    def _wanted(self, params: Params) -> Wanted:
+        cwd = params.get("cwd")
+        archived = params.get("archived") if self._is_unstable else None
+        if not isinstance(archived, str | None) or archived not in _ARCHIVED:
+            raise invalid(f"archived: {archived!r} is not supported")
+        return Wanted(normal(cwd) if cwd else None, _ARCHIVED[archived])
+
+    def _shown(self, record: Record) -> dict[str, Json]:
+        shown: dict[str, Json] = {
+            "sessionId": record.id,
+            "cwd": record.cwd,
+            "title": record.title,
+            "updatedAt": record.updated,
+        }
+        if record.directories:
+            shown["additionalDirectories"] = list(record.directories)
+        if self._is_unstable:
+            shown["archived"] = record.is_archived
+        return shown
+
+    async def _delete(self, params: Params) -> Json:
+        session_id = cast("str", params["sessionId"])
+        await self._freed(session_id)
+        record = self._store.get(session_id)
+        # Who wants a session gone that is not there has what it wants.
+        if record is not None:
+            self._claim(record)
+            try:
+                self._store.delete(record.number)
+            finally:
+                self._store.claims.release(record.number)
+        return {}
+
+    async def _archive(self, params: Params) -> Json:
+        session_id = cast("str", params["sessionId"])
+        self._surface.recorded(session_id)
+        await self._freed(session_id)
+        record = self._surface.recorded(session_id)
+        self._claim(record)
+        try:
+            self._store.change(record.number, is_archived=1)
+        finally:
+            self._store.claims.release(record.number)
+        return {}
+
+    async def _unarchive(self, params: Params) -> Json:
+        record = self._surface.recorded(cast("str", params["sessionId"]))
+        self._store.change(record.number, is_archived=0)
+        return {}
+
+    async def _status(self, params: Params) -> Json:
+        record = self._surface.recorded(cast("str", params["sessionId"]))
+        status = "open" if self._store.claims.is_taken(record.number) else "saved"
+        session = self._surface.sessions.get(record.id)
+        if session is None or self._state is None:
+            return {"status": status}
+        return {"status": status, "state": self._state(session)}
+
+    async def _set_title(self, params: Params) -> Json:
+        record = self._surface.recorded(cast("str", params["sessionId"]))
+        title = visible(" ".join(cast("str", params["title"]).split()))[:TITLE_LIMIT].strip()
+        if not title:
+            raise invalid("title is empty")
+        self._store.change(record.number, title=title, is_named=1)
+        if (session := self._surface.sessions.get(record.id)) is not None:
+            await session.updates.title(title)
+        return {"title": title}
+
+    async def _freed(self, session_id: str) -> None:
+        """Close a session that is open here."""
+        await self._surface.wait_closed(session_id)
+        if (session := self._surface.sessions.get(session_id)) is not None:
+            await self._surface.close(session)
+
+    def _claim(self, record: Record) -> None:
+        if not self._store.take(record.number):
+            raise elsewhere(record.id)
+
+
+def normal(cwd: str) -> str:
+    """Return the path of a directory as it is kept, whether or not it still exists."""
+    return str(Path(os.path.normpath(cwd)))
