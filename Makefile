@@ -7,7 +7,7 @@ INTEROP := .interop
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help run test install install-dev format check pytest interop fuzz bench schema recordings docs pictures lock clean
+.PHONY: help run test install install-dev format check pytest interop fuzz kills bench schema recordings docs pictures lock clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -34,6 +34,9 @@ interop: install-dev $(INTEROP)/installed ## try everything against other people
 	@ACP_INTEROP=$(INTEROP) $(BIN)/pytest -q tests/interop
 
 EXAMPLES ?= 5000
+
+kills: install-dev ## kill the proxy at many more moments: make kills KILLS=500
+	@KILLS=$(or $(KILLS),500) $(BIN)/pytest -q tests/faults/test_kills.py
 
 fuzz: install-dev ## try the properties much longer with hostile input: make fuzz EXAMPLES=5000
 	@FUZZ_EXAMPLES=$(EXAMPLES) $(BIN)/pytest -n auto -q tests/fuzz

@@ -38,6 +38,9 @@ def run_command(arguments: Sequence[str]) -> int:
     except AcpError as problem:
         # What was asked for cannot be understood or would spoil a file: nothing is started.
         warn(str(problem))
+        if picture := getattr(problem, "picture", ""):
+            for line in picture.splitlines():
+                warn(f"  {line}")
         return exits.USAGE
     try:
         return run_proxy(
@@ -65,6 +68,7 @@ def _wishes(options: argparse.Namespace) -> Wishes:
         name=options.name,
         has_control=not options.no_control,
         breakpoints=options.breakpoints,
+        hold_limit=options.hold_limit,
         rules=options.rules,
         addons=options.addons,
     )
@@ -92,8 +96,8 @@ def _parser() -> argparse.ArgumentParser:
         prog="acp-console proxy",
         usage=(
             "%(prog)s [--record FILE [--append | --overwrite] [--rotate-size BYTES] "
-            "[--rotate-age TIME]] [--redact] [--break FILTER]… [--rules FILE] "
-            "[--addon FILE]… [--name NAME] [--no-control] -- COMMAND…"
+            "[--rotate-age TIME]] [--redact] [--break FILTER]… [--hold-limit TIME] "
+            "[--rules FILE] [--addon FILE]… [--name NAME] [--no-control] -- COMMAND…"
         ),
         description="Stand between an editor and its agent: every byte goes on as it came.",
         epilog="example: acp-console proxy --record session.acp.ndjson -- my-agent --acp",
@@ -129,7 +133,13 @@ def _parser() -> argparse.ArgumentParser:
         action="append",
         default=[],
         metavar="FILTER",
-        help="hold frames that match, until an observer decides or a minute has gone",
+        help="hold frames that match, until an observer decides or it has taken too long",
+    )
+    parser.add_argument(
+        "--hold-limit",
+        type=_age,
+        metavar="TIME",
+        help="release what was held so long, such as 30s or 5m; a minute by default",
     )
     parser.add_argument("--rules", type=Path, metavar="FILE", help="rewrites and faults, in TOML")
     parser.add_argument(

@@ -64,6 +64,8 @@ class Wishes:
     """Whether observers may attach."""
     breakpoints: Sequence[str] = ()
     """Filters of frames to be held."""
+    hold_limit: float | None = None
+    """Seconds that a frame is held at most; a minute, if nobody says."""
     rules: Path | None = None
     addons: Sequence[Path] = ()
 
@@ -105,13 +107,18 @@ class Observation:
         """
 
         def make() -> Interceptor:
-            from acp_inspector.intercept.interceptor import Interceptor
+            from acp_inspector.intercept.interceptor import HOLD_LIMIT, Interceptor
             from acp_inspector.intercept.matching import Matching
 
             matching = Matching()
             interferers = [*self._rules(wishes, matching), *self._loaded(wishes, warn)]
             interceptor = Interceptor(
-                recorder, interferers=interferers, kill=self.kill, warn=warn, matching=matching
+                recorder,
+                interferers=interferers,
+                kill=self.kill,
+                warn=warn,
+                hold_limit=wishes.hold_limit or HOLD_LIMIT,
+                matching=matching,
             )
             for expression in wishes.breakpoints:
                 interceptor.set_breakpoint(expression, is_lasting=True)

@@ -113,3 +113,20 @@ def test_amounts_and_patterns_that_make_no_sense_are_refused(
     done = proxy(*words, "--", "cat")
     assert (done.returncode, done.stdout) == (exits.USAGE, b"")
     assert sentence in done.stderr
+
+
+def test_a_wrong_breakpoint_is_shown_with_its_place() -> None:
+    command = [sys.executable, "-m", "acp_console", "proxy", "--break", "methud == x", "--", "true"]
+    done = subprocess.run(command, capture_output=True, check=False)
+    assert done.returncode == 2
+    assert b"did you mean `method`?" in done.stderr
+    assert done.stderr.splitlines()[-1].endswith(b"  ^^^^^^")
+
+
+def test_what_is_held_too_long_goes_on() -> None:
+    echo = "import sys; sys.stdout.write(sys.stdin.readline())"
+    command = [sys.executable, "-m", "acp_console", "proxy", "--hold-limit", "0.2s"]
+    command += ["--break", "method == _x", "--", sys.executable, "-c", echo]
+    line = b'{"jsonrpc":"2.0","method":"_x"}\n'
+    done = subprocess.run(command, input=line, capture_output=True, check=False)
+    assert (done.returncode, done.stdout) == (0, line)
