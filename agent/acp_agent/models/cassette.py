@@ -307,7 +307,7 @@ def _exchange(path: Path, number: int, line: bytes) -> Exchange:
     except ValueError:
         status = None
         chunks = []
-    is_known = end in FAULTS or (end in {None, LEFT} and status != 0)
+    is_known = text(end) in FAULTS or (end in (None, LEFT) and status != 0)
     if type(status) is not int or not is_known:
         raise SettingsError(f"Line {number} of the cassette {path} holds no exchange.")
     return Exchange(
@@ -329,6 +329,14 @@ def _told(chunk: bytes) -> Json:
 
 
 def _chunk(told: Json) -> bytes:
+    """Return the bytes of a chunk.
+
+    Raises:
+        ValueError: it is none.
+    """
     if isinstance(told, str):
-        return told.encode("utf-8", "surrogatepass")
-    return base64.b64decode(text(members(told).get("base64")), validate=True)
+        return told.encode()
+    encoded = members(told).get("base64")
+    if not isinstance(encoded, str):
+        raise ValueError("a chunk is text or base64")  # noqa: TRY004 - it is the file's fault
+    return base64.b64decode(encoded, validate=True)

@@ -162,7 +162,7 @@ class Refusals:
             case _ if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
                 return f"{title} has a fault of its own, status {status}{quote}."
             case _ if HTTPStatus.MULTIPLE_CHOICES <= status < HTTPStatus.BAD_REQUEST:
-                return f"{title} is elsewhere, status {status}: {self._service.url_variable}."
+                return f"{title} is elsewhere, status {status}: check {self._service.url_variable}."
             case _:
                 return f"{title} did not take the request, status {status}{quote}."
 
@@ -198,7 +198,7 @@ def _wait(headers: Mapping[str, str]) -> float | None:
     """
     for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         told = headers.get(name, "")
-        if re.fullmatch(r"\d{1,9}(\.\d{1,9})?", told):
+        if re.fullmatch(r"\d{1,9}(\.\d{1,9})?", told, re.ASCII):
             return float(told) * unit
     try:
         at = parsedate_to_datetime(headers.get("retry-after", ""))

@@ -1,0 +1,291 @@
+"""Anthropic's messages: what is asked, and what is made of the answers."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from acp_agent.models.anthropic import LENGTH, MessagesModel, MessagesReader, conversation
+from acp_agent.models.instructions import INSTRUCTIONS
+from acp_agent.models.model import (
+    CallTool,
+    HistoryEntry,
+    Image,
+    ModelEvent,
+    ModelFailedError,
+    ModelSaid,
+    Say,
+    Sealed,
+    Stopped,
+    Think,
+    ToolAnswered,
+    ToolOffer,
+    Used,
+    UserSaid,
+)
+from acp_agent.models.refusals import Refusals, ServiceFailedError
+from acp_agent.models.services import SERVICES
+from acp_agent.models.wishes import Prices, Wishes
+from acp_protocol.jsonrpc import Json
+from tests.agent.models.provider import found, providing, replied, sse, streamed
+
+CACHED = {"cache_control": {"type": "ephemeral"}}
+STOP: Json = {"type": "message_stop"}
+START: Json = {
+    "type": "message_start",
+    "message": {
+        "usage": {
+            "input_tokens": 10,
+            "cache_read_input_tokens": 100,
+            "cache_creation_input_tokens": 20,
+            "output_tokens": 1,
+        }
+    },
+}
+
+
+def block(index: int, start: Json, *deltas: Json) -> list[Json]:
+    """Return the messages of a block."""
+    return [
+        {"type": "content_block_start", "index": index, "content_block": start},
+        *({"type": "content_block_delta", "index": index, "delta": delta} for delta in deltas),
+        {"type": "content_block_stop", "index": index},
+    ]
+
+
+def text(index: int, *pieces: str) -> list[Json]:
+    deltas = [{"type": "text_delta", "text": piece} for piece in pieces]
+    return block(index, {"type": "text", "text": ""}, *deltas)
+
+
+def thinking(index: int, *pieces: str) -> list[Json]:
+    deltas = [{"type": "thinking_delta", "thinking": piece} for piece in pieces]
+    seal = {"type": "signature_delta", "signature": "seal"}
+    return block(index, {"type": "thinking", "thinking": "", "signature": ""}, *deltas, seal)
+
+
+def call(index: int, id_: str, *pieces: str) -> list[Json]:
+    deltas = [{"type": "input_json_delta", "partial_json": piece} for piece in pieces]
+    return block(index, {"type": "tool_use", "id": id_, "name": "read", "input": {}}, *deltas)
+
+
+def ended(reason: str) -> Json:
+    return {
+        "type": "message_delta",
+        "delta": {"stop_reason": reason},
+        "usage": {"output_tokens": 30, "input_tokens": None},
+    }
+
+
+def folded(*messages: Json, wishes: Wishes | None = None) -> list[ModelEvent]:
+    reading = MessagesReader(
+        Refusals(SERVICES["anthropic"], "m"), "anthropic:m", wishes or Wishes()
+    )
+    events = [event for message in messages for event in reading.feed(message)]
+    return events if reading.is_over else [*events, *reading.ended()]
+
+
+async def test_a_reply_streams_and_the_request_is_as_the_service_wants_it() -> None:
+    answer = sse(START, {"type": "ping"}, *text(0, "Grüß ", "dich 語"), ended("end_turn"), STOP)
+    tool = ToolOffer("read", "Reads.", {"type": "object"})
+    async with providing(streamed(answer)) as provider:
+        model = MessagesModel(found("anthropic", provider.url), "claude-x", Wishes())
+        events = await replied(model, [UserSaid("hi")], [tool])
+    assert events == [Say("Grüß "), Say("dich 語"), Used(130, 30, 0, 100, 20)]
+    [asked] = provider.asked
+    assert asked.path == "/v1/messages"
+    assert asked.headers["x-api-key"] == "sk-canary-0123456789"
+    assert asked.headers["anthropic-version"] == "2023-06-01"
+    assert "authorization" not in asked.headers
+    assert asked.body == {
+        "model": "claude-x",
+        "max_tokens": LENGTH,
+        "system": [{"type": "text", "text": INSTRUCTIONS, **CACHED}],
+        "messages": [{"role": "user", "content": [{"type": "text", "text": "hi", **CACHED}]}],
+        "stream": True,
+        "tools": [{"name": "read", "description": "Reads.", "input_schema": {"type": "object"}}],
+    }
+
+
+def test_thoughts_are_shown_and_kept_sealed() -> None:
+    redacted = {"type": "redacted_thinking", "data": "…"}
+    events = folded(*thinking(0, "hm, ", "so"), *block(1, redacted), *text(2, "yes"), STOP)
+    assert events == [
+        Think("hm, "),
+        Think("so"),
+        Sealed("anthropic:m", {"type": "thinking", "thinking": "hm, so", "signature": "seal"}),
+        Sealed("anthropic:m", redacted),
+        Say("yes"),
+    ]
+
+
+def test_parallel_calls_come_each_when_it_is_whole() -> None:
+    events = folded(
+        *call(0, "a", '{"path"', ': "x"}'),
+        *call(1, "b"),
+        *call(2, "c", "{"),
+        ended("tool_use"),
+        STOP,
+    )
+    assert events[:2] == [CallTool("read", {"path": "x"}, "a"), CallTool("read", {}, "b")]
+    assert isinstance(events[2], CallTool)
+    assert events[2].fault is not None
+
+
+def test_what_a_reply_took_is_told_with_its_price() -> None:
+    wishes = Wishes(prices=Prices(3.0, 15.0, 0.3, 3.75), window=1000)
+    [used] = folded(START, ended("end_turn"), STOP, wishes=wishes)
+    cost = (10 * 3 + 30 * 15 + 100 * 0.3 + 20 * 3.75) / 1e6
+    assert used == Used(130, 30, 0, 100, 20, cost, 1000)
+
+
+@pytest.mark.parametrize(
+    ("reason", "stopped"),
+    [
+        ("max_tokens", "max_tokens"),
+        ("model_context_window_exceeded", "max_tokens"),
+        ("refusal", "refusal"),
+    ],
+)
+def test_an_unusual_end_ends_the_turn(reason: str, stopped: Any) -> None:
+    assert folded(*text(0, "a"), ended(reason), STOP)[-1] == Stopped(stopped)
+
+
+def test_an_answer_without_an_end_is_cut() -> None:
+    with pytest.raises(ServiceFailedError, match=r"^The stream from Anthropic was cut"):
+        folded(START, *text(0, "a"), ended("end_turn"))
+
+
+@pytest.mark.parametrize(
+    ("kind", "is_passing"), [("overloaded_error", True), ("invalid_request_error", False)]
+)
+def test_an_error_amid_the_stream_is_told(kind: str, is_passing: bool) -> None:
+    with pytest.raises(ServiceFailedError, match=r"broke its answer off: Sorry\.$") as caught:
+        folded(START, {"type": "error", "error": {"type": kind, "message": "Sorry"}})
+    assert caught.value.is_passing == is_passing
+
+
+def test_kinds_of_messages_that_are_new_are_passed_over() -> None:
+    new = {"type": "content_block_delta", "index": 0, "delta": {"type": "new_delta", "new": 1}}
+    events = folded({"type": "new"}, *block(0, {"type": "new_block"}, new["delta"]), STOP)
+    assert events == []
+
+
+def test_the_history_becomes_messages_that_take_turns() -> None:
+    seal = {"type": "thinking", "thinking": "hm", "signature": "seal"}
+    replies = (
+        Think("hm"),
+        Sealed("m", seal),
+        Say("I "),
+        Say("read."),
+        CallTool("read", {"path": "x"}, "a"),
+        CallTool("read", {"path": "y"}),
+    )
+    history: list[HistoryEntry] = [
+        UserSaid("look"),
+        ModelSaid(replies),
+        ToolAnswered("read", "text"),
+        ToolAnswered("read", "", is_failed=True),
+        ModelSaid(()),
+        UserSaid("again"),
+    ]
+    assert conversation(history, "m", takes_images=True) == [
+        {"role": "user", "content": [{"type": "text", "text": "look"}]},
+        {
+            "role": "assistant",
+            "content": [
+                seal,
+                {"type": "text", "text": "I read."},
+                {"type": "tool_use", "id": "a", "name": "read", "input": {"path": "x"}},
+                {"type": "tool_use", "id": "toolu_1_1", "name": "read", "input": {"path": "y"}},
+            ],
+        },
+        {
+            "role": "user",
+            "content": [
+                {"type": "tool_result", "tool_use_id": "a", "content": "text"},
+                {
+                    "type": "tool_result",
+                    "tool_use_id": "toolu_1_1",
+                    "content": "(nothing)",
+                    "is_error": True,
+                },
+                {"type": "text", "text": "again"},
+            ],
+        },
+    ]
+    assert seal not in conversation(history, "other", takes_images=True)[1]["content"]
+
+
+def test_thoughts_that_led_to_nothing_do_not_go_back() -> None:
+    lonely = ModelSaid((Think("hm"), Sealed("m", {"type": "thinking"}), Say(" ")))
+    history = [UserSaid("a"), lonely, UserSaid("b")]
+    [message] = conversation(history, "m", takes_images=True)
+    assert [part["text"] for part in message["content"]] == ["a", "b"]
+
+
+def test_images_go_to_who_takes_them_and_are_named_to_others() -> None:
+    history = [UserSaid("look", (), (Image("image/png", "aGk="),))]
+    source = {"type": "base64", "media_type": "image/png", "data": "aGk="}
+    [message] = conversation(history, "m", takes_images=True)
+    assert message["content"][0] == {"type": "image", "source": source}
+    [message] = conversation(history, "m", takes_images=False)
+    assert [part["type"] for part in message["content"]] == ["text"]
+    assert "image/png" in message["content"][0]["text"]
+
+
+@pytest.mark.parametrize(
+    ("thinking", "members"),
+    [
+        (
+            "low",
+            {
+                "thinking": {"type": "adaptive", "display": "summarized"},
+                "output_config": {"effort": "low"},
+                "max_tokens": 9,
+            },
+        ),
+        (2000, {"thinking": {"type": "enabled", "budget_tokens": 2000}, "max_tokens": 2009}),
+    ],
+)
+async def test_wishes_are_told_in_the_words_of_the_service(
+    thinking: Any, members: dict[str, Json]
+) -> None:
+    wishes = Wishes(thinking=thinking, max_tokens=9)
+    async with providing(streamed(sse(STOP))) as provider:
+        await replied(MessagesModel(found("anthropic", provider.url), "m", wishes), [UserSaid("x")])
+    body = provider.asked[0].body
+    assert {name: body.get(name) for name in members} == members
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=4),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner),
+    max_leaves=8,
+)
+kinds = st.sampled_from(
+    [
+        *("content_block_start", "content_block_delta", "content_block_stop", "message_start"),
+        *("message_delta", "message_stop", "error", "ping"),
+    ]
+)
+
+
+@st.composite
+def oddities(draw: st.DrawFn) -> Json:
+    names = ["index", "content_block", "delta", "message", "usage"]
+    inner = st.sampled_from(["text", "thinking", "tool_use", "redacted_thinking"])
+    parts = st.dictionaries(st.sampled_from(["text", "input", "id", "signature"]), json_values)
+    odd = json_values | parts.map(lambda part: {"type": draw(inner), **part})
+    message = draw(st.dictionaries(st.sampled_from(names), odd, max_size=5))
+    return {"index": 0, "type": draw(kinds), **message}
+
+
+@given(messages=st.lists(oddities(), max_size=8))
+def test_whatever_comes_is_read_or_refused(messages: list[Json]) -> None:
+    with suppress(ModelFailedError):
+        folded(*messages)

@@ -1,0 +1,237 @@
+"""Cassettes: what is recorded from a real server plays back the same, faults included."""
+
+from __future__ import annotations
+
+import json
+import stat
+from collections.abc import AsyncIterator, Sequence
+from contextlib import aclosing
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import httpx
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from acp_agent.models.cassette import RecordingCassette, ReplayingCassette, without
+from acp_agent.models.endpoint import Patience, Tape
+from acp_agent.models.model import (
+    HistoryEntry,
+    ModelEvent,
+    ModelFailedError,
+    ModelSaid,
+    Say,
+    UserSaid,
+)
+from acp_agent.models.openai import ChatModel
+from acp_agent.models.services import SettingsError
+from acp_agent.models.wishes import Wishes
+from acp_protocol.jsonrpc import Json
+from tests.agent.models.provider import (
+    Answer,
+    found,
+    providing,
+    refused,
+    replied,
+    said,
+    sse,
+    streamed,
+)
+
+KEY = "sk-canary-0123456789"
+GO = [UserSaid("gö")]
+END = sse({"choices": [{"delta": {}, "finish_reason": "stop"}]}, done=True)
+
+
+def words(text: str) -> bytes:
+    return sse({"choices": [{"delta": {"content": text}}]})
+
+
+def model_with(tape: Tape, url: str = "http://nowhere", key: str | None = KEY) -> ChatModel:
+    patience = Patience(first_rest=0.0, tries=3)
+    return ChatModel(found("openai", url, key), "gpt-x", Wishes(), tape=tape, patience=patience)
+
+
+async def outcome(model: ChatModel, history: Sequence[HistoryEntry]) -> list[ModelEvent | str]:
+    """Return what a model replies, and how it fails if it does."""
+    events: list[ModelEvent | str] = []
+    try:
+        async for event in model.reply(history, []):
+            events += [event]
+    except ModelFailedError as problem:
+        events.append(str(problem))
+    return events
+
+
+def exchanges(path: Path) -> list[Json]:
+    return [json.loads(line) for line in path.read_text().splitlines()][1:]
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [
+        [streamed(words("é語😀")[:31], words("é語😀")[31:] + words("b"), END)],
+        [refused(429, {"error": {"message": "Slow"}}, retry_after="0.001"), streamed(END)],
+        [streamed(words("a"), end="cut")],
+        [streamed(end="cut"), streamed(words("a"), END)],
+        [Answer(is_silent=True, end="cut"), streamed(words("a"), END)],
+        [refused(401, {"error": {"message": "no"}})],
+        [streamed(b"data: \xff\xfe{\n\n")],
+        [Answer(200, {"Content-Type": "text/html"}, [b"<html>"])],
+    ],
+)
+async def test_what_was_recorded_plays_back_the_same(tmp_path: Path, answers: list[Answer]) -> None:
+    path = tmp_path / "tape"
+    async with providing(*answers) as provider:
+        recorded = await outcome(model_with(RecordingCassette(path), provider.url, KEY), GO)
+    assert KEY.encode() not in path.read_bytes()
+    assert len(exchanges(path)) == len(answers)
+    assert await outcome(model_with(ReplayingCassette(path)), GO) == recorded
+
+
+async def chunks_through(transport: httpx.AsyncBaseTransport) -> list[bytes]:
+    """Return the body of an answer as it comes through `transport`."""
+    async with httpx.AsyncClient(transport=transport) as client:
+        request = client.build_request("POST", "http://nowhere/", content=b"{}")
+        response = await client.send(request, stream=True)
+        async with aclosing(response):
+            return [chunk async for chunk in response.aiter_raw()]
+
+
+@given(chunks=st.lists(st.binary(min_size=1, max_size=4) | st.just(b"\xc3"), max_size=5))
+async def test_any_bytes_are_kept_cut_as_they_came(chunks: list[bytes]) -> None:
+    async def body() -> AsyncIterator[bytes]:
+        for chunk in chunks:
+            yield chunk
+
+    def network() -> httpx.AsyncClient:
+        answer = httpx.MockTransport(lambda _: httpx.Response(200, content=body()))
+        return httpx.AsyncClient(transport=answer)
+
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "tape"
+        assert await chunks_through(RecordingCassette(path).transport(network, None)) == chunks
+        assert await chunks_through(ReplayingCassette(path).transport(network, None)) == chunks
+
+
+async def test_a_refusal_that_repeats_the_key_is_kept_without_it(tmp_path: Path) -> None:
+    path = tmp_path / "tape"
+    async with providing(refused(401, {"error": {"message": f"no {KEY}"}})) as provider:
+        await outcome(model_with(RecordingCassette(path), provider.url, KEY), GO)
+    assert KEY not in path.read_text()
+    [told] = await outcome(model_with(ReplayingCassette(path)), GO)
+    assert str(told).endswith(f"OPENAI_API_KEY: no {'*' * len(KEY)}.")
+
+
+async def test_the_file_holds_no_header_of_a_request_and_is_for_its_owner_alone(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "tape"
+    answer = streamed(words(f"the key is {KEY[:5]}"), words("x"), END)
+    history = [UserSaid(f"my key is {KEY}")]
+    async with providing(answer) as provider:
+        await replied(model_with(RecordingCassette(path), provider.url, KEY), history)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    [exchange] = exchanges(path)
+    assert set(exchange["request"]) == {"path", "body"}
+    assert exchange["response"]["headers"] == {"content-type": "text/event-stream"}
+    assert KEY not in path.read_text()
+    assert exchange["request"]["body"]["messages"][1]["content"] == f"my key is {'*' * len(KEY)}"
+
+
+@given(
+    pieces=st.lists(st.sampled_from([KEY.encode(), KEY.encode()[:7], b"x", b""]), max_size=6),
+    size=st.integers(1, 30),
+)
+def test_a_key_is_masked_wherever_it_is_cut(pieces: list[bytes], size: int) -> None:
+    raw = b"".join(pieces)
+    chunks = [raw[at : at + size] for at in range(0, len(raw), size)]
+    masked = without(chunks, KEY)
+    assert KEY.encode() not in b"".join(masked)
+    assert [len(chunk) for chunk in masked] == [len(chunk) for chunk in chunks]
+
+
+async def test_requests_are_told_apart_by_what_they_say_and_answered_in_order(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "tape"
+    other = [*GO, ModelSaid((Say("a"),)), UserSaid("more")]
+    async with providing(*(streamed(words(text), END) for text in "abc")) as provider:
+        model = model_with(RecordingCassette(path), provider.url)
+        for history in (GO, other, GO):
+            await replied(model, history)
+    model = model_with(ReplayingCassette(path), key=None)
+    assert [said(await replied(model, history)) for history in (other, GO, GO)] == ["b", "a", "c"]
+    with pytest.raises(ModelFailedError, match="nobody asked so often when it was recorded"):
+        await replied(model, GO)
+    with pytest.raises(ModelFailedError, match=r"nobody asked like this .* Record it anew\.$"):
+        await replied(model, [UserSaid("something else")])
+
+
+async def test_an_answer_that_was_left_plays_back_up_to_there(tmp_path: Path) -> None:
+    path = tmp_path / "tape"
+    async with providing(streamed(words("a"), end="hold")) as provider:
+        reply = model_with(RecordingCassette(path), provider.url).reply(GO, [])
+        assert await anext(reply) == Say("a")
+        await reply.aclose()
+    reply = model_with(ReplayingCassette(path)).reply(GO, [])
+    assert await anext(reply) == Say("a")
+    with pytest.raises(ModelFailedError, match="it was cancelled when it was recorded"):
+        await anext(reply)
+
+
+async def test_a_disk_that_is_full_does_not_stop_the_traffic(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "tape"
+    tape = RecordingCassette(path)
+    path.unlink()
+    path.symlink_to("/dev/full")
+    async with providing(streamed(words("a"), END)) as provider:
+        assert said(await replied(model_with(tape, provider.url), GO)) == "a"
+    assert "cannot write to the cassette" in caplog.text
+
+
+def test_a_file_that_is_there_is_not_written_over(tmp_path: Path) -> None:
+    path = tmp_path / "tape"
+    path.write_text("precious")
+    with pytest.raises(SettingsError, match="is there already: replay it, or remove it"):
+        RecordingCassette(path)
+    assert path.read_text() == "precious"
+
+
+@pytest.mark.parametrize("name", ["missing/tape", "\0", "x" * 300])
+def test_a_file_that_cannot_be_is_told(tmp_path: Path, name: str) -> None:
+    with pytest.raises(SettingsError, match="cannot be made: "):
+        RecordingCassette(tmp_path / name)
+    with pytest.raises(SettingsError, match="cannot be read: "):
+        ReplayingCassette(tmp_path / name)
+
+
+HEAD = '{"format": "acp-agent cassette", "version": 1}\n'
+WHOLE = '{"request": {}, "response": {"status": 200, "headers": {}, "chunks": [], "end": null}}'
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        ("", "Line 1 of the cassette"),
+        ("{}", "is no cassette of version 1"),
+        (HEAD.replace("1}", "2}"), "is no cassette of version 1"),
+        (HEAD + WHOLE + "\n{oops", "Line 3 of the cassette .* is no JSON"),
+        (HEAD + "[]", "Line 2 of the cassette .* holds no exchange"),
+        (HEAD + WHOLE.replace("200", "0"), "Line 2 .* holds no exchange"),
+        (HEAD + WHOLE.replace("null", '"what"'), "Line 2 .* holds no exchange"),
+        (HEAD + WHOLE.replace("null", "[]"), "Line 2 .* holds no exchange"),
+        (HEAD + WHOLE.replace("[]", "[1]"), "Line 2 .* holds no exchange"),
+        (HEAD + WHOLE.replace("[]", '[{"base64": "!"}]'), "Line 2 .* holds no exchange"),
+    ],
+)
+def test_a_file_that_is_no_cassette_is_refused_by_its_line(
+    tmp_path: Path, content: str, reason: str
+) -> None:
+    path = tmp_path / "tape"
+    path.write_text(content)
+    with pytest.raises(SettingsError, match=reason):
+        ReplayingCassette(path)

@@ -1,0 +1,154 @@
+"""What the services' refusals mean, with bodies as they really send them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from email.utils import formatdate
+from time import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from acp_agent.models.refusals import QUOTED, Refusals, ServiceFailedError
+from acp_agent.models.services import SERVICES
+from acp_protocol.jsonrpc import Json
+
+KEY = "sk-canary-0123456789"
+OLLAMA = "Ollama has no model gpt-x"
+
+
+def refusals(prefix: str = "openai", key: str | None = KEY) -> Refusals:
+    return Refusals(replace(SERVICES[prefix], key=key), "gpt-x")
+
+
+def refused(
+    status: int,
+    body: Json | bytes,
+    headers: Mapping[str, str] | None = None,
+    *,
+    prefix: str = "openai",
+    key: str | None = KEY,
+) -> ServiceFailedError:
+    raw = body if isinstance(body, bytes) else json.dumps(body).encode()
+    return refusals(prefix, key).refused(status, headers or {}, raw)
+
+
+def openai_error(message: str, code: str | None = None) -> Json:
+    return {"error": {"message": message, "type": "invalid_request_error", "code": code}}
+
+
+@pytest.mark.parametrize(
+    ("prefix", "status", "body", "sentence"),
+    [
+        (
+            "openai",
+            401,
+            openai_error("Wrong key: sk-ab**.", "invalid_api_key"),
+            "OpenAI does not accept the key in OPENAI_API_KEY: Wrong key: sk-ab**.",
+        ),
+        (
+            "anthropic",
+            401,
+            {"type": "error", "error": {"type": "authentication_error", "message": "invalid"}},
+            "Anthropic does not accept the key in ANTHROPIC_API_KEY: invalid.",
+        ),
+        ("openai", 403, b"", "OpenAI forbids the model gpt-x to this key."),
+        (
+            "ollama",
+            404,
+            {"error": {"message": 'no "x"', "code": None}},
+            f'{OLLAMA} at http://127.0.0.1:11434/v1: no "x". Check --model and OLLAMA_HOST.',
+        ),
+        ("openai", 429, b"<html>x</html>", "OpenAI was asked too often."),
+        (
+            "anthropic",
+            529,
+            {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}},
+            "Anthropic has too much to do just now: Overloaded.",
+        ),
+        ("vllm", 500, {"detail": "CUDA"}, "vLLM has a fault of its own, status 500: CUDA."),
+        ("openai", 422, {"message": "No."}, "OpenAI did not take the request, status 422: No."),
+        ("openai", 400, "plain", "OpenAI did not take the request, status 400: plain."),
+        (
+            "openrouter",
+            402,
+            {"error": {"message": "Insufficient credits", "code": 402}},
+            "OpenRouter wants to be paid first: Insufficient credits.",
+        ),
+    ],
+)
+def test_a_refusal_becomes_a_sentence(
+    prefix: str, status: int, body: Json | bytes, sentence: str
+) -> None:
+    assert str(refused(status, body, prefix=prefix)) == sentence
+
+
+@pytest.mark.parametrize(
+    ("status", "body"),
+    [
+        (400, openai_error("x", "context_length_exceeded")),
+        (400, openai_error("This model's maximum context length is 4096 tokens")),
+        (400, {"error": {"message": "prompt is too long: 200001 tokens > 200000 maximum"}}),
+        (400, {"error": {"type": "exceed_context_size_error", "message": "the request exceeds"}}),
+        (413, b""),
+        (500, openai_error("input is too long for requested model")),
+    ],
+)
+def test_a_conversation_that_is_too_long_is_told_as_that(status: int, body: Json) -> None:
+    problem = refused(status, body)
+    assert str(problem).startswith("The conversation is too long for gpt-x")
+    assert str(problem).endswith("Begin a new session.")
+    assert not problem.is_passing
+
+
+def test_who_has_used_up_what_was_paid_need_not_try_again() -> None:
+    problem = refused(429, openai_error("You exceeded your quota", "insufficient_quota"))
+    assert not problem.is_passing
+    assert "wants to be paid" in str(problem)
+
+
+def test_a_key_that_is_missing_is_told_as_that() -> None:
+    problem = refused(401, b"", key=None)
+    assert str(problem) == "OpenAI wants a key. Set OPENAI_API_KEY where the agent starts."
+    assert problem.needs_key
+
+
+@pytest.mark.parametrize(
+    ("headers", "wait"),
+    [
+        ({}, None),
+        ({"retry-after": "7"}, 7.0),
+        ({"retry-after": "1.5"}, 1.5),
+        ({"retry-after-ms": "250", "retry-after": "9"}, 0.25),
+        ({"retry-after": "-1"}, None),
+        ({"retry-after": "soon"}, None),
+        ({"retry-after": "٣"}, None),
+        ({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}, 0.0),
+        ({"retry-after": "Wed, 21 Oct 2015 07:28:00 -0000"}, 0.0),
+        ({"retry-after": "Wed, 99 Oct 99999 07:28:00 GMT"}, None),
+    ],
+)
+def test_a_service_may_say_when_to_come_again(headers: dict[str, str], wait: float | None) -> None:
+    assert refused(429, b"", headers).wait == wait
+
+
+def test_a_time_to_come_again_is_told_from_now() -> None:
+    told = refused(429, b"", {"retry-after": formatdate(time() + 1000, usegmt=True)})
+    assert told.wait is not None
+    assert 900 < told.wait < 1001
+
+
+@given(said=st.text(max_size=50), status=st.integers(300, 599))
+def test_no_key_and_nothing_that_a_screen_obeys_is_quoted(said: str, status: int) -> None:
+    message = f"{said}{KEY}\x1b[31m\u202e\n{said}"
+    for body in (openai_error(message, message), message, message.encode("utf-8", "replace")):
+        sentence = str(refused(status, body))
+        assert KEY not in sentence
+        assert not {"\x1b", "\u202e", "\n"} & set(sentence)
+
+
+def test_long_words_are_cut() -> None:
+    assert len(str(refused(400, openai_error("x" * 100_000)))) < 2 * QUOTED
