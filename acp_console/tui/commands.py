@@ -169,6 +169,14 @@ COMMANDS: Final = (
     Command("analysis.open", "enter", "open", "Frame", "Show it in the traffic", "analysis"),
     Command("analysis.leave", "escape", "leave", "Traffic", "Back to the traffic", "analysis"),
     Command(
+        *("analysis.before", "left", "step(-1)", "Before"),
+        *("Look at how it was a row before", "analysis", False),
+    ),
+    Command(
+        *("analysis.after", "right", "step(1)", "After"),
+        *("Look at how it was a row later", "analysis", False),
+    ),
+    Command(
         *("analysis.portion", "p", "portion", "Stop/go"),
         *("Read no further, or go on reading", "analysis"),
     ),

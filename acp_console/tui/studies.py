@@ -11,7 +11,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar
 
 from acp_inspector.analysis.study import Study
@@ -84,8 +84,6 @@ class Progress:
     is_closed: bool = False
     renewals: int = 0
     """How often it began anew, because these were other entries."""
-    heard: float = field(default_factory=time.monotonic)
-    """When the last entry was read, by the clock of this process."""
     problem: str = ""
     """Why it cannot be read on."""
 
@@ -128,9 +126,11 @@ class Folding(Generic[T]):
         self._questions: deque[Asked[T, Any]] = deque()
         self._wake = threading.Condition()
         self._thread: threading.Thread | None = None
-        self._fold = begin()
+        self._fold: T | None = None
         self._entries: Entries | None = None
         self.progress = Progress()
+        self.is_wanted = True
+        """Whether somebody looks at it: else it leaves the time to others, and still answers."""
 
     def start(self) -> None:
         """Begin to read, if it has not begun."""
@@ -182,28 +182,30 @@ class Folding(Generic[T]):
     # In the thread.
 
     def _run(self) -> None:
+        # Hundreds of rules are loaded with the first linter: that takes its time.
+        self._fold = self._begin()
         while not self.progress.is_closed:
-            self._answer()
-            is_busy = self._work()
+            self._answer(self._fold)
+            is_busy = self._work(self._fold)
             with self._wake:
                 if not self.progress.is_closed and not self._questions:
                     self._wake.wait(BREATH if is_busy else LOOK)
         if isinstance(self._entries, RecordingFile):
             self._entries.close()
 
-    def _answer(self) -> None:
+    def _answer(self, fold: T) -> None:
         while True:
             with self._wake:
                 if not self._questions or self.progress.is_closed:
                     return
                 asked = self._questions.popleft()
-            asked.put(self._fold)
+            asked.put(fold)
 
-    def _work(self) -> bool:
-        if self.progress.problem:
+    def _work(self, fold: T) -> bool:
+        if self.progress.problem or not self.is_wanted:
             return False
         try:
-            return self._read_on()
+            return self._read_on(fold)
         except AcpError as problem:
             self.progress.problem = str(problem)
         except Exception as problem:
@@ -212,7 +214,7 @@ class Folding(Generic[T]):
             self.progress.problem = f"{type(problem).__name__}: {problem}"
         return False
 
-    def _read_on(self) -> bool:
+    def _read_on(self, fold: T) -> bool:
         """Read for a moment; return whether there is more to read."""
         entries = self._entries
         if entries is None:
@@ -226,16 +228,16 @@ class Folding(Generic[T]):
             progress.is_whole = True
         progress.known = len(entries)
         if progress.known < progress.read or (progress.is_finished and progress.is_behind):
-            self._begin_anew()
+            fold = self._begin_anew()
         end = time.monotonic() + SLICE
         while self._may_go_on() and time.monotonic() < end:
-            self._read_rows(entries)
+            self._read_rows(fold, entries)
         is_behind = progress.is_behind
         if not is_behind and not progress.is_finished and self._finish is not None:
             is_over = entries.footer is not None if is_file else self._is_over()
             # What came meanwhile belongs to it too.
             if is_over and len(entries) == progress.read:
-                self._finish(self._fold)
+                self._finish(fold)
                 progress.is_finished = True
         return is_behind and not progress.is_resting
 
@@ -246,7 +248,7 @@ class Folding(Generic[T]):
             is_wanted = not progress.is_resting and not progress.is_closed
         return is_wanted and progress.read < progress.known
 
-    def _read_rows(self, entries: Entries) -> None:
+    def _read_rows(self, fold: T, entries: Entries) -> None:
         progress = self.progress
         behind = min(progress.read + ROWS, progress.known, max(self._limit, progress.read + 1))
         if isinstance(entries, RecordingFile):
@@ -255,15 +257,15 @@ class Folding(Generic[T]):
             rows = [entries[row] for row in range(progress.read, behind)]
         for row in rows:
             if isinstance(row, ENTRY):
-                self._take(self._fold, row)
+                self._take(fold, row)
         progress.read = behind
-        progress.heard = time.monotonic()
 
-    def _begin_anew(self) -> None:
-        self._fold = self._begin()
+    def _begin_anew(self) -> T:
+        self._fold = fold = self._begin()
         self.progress.read = 0
         self.progress.is_finished = False
         self.progress.renewals += 1
+        return fold
 
 
 class Studies:

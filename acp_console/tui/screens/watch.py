@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from contextlib import suppress
 from typing import ClassVar, Final
 
@@ -130,6 +131,12 @@ class WatchScreen(Screen[None]):
         self.remove_class("-analysed")
         self.traffic.table.focus()
 
+    @on(AnalysisPane.Stepped)
+    def step_in_traffic(self, event: AnalysisPane.Stepped) -> None:
+        """Look at another row."""
+        event.stop()
+        self.traffic.table.action_move(event.step)
+
     @on(AnalysisTab.Chosen)
     def show_in_traffic(self, event: AnalysisTab.Chosen) -> None:
         """Go to what was chosen in the analysis; where there is room, it stays open."""
@@ -157,11 +164,13 @@ class WatchScreen(Screen[None]):
             self._reading.start()
         entries = EntryList() if self._recording is None else self._recording
         pane = TrafficPane(entries, id="traffic")
-        analysis = AnalysisPane(self._study(entries), is_live=source.is_live, id="analysis")
+        analysis = AnalysisPane(self._study(entries), id="analysis")
         self.remove_class("-analysed")
         await self.query_one("#body").mount(pane, analysis)
         # What is over is read from its beginning, what goes on from its newest frame.
         pane.table.is_following = source.is_live
+        if not source.is_live:
+            pane.table.go_to(0)
         pane.table.focus()
         self._tell_status()
 
@@ -201,6 +210,7 @@ class WatchScreen(Screen[None]):
         for pane in self.query(InterceptPane):
             pane.sync()
         for pane in self.query(AnalysisPane):
+            pane.now = self._now()
             for table in self.query(FrameTable):
                 pane.chosen = table.chosen
         self._tell_status()
@@ -236,6 +246,17 @@ class WatchScreen(Screen[None]):
     def _header(self) -> Header | None:
         shown = self._recording or self._reading
         return None if shown is None else shown.header
+
+    def _now(self) -> float | None:
+        """Return the seconds since the journal began, where it goes on."""
+        header = self._header()
+        if self._reading is None or self._reading.is_over or header is None:
+            return None
+        try:
+            began = datetime.fromisoformat(header.created)
+        except ValueError:
+            return None
+        return None if began.tzinfo is None else (datetime.now(UTC) - began).total_seconds()
 
     def _state(self) -> str:
         if self._trouble() is not None:

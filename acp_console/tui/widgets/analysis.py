@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
 from rich.text import Text
@@ -60,19 +61,26 @@ class AnalysisPane(Vertical):
     class Left(Message):
         """Somebody wants to go back to the traffic."""
 
+    @dataclass
+    class Stepped(Message):
+        """Somebody wants another row of the traffic to be looked at."""
+
+        step: int
+        """How many rows later."""
+
     def __init__(
         self,
         studies: Studies,
         *,
-        is_live: bool,
         id: str | None = None,  # noqa: A002 - Textual's word
     ) -> None:
         """Show what `studies` find; whoever owns them closes them."""
         super().__init__(id=id)
         self._studies = studies
-        self._is_live = is_live
         self.chosen: int | None = None
         """The entry that is looked at in the traffic; None: the newest."""
+        self.now: float | None = None
+        """Seconds since the journal began, where time goes on; None: nothing more comes."""
         self._told = ""
         self._tabs: dict[str, AnalysisTab[Any, Any]] = {}
 
@@ -113,7 +121,9 @@ class AnalysisPane(Vertical):
         if not self.display:
             return
         tab = self.open
-        tab.look(Moment(self.chosen, self._is_live))
+        for each in self._tabs.values():
+            each.folding.is_wanted = each.folding is tab.folding
+        tab.look(Moment(self.chosen, self.now))
         verb = "checked" if isinstance(tab, FindingsTab) else "studied"
         told = progress_text(tab.folding.progress, verb)
         if told != self._told:
@@ -141,6 +151,10 @@ class AnalysisPane(Vertical):
     def action_leave(self) -> None:
         """Go back to the traffic."""
         self.post_message(self.Left())
+
+    def action_step(self, step: int) -> None:
+        """Let another row be looked at."""
+        self.post_message(self.Stepped(step))
 
     def action_portion(self) -> None:
         """Read no further, or go on."""

@@ -32,8 +32,8 @@ class Moment:
 
     n: int | None = None
     """The entry after which; None: the newest."""
-    is_live: bool = False
-    """Whether more may come, so that time goes on."""
+    now: float | None = None
+    """Seconds since the journal began, where time goes on; None: nothing more comes."""
 
 
 class AnalysisTab(Vertical, Generic[T, A]):
@@ -75,6 +75,10 @@ class AnalysisTab(Vertical, Generic[T, A]):
     def compose(self) -> ComposeResult:
         yield Static(classes="tab-head", markup=False)
         yield LineList()
+
+    def on_mount(self) -> None:
+        """Say that nothing is known yet."""
+        self.show_note("One moment …")
 
     def on_unmount(self) -> None:
         """Wait for nothing any more."""
@@ -118,7 +122,10 @@ class AnalysisTab(Vertical, Generic[T, A]):
 
     def again(self) -> None:
         """Show what was answered last in another way."""
-        if self.answer is not None:
+        if self.answer is not None and not self.folding.progress.read:
+            self.tell("")
+            self.show_note("Nothing has been said yet.")
+        elif self.answer is not None:
             self.show(self.answer)
 
     def tell(self, head: str) -> None:
@@ -148,7 +155,7 @@ class AnalysisTab(Vertical, Generic[T, A]):
             self.show_note(f"This could not be reckoned: {asked.problem}")
         elif asked.answer is not None:
             self.answer = asked.answer
-            self.show(asked.answer)
+            self.again()
 
     # Choosing.
 

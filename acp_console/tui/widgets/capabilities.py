@@ -14,6 +14,7 @@ from acp_console.tui.widgets.analysis_tab import AnalysisTab, many
 from acp_console.tui.widgets.analysis_table import TableLines, TableRow
 from acp_inspector.analysis.capabilities import Capability, Mark
 from acp_inspector.analysis.study import Study
+from acp_protocol.host.text import one_line
 
 SIGNS: Final[dict[Mark, tuple[str, str]]] = {
     "used without a claim": ("✗", "error"),
@@ -23,6 +24,9 @@ SIGNS: Final[dict[Mark, tuple[str, str]]] = {
     "unknown": ("?", "warning"),
 }
 """The sign before each mark, and how both are written."""
+CLAIM: Final = CAPABILITIES.columns.index("claimed")
+CLAIM_WIDTH: Final = 16
+"""Columns of a claim: most are true or an empty object, and the frame shows the others."""
 MOST: Final = 2000
 """Capabilities that are shown."""
 
@@ -88,7 +92,8 @@ def _is_wrong(row: Capability) -> bool:
 
 def _row(row: Capability) -> TableRow:
     sign, style = SIGNS.get(row.mark, ("✓", "good") if row.worked else ("", ""))
-    cells = capability_cells(row)
+    *cells, _ = capability_cells(row)
+    cells[CLAIM] = one_line(cells[CLAIM], CLAIM_WIDTH)
     mark = f"{sign} {row.mark or ('used' if sign else '')}".strip()
     target = (row.first_used or row.claimed_in) if _is_wrong(row) else row.claimed_in
-    return TableRow((*cells[:-1], mark), target or row.first_used, style)
+    return TableRow((*cells, mark), target or row.first_used, style)

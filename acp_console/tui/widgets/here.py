@@ -60,7 +60,7 @@ class HereTab(AnalysisTab[Study, Here]):
             self.tell(f"After frame {number(self.moment.n)}")
             self.show_note(f"Not there yet: {number(answer.studied)} is the last that was studied.")
             return
-        self.tell(f"As it stood after frame {number(answer.n)}; + and * is what this frame changed")
+        self.tell(f"After frame {number(answer.n)} (← → go on); + and * is what it changed")
         self.show_wrapped((*answer.changes, Line((("", ""),)), *answer.lines))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import chain, islice
@@ -37,14 +36,13 @@ class WaitingTab(AnalysisTab[Study, Waiting]):
     def question(self) -> Callable[[Study], Waiting]:
         """Ask who waits."""
         n = self.moment.n
-        is_now = n is None and self.moment.is_live
-        since = time.monotonic() - self.folding.progress.heard if is_now else None
-        return lambda study: waiting(study, n, since)
+        now = self.moment.now if n is None else None
+        return lambda study: waiting(study, n, now)
 
     def wish(self) -> object:
         """Ask again for another frame; time goes on where somebody may still answer."""
-        is_now = self.moment.n is None and self.moment.is_live
-        return self.moment.n, int(time.monotonic()) if is_now else 0
+        now = self.moment.now
+        return self.moment.n, int(now) if self.moment.n is None and now is not None else None
 
     def is_settled(self) -> bool:
         """Nothing that comes later changes who waited."""
@@ -53,13 +51,13 @@ class WaitingTab(AnalysisTab[Study, Waiting]):
 
     def show(self, answer: Waiting) -> None:
         """Show them."""
-        is_now = self.moment.n is None and self.moment.is_live
+        is_now = self.moment.n is None and self.moment.now is not None
         then = f"after frame {number(answer.n)}"
         if answer.n > answer.studied:
             self.tell(f"{then.capitalize()}")
             self.show_note(f"Not there yet: {number(answer.studied)} is the last that was studied.")
             return
-        when = "now" if is_now else then
+        when = "now" if is_now else f"{then} (← → go on)"
         if not answer.waits:
             self.tell(f"{when.capitalize()}: nobody waits")
             self.show_note("Every question has its answer.")
@@ -68,17 +66,18 @@ class WaitingTab(AnalysisTab[Study, Waiting]):
         self.show_wrapped(answer.lines)
 
 
-def waiting(study: Study, n: int | None, since: float | None) -> Waiting:
+def waiting(study: Study, n: int | None, now: float | None) -> Waiting:
     """Return who waited.
 
     Args:
         study: What is known.
         n: After which entry; None: the last one.
-        since: Seconds that have passed since that, where time goes on; None: none has.
+        now: Seconds since the journal began, where time goes on; None: as of that entry.
     """
     if n is not None and n > study.n:
         return Waiting(n, study.n, 0, ())
-    graph = study.waiting(n, None if since is None else study.at + since)
+    # Clocks may differ, but nothing has come before its time.
+    graph = study.waiting(n, None if now is None else max(study.at, now))
     trees = (line for root in graph.roots for line in _tree(root, graph, frozenset(), ""))
     lines = list(islice(chain(_alarms(graph), trees), MOST + 1))
     if len(lines) > MOST:

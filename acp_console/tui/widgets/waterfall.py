@@ -78,6 +78,7 @@ class BarLines:
         names = max(NAMES[0], min(NAMES[1], width // 3))
         name = one_line(bar.name, names - 2 * bar.depth)
         took = "open" if bar.ending == "open" else seconds(bar.ended - bar.began)
+        took = one_line(took, TIMES)
         room = max(width - names - TIMES - 3, 8)
         parts = (
             (
