@@ -60,6 +60,8 @@ class Exchange:
 
     path: str
     asked: Json
+    fingerprint: str
+    """See `fingerprint`; it is kept, because what was asked may have been masked."""
     status: int = 0
     """0: no answer came."""
     headers: Sequence[tuple[str, str]] = ()
@@ -67,38 +69,37 @@ class Exchange:
     end: str | None = None
     """A fault, or `LEFT`; None where the answer came to its end."""
 
-    @property
-    def fingerprint(self) -> bytes:
-        """What is the same for requests that ask the same."""
-        return fingerprint(self.path, self.asked)
-
-    def line(self, key: str | None) -> bytes:
-        """Return the exchange as a line of a file, without `key`."""
+    def line(self, secret: str | None) -> bytes:
+        """Return the exchange as a line of a file, without `secret`."""
         asked = json.dumps(self.asked, ensure_ascii=False)
-        if key:
-            asked = asked.replace(key, "*" * len(key))
+        if secret:
+            asked = asked.replace(secret, "*" * len(secret))
         told = {
-            "request": {"path": self.path, "body": json.loads(asked)},
+            "request": {
+                "path": self.path,
+                "fingerprint": self.fingerprint,
+                "body": json.loads(asked),
+            },
             "response": {
                 "status": self.status,
                 "headers": dict(self.headers),
-                "chunks": [_told(chunk) for chunk in without(self.chunks, key)],
+                "chunks": [_told(chunk) for chunk in without(self.chunks, secret)],
                 "end": self.end,
             },
         }
         return json.dumps(told, ensure_ascii=False).encode("utf-8", "surrogatepass") + b"\n"
 
 
-def fingerprint(path: str, asked: Json) -> bytes:
+def fingerprint(path: str, asked: Json) -> str:
     """Return what is the same for requests that ask the same, however they are spelled."""
     spelled = json.dumps([path, asked], sort_keys=True, ensure_ascii=True)
-    return sha256(spelled.encode()).digest()
+    return sha256(spelled.encode()).hexdigest()
 
 
-def without(chunks: Sequence[bytes], key: str | None) -> Sequence[bytes]:
-    """Return `chunks` of the same lengths with `key` made unreadable, wherever it is cut."""
+def without(chunks: Sequence[bytes], secret: str | None) -> Sequence[bytes]:
+    """Return `chunks` of the same lengths with `secret` made unreadable, wherever it is cut."""
     whole = b"".join(chunks)
-    wanted = key.encode() if key else b""
+    wanted = secret.encode() if secret else b""
     if not wanted or wanted not in whole:
         return chunks
     masked = whole.replace(wanted, bytes([MASK]) * len(wanted))
@@ -136,15 +137,15 @@ class RecordingCassette:
             raise SettingsError(f"The cassette {path} cannot be made: {reason}.") from None
 
     def transport(
-        self, network: Callable[[], httpx.AsyncClient], key: str | None
+        self, network: Callable[[], httpx.AsyncClient], secret: str | None
     ) -> httpx.AsyncBaseTransport:
         """Return what passes requests on to the network, and keeps what comes back."""
-        return _Recorder(network(), lambda exchange: self._keep(exchange, key))
+        return _Recorder(network(), lambda exchange: self._keep(exchange, secret))
 
-    def _keep(self, exchange: Exchange, key: str | None) -> None:
+    def _keep(self, exchange: Exchange, secret: str | None) -> None:
         try:
             with self._path.open("ab") as file:
-                file.write(exchange.line(key))
+                file.write(exchange.line(secret))
         except OSError as problem:
             logger.warning("cannot write to the cassette %s: %s", self._path, problem.strerror)
 
@@ -157,7 +158,8 @@ class _Recorder(httpx.AsyncBaseTransport):
         self._keep = keep
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        exchange = Exchange(request.url.path, parse(await request.aread()))
+        path, asked = request.url.path, parse(await request.aread())
+        exchange = Exchange(path, asked, fingerprint(path, asked))
         try:
             response = await self._network.send(request, stream=True)
         except httpx.TransportError as problem:
@@ -228,17 +230,17 @@ class ReplayingCassette:
             SettingsError: it is not there, or is no cassette; the message names the line.
         """
         self._path = path
-        self._waiting: dict[bytes, deque[Exchange]] = defaultdict(deque)
-        self._known: set[bytes] = set()
+        self._waiting: dict[str, deque[Exchange]] = defaultdict(deque)
+        self._known: set[str] = set()
         for exchange in _read(path):
             self._waiting[exchange.fingerprint].append(exchange)
             self._known.add(exchange.fingerprint)
 
     def transport(
-        self, network: Callable[[], httpx.AsyncClient], key: str | None
+        self, network: Callable[[], httpx.AsyncClient], secret: str | None
     ) -> httpx.AsyncBaseTransport:
         """Return what answers from the file; nothing goes out."""
-        del network, key
+        del network, secret
         return httpx.MockTransport(self._answer)
 
     async def _answer(self, request: httpx.Request) -> httpx.Response:
@@ -313,6 +315,7 @@ def _exchange(path: Path, number: int, line: bytes) -> Exchange:
     return Exchange(
         path=text(request.get("path")),
         asked=request.get("body"),
+        fingerprint=text(request.get("fingerprint")),
         status=status,
         headers=[(name, text(told)) for name, told in members(response.get("headers")).items()],
         chunks=chunks,

@@ -88,9 +88,9 @@ class Tape(Protocol):
         ...
 
     def transport(
-        self, network: Callable[[], httpx.AsyncClient], key: str | None
+        self, network: Callable[[], httpx.AsyncClient], secret: str | None
     ) -> httpx.AsyncBaseTransport:
-        """Return what requests go through; `key` must not be kept."""
+        """Return what requests go through; `secret` must not be kept."""
         ...
 
 
@@ -152,7 +152,7 @@ class Endpoint:
     def _client(self) -> httpx.AsyncClient:
         if self._tape is None:
             return self._network()
-        transport = self._tape.transport(self._network, self._service.key)
+        transport = self._tape.transport(self._network, self._service.secret)
         return httpx.AsyncClient(transport=transport, timeout=self._timeout)
 
     def _network(self) -> httpx.AsyncClient:

@@ -172,8 +172,8 @@ class Refusals:
         )
 
     def _safe(self, said: str) -> str:
-        if key := self._service.key:
-            said = said.replace(key, "…")
+        if secret := self._service.secret:
+            said = said.replace(secret, "…")
         return one_line(" ".join(said[: 4 * QUOTED].split()), QUOTED).rstrip(".")
 
 

@@ -15,6 +15,10 @@ Speech = Literal["openai", "anthropic"]
 """The chat completions of OpenAI, which many speak, or the messages of Anthropic."""
 
 
+SHORTEST_SECRET: Final = 8
+"""Characters below which a key keeps nobody out."""
+
+
 class SettingsError(ValueError):
     """What was set for a model cannot be; the message is a sentence and holds no secret."""
 
@@ -36,6 +40,11 @@ class Service:
     needs_key: bool = False
     """Whether nobody is let in without a key; elsewhere the service itself decides."""
     takes_images: bool = True
+
+    @property
+    def secret(self) -> str | None:
+        """The key where it is one: what stands for none, as in "EMPTY", may be said anywhere."""
+        return self.key if self.key and len(self.key) >= SHORTEST_SECRET else None
 
 
 SERVICES: Final = {

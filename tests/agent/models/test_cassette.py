@@ -134,10 +134,11 @@ async def test_the_file_holds_no_header_of_a_request_and_is_for_its_owner_alone(
         await replied(model_with(RecordingCassette(path), provider.url, KEY), history)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     [exchange] = exchanges(path)
-    assert set(exchange["request"]) == {"path", "body"}
+    assert set(exchange["request"]) == {"path", "fingerprint", "body"}
     assert exchange["response"]["headers"] == {"content-type": "text/event-stream"}
     assert KEY not in path.read_text()
     assert exchange["request"]["body"]["messages"][1]["content"] == f"my key is {'*' * len(KEY)}"
+    assert said(await replied(model_with(ReplayingCassette(path)), history)).endswith("x")
 
 
 @given(

@@ -287,9 +287,9 @@ class _Cuts:
         self._chunks = chunks
 
     def transport(
-        self, network: Callable[[], httpx.AsyncClient], key: str | None
+        self, network: Callable[[], httpx.AsyncClient], secret: str | None
     ) -> httpx.AsyncBaseTransport:
-        del network, key
+        del network, secret
 
         async def body() -> AsyncIterator[bytes]:
             for chunk in self._chunks:

@@ -1,0 +1,103 @@
+"""Which model it is to be, as the options and the environment tell."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from acp_agent.models.anthropic import MessagesModel
+from acp_agent.models.choice import add_options, chosen
+from acp_agent.models.demo import DemoModel
+from acp_agent.models.model import Model, UserSaid, takes_images
+from acp_agent.models.openai import ChatModel
+from acp_agent.models.services import SERVICES, SettingsError
+from acp_protocol.jsonrpc import Json
+from tests.agent.models.provider import providing, replied, sse, streamed
+
+STOP: Json = {"choices": [{"finish_reason": "stop"}]}
+
+
+def choice(*arguments: str, environment: Mapping[str, str] | None = None) -> Model:
+    parser = argparse.ArgumentParser(exit_on_error=False)
+    add_options(parser)
+    return chosen(parser.parse_args(arguments), environment or {})
+
+
+def test_nothing_said_means_the_demo_model() -> None:
+    assert isinstance(choice(), DemoModel)
+    assert isinstance(choice("--model", "demo", environment={"OPENAI_API_KEY": "x"}), DemoModel)
+
+
+@pytest.mark.parametrize("prefix", SERVICES)
+def test_every_service_can_be_chosen_without_a_key(prefix: str) -> None:
+    model = choice("--model", f"{prefix}:org/name:tag")
+    assert model.name == f"{prefix}:org/name:tag"
+    kind = MessagesModel if prefix == "anthropic" else ChatModel
+    assert isinstance(model, kind)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--model", "oracle"),
+        ("--model", "openai"),
+        ("--model", "openai:"),
+        ("--model", "openai: "),
+        ("--model", "openai:a\x1bb"),
+        ("--model", "demo:x"),
+        ("--thinking", "hard"),
+        ("--thinking", "1023"),
+        ("--thinking", "٢٠٠٠"),
+        ("--max-tokens", "0"),
+        ("--window", "many"),
+        ("--prices", "3"),
+        ("--prices", "3/-1"),
+        ("--prices", "1/2/3/4/5"),
+        ("--cassette-mode", "both"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(arguments: tuple[str, ...]) -> None:
+    with pytest.raises(argparse.ArgumentError):
+        choice(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (("--cassette", "x"), "The demo model has no traffic"),
+        (("--model", "openai:x", "--thinking", "2000"), "OpenAI is told an effort"),
+        (("--model", "ollama:x", "--cassette", "missing"), "The cassette missing cannot be read"),
+    ],
+)
+def test_what_does_not_go_together_is_told(arguments: tuple[str, ...], reason: str) -> None:
+    with pytest.raises(SettingsError, match=reason):
+        choice(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "does"),
+    [
+        (("openai:x",), True),
+        (("ollama:x",), False),
+        (("ollama:x", "--images"), True),
+        (("openai:x", "--no-images"), False),
+        (("demo",), False),
+    ],
+)
+def test_who_looks_at_images_can_be_told(arguments: tuple[str, ...], does: bool) -> None:
+    assert takes_images(choice("--model", *arguments)) == does
+
+
+async def test_a_cassette_records_and_then_stands_in_for_the_service(tmp_path: Path) -> None:
+    tape = ("--model", "openai:x", "--cassette", str(tmp_path / "tape"))
+    wishes = ("--max-tokens", "5", "--thinking", "high")
+    async with providing(streamed(sse(STOP, done=True))) as provider:
+        environment = {"OPENAI_BASE_URL": f"{provider.url}/v1", "OPENAI_API_KEY": "k"}
+        model = choice(*tape, *wishes, "--cassette-mode", "record", environment=environment)
+        assert await replied(model, [UserSaid("hi")]) == []
+    assert provider.asked[0].path == "/v1/chat/completions"
+    assert provider.asked[0].body["reasoning_effort"] == "high"
+    assert await replied(choice(*tape, *wishes), [UserSaid("hi")]) == []
