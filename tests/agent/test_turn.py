@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
+from typing import Literal
 
 import anyio
+import pytest
 
 from acp_agent.calls import Desk
 from acp_agent.models.model import (
@@ -13,13 +15,17 @@ from acp_agent.models.model import (
     Command,
     HistoryEntry,
     ModelEvent,
+    ModelFailedError,
     ModelSaid,
     Say,
+    Sealed,
     ShowPlan,
     Step,
+    Stopped,
     Think,
     ToolAnswered,
     ToolOffer,
+    Used,
     UserSaid,
 )
 from acp_agent.permissions import Permissions
@@ -27,6 +33,8 @@ from acp_agent.tools.catalogue import TOOLS
 from acp_agent.turn import REQUEST_LIMIT, Context, run_turn
 from acp_agent.updates import Updates
 from acp_agent.workspace import Workspace
+from acp_protocol import jsonrpc
+from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import Json
 
 
@@ -152,3 +160,96 @@ async def test_a_reply_that_was_cut_short_keeps_its_words_and_none_of_its_calls(
         await hangs.wait()
         tasks.cancel_scope.cancel()
     assert turn.history[1:] == [ModelSaid((Say("first"),))]
+
+
+@pytest.mark.parametrize("reason", ["max_tokens", "refusal"])
+async def test_a_reply_that_was_stopped_ends_the_turn_and_none_of_its_calls_is_run(
+    cwd: Path, reason: Literal["max_tokens", "refusal"]
+) -> None:
+    client = DeafClient()
+    read = CallTool("read", {"path": "notes.md"})
+    turn = context(cwd, ListedModel([Say("a"), read, Stopped(reason)]), client)
+    assert await run_turn(turn) == reason
+    assert turn.history[1:] == [ModelSaid((Say("a"),))]
+    assert [update["sessionUpdate"] for update in client.told] == ["agent_message_chunk"]
+
+
+async def test_what_only_the_model_reads_stays_in_the_history_and_is_not_shown(cwd: Path) -> None:
+    client = DeafClient()
+    sealed = Sealed("listed", {"signature": "x"})
+    turn = context(cwd, ListedModel([sealed, Say("a")]), client)
+    assert await run_turn(turn) == "end_turn"
+    assert turn.history[1:] == [ModelSaid((sealed, Say("a")))]
+    assert len(client.told) == 1
+
+
+async def test_what_replies_have_taken_adds_up_and_is_told(cwd: Path) -> None:
+    client = DeafClient()
+    used = Used(100, 10, cost=0.25, window=1000)
+    read = CallTool("read", {"path": "notes.md"})
+    turn = context(cwd, ListedModel([read, used], [Say("a"), used]), client)
+    assert await run_turn(turn) == "end_turn"
+    assert turn.spent == Used(200, 20, cost=0.5)
+    told = [update for update in client.told if update["sessionUpdate"] == "usage_update"]
+    full = {"sessionUpdate": "usage_update", "used": 110, "size": 1000}
+    assert told == [full | {"cost": {"amount": cost, "currency": "USD"}} for cost in (0.25, 0.5)]
+
+
+async def test_without_a_known_window_nothing_is_told_of_it(cwd: Path) -> None:
+    client = DeafClient()
+    turn = context(cwd, ListedModel([Used(100, 10)]), client)
+    assert await run_turn(turn) == "end_turn"
+    assert client.told == []
+    assert turn.spent.total == 110
+
+
+async def test_a_call_that_cannot_be_carried_out_is_told_to_the_model_alone(cwd: Path) -> None:
+    client = DeafClient()
+    odd = CallTool("write", {}, "a", "the arguments are no JSON")
+    turn = context(cwd, ListedModel([odd], [Say("sorry")]), client)
+    assert await run_turn(turn) == "end_turn"
+    assert turn.history[2] == ToolAnswered("write", "the arguments are no JSON", is_failed=True)
+    assert [update["sessionUpdate"] for update in client.told] == ["agent_message_chunk"]
+
+
+@pytest.mark.parametrize(
+    ("needs_key", "code"), [(True, jsonrpc.AUTH_REQUIRED), (False, jsonrpc.INTERNAL_ERROR)]
+)
+async def test_a_model_that_fails_is_the_answer_to_the_prompt(
+    cwd: Path, needs_key: bool, code: int
+) -> None:
+    class FailingModel(ListedModel):
+        async def reply(
+            self, history: Sequence[HistoryEntry], tools: Sequence[ToolOffer]
+        ) -> AsyncIterator[ModelEvent]:
+            del history, tools
+            yield Say("a")
+            raise ModelFailedError("It is not there.", needs_key=needs_key)
+
+    turn = context(cwd, FailingModel([]))
+    with pytest.raises(RequestFailedError) as caught:
+        await run_turn(turn)
+    assert (caught.value.code, caught.value.message) == (code, "It is not there.")
+    assert turn.history[1:] == [ModelSaid((Say("a"),))]
+
+
+async def test_a_reply_that_nobody_hears_to_its_end_is_closed(cwd: Path) -> None:
+    class OpenModel(ListedModel):
+        async def reply(
+            self, history: Sequence[HistoryEntry], tools: Sequence[ToolOffer]
+        ) -> AsyncIterator[ModelEvent]:
+            del history, tools
+            try:
+                yield Say("a")
+                yield Say("b")
+            finally:
+                closed.set()
+
+    class GoneClient(DeafClient):
+        async def notify(self, method: str, params: Json = None) -> None:
+            raise ConnectionResetError
+
+    closed = anyio.Event()
+    with pytest.raises(ConnectionResetError):
+        await run_turn(context(cwd, OpenModel([]), GoneClient()))
+    assert closed.is_set()
