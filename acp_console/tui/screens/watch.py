@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
 from contextlib import suppress
+from datetime import UTC, datetime
 from typing import ClassVar, Final
 
 from textual import getters, on

@@ -195,3 +195,61 @@ async def test_a_recording_cannot_be_interfered_with() -> None:
         await until(pilot, lambda: "■ recording" in say(app))
         await pilot.press("f2")
         await until(pilot, lambda: "cannot be changed any more" in notified(app))
+
+
+async def test_the_analysis_takes_the_place_of_the_traffic_where_there_is_little_room() -> None:
+    app = ConsoleApp(cwd=Path(), watch=[FileSource(RECORDINGS / "tour.acp.ndjson")])
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: "■ recording" in say(app) and "spawn" in say(app))
+        await pilot.press("7")
+        await until(pilot, lambda: "→ session/new" in say(app))
+        assert "Filter: words" not in say(app)
+        await pilot.press("down", "down", "enter")
+        await until(pilot, lambda: "Filter: words" in say(app))
+        assert isinstance(app.screen, WatchScreen)
+        assert app.screen.traffic.table.chosen == 4
+        await pilot.press("6", "right")
+        await until(pilot, lambda: "After frame 5" in say(app))
+        await pilot.press("escape")
+        await until(pilot, lambda: "Filter: words" in say(app))
+        assert app.screen.traffic.table.has_focus
+
+
+async def test_the_analysis_stands_beside_the_traffic_where_there_is_room() -> None:
+    app = ConsoleApp(cwd=Path(), watch=[FileSource(RECORDINGS / "tour.acp.ndjson")])
+    async with app.run_test(size=(200, 50)) as pilot:
+        await until(pilot, lambda: "■ recording" in say(app) and "spawn" in say(app))
+        await pilot.press("8")
+        await until(pilot, lambda: "session/update tool_call" in say(app))
+        await pilot.press("enter")
+        await until(pilot, lambda: "14 of 72 entries" in say(app))
+        assert "method == session/update and update == agent_message_chunk" in say(app)
+
+
+@pytest.mark.parametrize("size", [(80, 24), (200, 50)])
+async def test_the_analysis_of_a_recording_looks_as_it_should(
+    size: tuple[int, int], picture: SnapshotAssertion
+) -> None:
+    app = ConsoleApp(cwd=Path(), watch=[FileSource(RECORDINGS / "tour.acp.ndjson")])
+    async with app.run_test(size=size) as pilot:
+        await until(pilot, lambda: "■ recording" in say(app) and "spawn" in say(app))
+        await pilot.press("7")
+        await until(pilot, lambda: "14 exchanges" in say(app) and "studied" not in say(app))
+        await pilot.press("down")
+        assert await settled(pilot) == picture
+
+
+async def test_who_waits_at_a_running_proxy_is_told_as_time_goes_on(
+    proxy: subprocess.Popen[bytes],
+) -> None:
+    app = ConsoleApp(cwd=Path(), watch=[ProxySource(find_proxy("work"))])
+    async with app.run_test(size=(110, 36)) as pilot:
+        await until(pilot, lambda: '"first"' in say(app))
+        await pilot.press("9")
+        await until(pilot, lambda: "Now: nobody waits" in say(app))
+        assert proxy.stdin is not None
+        proxy.stdin.write(b'{"jsonrpc":"2.0","id":1,"method":"session/prompt"}\n')
+        proxy.stdin.flush()
+        await until(pilot, lambda: "the client waits for the agent: session/prompt 1" in say(app))
+        proxy.stdin.close()
+        await until(pilot, lambda: "Now:" not in say(app) and "After frame" in say(app))

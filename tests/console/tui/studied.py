@@ -1,0 +1,85 @@
+"""An app that holds nothing but the analysis of a few entries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from textual.app import App, ComposeResult
+from textual.widgets import Footer
+
+from acp_console.tui.studies import Studies
+from acp_console.tui.widgets.analysis import AnalysisPane
+from acp_console.tui.widgets.analysis_tab import AnalysisTab
+from acp_inspector.filter.entries import EntryList
+from acp_inspector.journal import Entry
+from tests.console.tui.conftest import entries, update
+
+EVIL = "\x1b[31m[b]red[/b] [link=file:///x]y\u202e\u200b\x07 日本語 "
+"""What a terminal or a markup would obey, and wide characters."""
+
+
+class StudiedApp(App[None]):
+    """Shows what is known of entries, and notes what is chosen."""
+
+    def __init__(self, said: Iterable[Entry], *, is_over: bool = True) -> None:
+        super().__init__()
+        self.said = EntryList(said)
+        self.studies = Studies(lambda: self.said, is_over=lambda: is_over)
+        self.pane = AnalysisPane(self.studies)
+        self.targets: list[int | str] = []
+        self.steps: list[int] = []
+        self.has_left = False
+
+    def compose(self) -> ComposeResult:
+        yield self.pane
+        yield Footer()
+
+    def on_unmount(self) -> None:
+        self.studies.close()
+
+    def on_analysis_tab_chosen(self, event: AnalysisTab.Chosen) -> None:
+        self.targets.append(event.target)
+
+    def on_analysis_pane_stepped(self, event: AnalysisPane.Stepped) -> None:
+        self.steps.append(event.step)
+
+    def on_analysis_pane_left(self) -> None:
+        self.has_left = True
+
+
+def talk(text: str = "hi") -> list[Entry]:
+    """Return a turn in which a permission waits, and a file cannot be read."""
+    capabilities = {"loadSession": True, "promptCapabilities": {"image": True}}
+    return entries(
+        ("client", {"id": 0, "method": "initialize", "params": {"protocolVersion": 1}}),
+        ("agent", {"id": 0, "result": {"protocolVersion": 1, "agentCapabilities": capabilities}}),
+        ("client", {"id": 1, "method": "session/new", "params": {"cwd": "/w", "mcpServers": []}}),
+        ("agent", {"id": 1, "result": {"sessionId": "s1"}}),
+        (
+            "client",
+            {
+                "id": 2,
+                "method": "session/prompt",
+                "params": {"sessionId": "s1", "prompt": [{"type": "text", "text": text}]},
+            },
+        ),
+        update("agent_message_chunk", content={"type": "text", "text": f"Reading {text}."}),
+        (
+            "agent",
+            {"id": 2, "method": "fs/read_text_file", "params": {"sessionId": "s1", "path": "/w/a"}},
+        ),
+        ("client", {"id": 2, "error": {"code": -32601, "message": "no such method"}}),
+        update("tool_call", toolCallId="c1", title=f"Edit {text}", kind="edit", status="pending"),
+        (
+            "agent",
+            {
+                "id": 3,
+                "method": "session/request_permission",
+                "params": {
+                    "sessionId": "s1",
+                    "toolCall": {"toolCallId": "c1"},
+                    "options": [{"optionId": "y", "name": "Yes", "kind": "allow_once"}],
+                },
+            },
+        ),
+    )

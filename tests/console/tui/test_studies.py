@@ -1,0 +1,217 @@
+"""Folds in a thread: how far they come, what they answer, and what stops them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from acp_console.tui import studies
+from acp_console.tui.studies import Asked, Folding, Studies
+from acp_inspector.analysis.study import Study
+from acp_inspector.filter.entries import EntryList
+from acp_inspector.journal import Entry
+from acp_inspector.recording.file import RecordingFile
+from acp_inspector.recording.format import RecordingError
+from tests.console.tui.conftest import LIMIT
+from tests.console.tui.studied import talk
+
+HELLO = Path(__file__).parents[3] / "recordings" / "hello.acp.ndjson"
+
+
+class Seen:
+    """A fold that notes what it takes, and tells when it has taken so many."""
+
+    def __init__(self) -> None:
+        self.numbers: list[int] = []
+        self.is_over = False
+
+    def take(self, entry: Entry) -> None:
+        self.numbers.append(entry.n)
+
+    def finish(self) -> None:
+        self.is_over = True
+
+
+@pytest.fixture(autouse=True)
+def brief_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Look again at once."""
+    monkeypatch.setattr(studies, "LOOK", 0.005)
+    monkeypatch.setattr(studies, "BREATH", 0.0)
+
+
+def answered(folding: Folding[Any], question: Callable[[Any], Any]) -> Asked[Any, Any]:
+    """Return what comes of a question."""
+    known = threading.Event()
+
+    def ask(fold: Any) -> Any:
+        try:
+            return question(fold)
+        finally:
+            known.set()
+
+    asked = folding.ask(ask)
+    assert known.wait(LIMIT)
+    # The answer is put down behind the event: the next question comes after it.
+    behind = threading.Event()
+    folding.ask(lambda _: behind.set())
+    assert behind.wait(LIMIT)
+    return asked
+
+
+def until(folding: Folding[Any], holds: Callable[[], object]) -> None:
+    """Ask until `holds` does; each question is a step of the thread."""
+    for _ in range(10_000):
+        if holds():
+            return
+        answered(folding, lambda _: None)
+    raise AssertionError
+
+
+def test_everything_is_read_in_order_and_then_it_is_over() -> None:
+    said = EntryList(talk())
+    seen = Folding(lambda: said, Seen, Seen.take, finish=Seen.finish, is_over=lambda: True)
+    seen.start()
+    until(seen, lambda: seen.progress.is_finished)
+    assert answered(seen, lambda fold: fold.numbers).answer == list(range(1, 11))
+    assert answered(seen, lambda fold: fold.is_over).answer is True
+    assert not seen.progress.is_behind
+    seen.close()
+
+
+def test_what_comes_later_is_read_on() -> None:
+    whole = talk()
+    said = EntryList(whole[:4])
+    seen = Folding(lambda: said, Seen, Seen.take)
+    seen.start()
+    until(seen, lambda: seen.progress.read == 4)
+    said.extend(whole[4:])
+    until(seen, lambda: seen.progress.read == 10)
+    assert answered(seen, lambda fold: len(fold.numbers)).answer == 10
+    seen.close()
+
+
+def test_what_comes_after_the_end_begins_it_anew() -> None:
+    whole = talk()
+    said = EntryList(whole[:4])
+    seen = Folding(lambda: said, Seen, Seen.take, finish=Seen.finish, is_over=lambda: True)
+    seen.start()
+    until(seen, lambda: seen.progress.is_finished)
+    said.extend(whole[4:])
+    until(seen, lambda: seen.progress.renewals and seen.progress.is_finished)
+    assert answered(seen, lambda fold: fold.numbers).answer == list(range(1, 11))
+    seen.close()
+
+
+def test_a_portion_is_read_and_no_more_until_somebody_asks() -> None:
+    said = EntryList(talk())
+    seen = Folding(lambda: said, Seen, Seen.take, portion=4)
+    seen.start()
+    until(seen, lambda: seen.progress.is_resting)
+    assert seen.progress.read == 4
+    assert seen.progress.known == 10
+    seen.go_on()
+    until(seen, lambda: seen.progress.read == 8 and seen.progress.is_resting)
+    seen.go_on()
+    until(seen, lambda: not seen.progress.is_behind)
+    assert answered(seen, lambda fold: fold.numbers).answer == list(range(1, 11))
+    seen.close()
+
+
+def test_it_rests_when_told_and_still_answers() -> None:
+    said = EntryList()
+    seen = Folding(lambda: said, Seen, Seen.take)
+    seen.start()
+    until(seen, lambda: seen.progress.is_whole)
+    seen.rest()
+    said.extend(talk())
+    until(seen, lambda: seen.progress.known == 10)
+    assert answered(seen, lambda fold: fold.numbers).answer == []
+    seen.go_on()
+    until(seen, lambda: seen.progress.read == 10)
+    seen.close()
+
+
+def test_one_at_which_nobody_looks_leaves_the_time_to_others() -> None:
+    said = EntryList(talk())
+    seen = Folding(lambda: said, Seen, Seen.take)
+    seen.is_wanted = False
+    seen.start()
+    assert answered(seen, lambda fold: fold.numbers).answer == []
+    seen.is_wanted = True
+    until(seen, lambda: seen.progress.read == 10)
+    seen.close()
+
+
+def test_a_question_that_cannot_be_answered_is_told_and_the_next_one_is_answered() -> None:
+    said = EntryList(talk())
+    seen = Folding(lambda: said, Seen, Seen.take)
+    seen.start()
+    asked = answered(seen, lambda fold: fold.nothing)
+    assert asked.is_answered
+    assert "AttributeError" in asked.problem
+    assert answered(seen, lambda _: 1).answer == 1
+    seen.close()
+
+
+def test_a_fold_that_breaks_down_says_so_and_stays_where_it_was() -> None:
+    def broken(fold: Seen, entry: Entry) -> None:
+        raise ValueError(f"entry {entry.n} of {fold}")
+
+    said = EntryList(talk())
+    seen = Folding(lambda: said, Seen, broken)
+    seen.start()
+    until(seen, lambda: seen.progress.problem)
+    assert "entry 1" in seen.progress.problem
+    assert not seen.progress.is_behind
+    assert answered(seen, lambda _: 1).answer == 1
+    seen.close()
+
+
+def test_what_cannot_be_opened_is_told(tmp_path: Path) -> None:
+    with pytest.raises(RecordingError):
+        RecordingFile(tmp_path / "none")
+    seen = Folding(lambda: RecordingFile(tmp_path / "none"), Seen, Seen.take)
+    seen.start()
+    until(seen, lambda: "no such file" in seen.progress.problem.lower())
+    seen.close()
+
+
+def test_a_question_that_nobody_waits_for_is_not_asked() -> None:
+    seen = Folding(EntryList, Seen, Seen.take)
+    asked = seen.ask(lambda _: 1)
+    seen.drop(asked)
+    seen.start()
+    assert answered(seen, lambda _: 2).answer == 2
+    assert not asked.is_answered
+    seen.close()
+
+
+def test_a_recording_is_read_to_its_footer_and_its_end_judged() -> None:
+    known = Studies(lambda: RecordingFile(HELLO))
+    known.linter.start()
+    known.study.start()
+    until(known.linter, lambda: known.linter.progress.is_finished)
+    until(known.study, lambda: not known.study.progress.is_behind)
+    frames = answered(known.study, lambda study: study.statistics.total.frames).answer
+    study = Study()
+    with RecordingFile(HELLO).complete() as recording:
+        study.read(row for row in recording if isinstance(row, studies.ENTRY))
+    assert frames == study.statistics.total.frames > 0
+    known.close()
+
+
+def test_a_file_that_has_become_another_one_is_read_anew(tmp_path: Path) -> None:
+    whole = HELLO.read_bytes().splitlines(keepends=True)
+    path = tmp_path / "it.acp.ndjson"
+    path.write_bytes(b"".join(whole[:8]))
+    seen = Folding(lambda: RecordingFile(path), Seen, Seen.take)
+    seen.start()
+    until(seen, lambda: seen.progress.read == 7)
+    path.write_bytes(b"".join(whole[:4]))
+    until(seen, lambda: seen.progress.renewals == 1 and seen.progress.read == 3)
+    assert answered(seen, lambda fold: fold.numbers).answer == [1, 2, 3]
+    seen.close()

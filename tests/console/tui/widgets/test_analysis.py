@@ -1,0 +1,86 @@
+"""The analysis beside the traffic: its tabs, how far it has come, and how it looks."""
+
+from __future__ import annotations
+
+import pytest
+from syrupy.assertion import SnapshotAssertion
+
+from acp_console.tui.widgets.analysis import TITLES
+from tests.console.tui.conftest import entries, say, settled, until
+from tests.console.tui.studied import StudiedApp, talk
+
+SHOWN = {
+    "findings": "rules had something",
+    "here": "After frame 10",
+    "waterfall": "→ session/prompt",
+    "statistics": "fs/read_text_file",
+    "waiting": "waits for you",
+    "capabilities": "used without a claim",
+}
+
+
+@pytest.mark.parametrize("size", [(80, 24), (200, 50)])
+@pytest.mark.parametrize("name", list(TITLES))
+async def test_each_tab_looks_as_it_should(
+    name: str, size: tuple[int, int], picture: SnapshotAssertion
+) -> None:
+    app = StudiedApp(talk())
+    async with app.run_test(size=size) as pilot:
+        app.pane.chosen = 10
+        app.pane.open_tab(name)
+        await until(pilot, lambda: SHOWN[name] in say(app))
+        await until(pilot, lambda: not app.pane.border_subtitle)
+        assert await settled(pilot) == picture
+
+
+@pytest.mark.parametrize("name", list(TITLES))
+async def test_where_nothing_was_said_each_tab_says_so(name: str) -> None:
+    app = StudiedApp([])
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.pane.open_tab(name)
+        await until(pilot, lambda: "Nothing has been said yet." in say(app))
+
+
+async def test_only_the_open_tab_is_reckoned_for() -> None:
+    app = StudiedApp(talk())
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.pane.open_tab("findings")
+        await until(pilot, lambda: app.studies.linter.progress.read == 10)
+        assert not app.studies.study.is_started
+        app.pane.open_tab("here")
+        await until(pilot, lambda: app.studies.study.progress.read == 10)
+        assert not app.studies.linter.is_wanted
+
+
+async def test_how_far_it_has_come_is_told_and_it_stops_and_goes_on() -> None:
+    app = StudiedApp([])
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.pane.open_tab("statistics")
+        await until(pilot, lambda: app.studies.study.progress.is_whole)
+        app.studies.study.rest()
+        app.said.extend(talk())
+        await until(pilot, lambda: "studied 0 of 10 frames, p goes on" in say(app))
+        await pilot.press("p")
+        await until(pilot, lambda: "10 frames in" in say(app))
+        assert "studied" not in say(app)
+
+
+async def test_what_comes_later_is_shown() -> None:
+    said = talk()
+    app = StudiedApp(said[:4])
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.pane.open_tab("waiting")
+        await until(pilot, lambda: "nobody waits" in say(app))
+        app.said.extend(said[4:])
+        await until(pilot, lambda: "waits for you" in say(app))
+
+
+async def test_a_line_that_is_about_no_frame_leads_nowhere_and_escape_leads_back() -> None:
+    app = StudiedApp(entries())
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.pane.open_tab("here")
+        await until(pilot, lambda: "Nothing has been said yet." in say(app))
+        await pilot.press("enter")
+        assert not app.targets
+        await pilot.press("escape")
+        await until(pilot, lambda: app.has_left)

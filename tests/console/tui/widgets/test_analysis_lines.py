@@ -1,0 +1,105 @@
+"""Lines of any number: where the cursor stands, and how long texts are wrapped."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
+from textual.app import App, ComposeResult
+
+from acp_console.tui.widgets.analysis_lines import GivenLines, Line, LineList, WrappedLines
+from tests.console.tui.conftest import say
+
+
+class ListApp(App[None]):
+    """Shows a list, and notes what is opened."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.opened: list[Line | None] = []
+
+    def compose(self) -> ComposeResult:
+        yield LineList()
+
+    def on_line_list_opened(self, event: LineList.Opened) -> None:
+        self.opened.append(event.list.chosen)
+
+
+def lines(*names: str) -> GivenLines:
+    return GivenLines([Line((("error", name[0]), ("", name[1:])), key=name) for name in names])
+
+
+async def test_the_cursor_goes_through_the_lines_and_stops_at_their_ends() -> None:
+    app = ListApp()
+    async with app.run_test(size=(30, 5)) as pilot:
+        shown = app.query_one(LineList)
+        shown.show(lines(*(f"line {n}" for n in range(20))))
+        shown.focus()
+        await pilot.press("up", "down", "j")
+        assert shown.cursor == 2
+        await pilot.press("end", "down")
+        assert shown.cursor == 19
+        assert "line 19" in say(app)
+        await pilot.press("pageup", "home", "k")
+        assert shown.cursor == 0
+        assert "line 0" in say(app)
+
+
+async def test_the_cursor_stays_on_its_line_when_others_come_before_it() -> None:
+    app = ListApp()
+    async with app.run_test(size=(30, 5)) as pilot:
+        shown = app.query_one(LineList)
+        shown.show(lines("b", "c"))
+        shown.go_to(1)
+        shown.show(lines("a", "b", "c", "d"))
+        await pilot.pause()
+        assert shown.chosen is not None
+        assert shown.chosen.key == "c"
+        shown.show(lines("a"))
+        assert shown.chosen.key == "a"
+        shown.show(GivenLines())
+        assert shown.chosen is None
+
+
+async def test_a_second_click_opens_a_line() -> None:
+    app = ListApp()
+    async with app.run_test(size=(30, 5)) as pilot:
+        app.query_one(LineList).show(lines("a", "b"))
+        await pilot.click(LineList, offset=(1, 1))
+        assert app.query_one(LineList).cursor == 1
+        assert not app.opened
+        await pilot.click(LineList, offset=(1, 1), times=2)
+        assert [line.key for line in app.opened if line] == ["b"]
+
+
+async def test_ten_million_lines_are_no_more_than_those_that_are_seen() -> None:
+    class Countless:
+        asked = 0
+
+        def __len__(self) -> int:
+            return 10_000_000
+
+        def line(self, place: int, width: int) -> Line:
+            self.asked += 1
+            return Line((("", f"{place} of {width}"),))
+
+    app = ListApp()
+    async with app.run_test(size=(40, 5)) as pilot:
+        shown, countless = app.query_one(LineList), Countless()
+        shown.show(countless)
+        shown.focus()
+        await pilot.press("end")
+        assert "9999999 of" in say(app)
+        assert countless.asked < 100
+
+
+@given(st.text(st.characters(exclude_categories=["Cc", "Cs"]), max_size=300), st.integers(1, 60))
+def test_what_is_wrapped_is_no_wider_and_loses_only_spaces(text: str, width: int) -> None:
+    line = Line((("muted", "└─ "), ("", text)), target=3)
+    shown = WrappedLines([line], width)
+    pieces = [shown.line(place, width) for place in range(len(shown))]
+    said = "".join(piece.parts[-1][1] for piece in pieces)
+    assert said.replace(" ", "") == text.replace(" ", "")
+    assert {piece.target for piece in pieces} == {3}
+    if len(pieces) > 1:
+        assert all(sum(cell_len(part) for _, part in piece.parts) <= width for piece in pieces)

@@ -1,0 +1,32 @@
+"""What was claimed and used, on the screen."""
+
+from __future__ import annotations
+
+from acp_console.tui.widgets.capabilities import claims_of
+from acp_inspector.analysis.study import Study
+from tests.console.tui.conftest import say, until
+from tests.console.tui.studied import StudiedApp, talk
+
+
+async def test_contradictions_are_marked_and_lead_to_their_frame() -> None:
+    app = StudiedApp(talk())
+    async with app.run_test(size=(120, 40)) as pilot:
+        app.pane.open_tab("capabilities")
+        await until(pilot, lambda: "✗ used without a claim" in say(app))
+        assert "fs.readTextFile" in say(app)
+        assert "1 contradiction ·" in say(app)
+        assert "· never used" in say(app)
+        assert "fs.writeTextFile" not in say(app)
+        await pilot.press("a")
+        await until(pilot, lambda: "fs.writeTextFile" in say(app))
+
+
+def test_each_row_leads_to_its_claim_or_to_the_use_that_contradicts() -> None:
+    study = Study()
+    study.read(talk())
+    found = claims_of(study)
+    targets = {row.cells[1]: row.target for row in found.rows}
+    assert targets["fs.readTextFile"] == 7
+    assert targets["loadSession"] == 2
+    assert found.contradictions == 1
+    assert [row.cells[0] for row in found.rows] == ["agent", "agent", "client"]

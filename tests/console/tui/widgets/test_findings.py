@@ -1,0 +1,68 @@
+"""Findings on the screen: grave ones first, by severity, and explained."""
+
+from __future__ import annotations
+
+from acp_console.tui.widgets.findings import findings_of
+from acp_inspector.lint.catalogue import SEVERITIES
+from acp_inspector.lint.engine import Linter
+from tests.console.tui.conftest import entries, say, until
+from tests.console.tui.studied import EVIL, StudiedApp, talk
+
+LOST: tuple[str, object] = ("agent", {"id": "lost", "result": {}})
+
+
+async def test_findings_come_with_severity_rule_frames_and_fix() -> None:
+    app = StudiedApp(entries(LOST))
+    async with app.run_test(size=(100, 30)) as pilot:
+        app.pane.open_tab("findings")
+        await until(pilot, lambda: "ACP-L025" in say(app))
+        assert "E ACP-L025  #1" in say(app)
+        assert "rules had something to look at" in say(app)
+        app.pane.open.lines.go_to(0)
+        await until(pilot, lambda: "Fix " in say(app))
+        assert "Rule " in say(app)
+        assert "Frames  #1" in say(app)
+        await pilot.press("enter")
+        await until(pilot, lambda: app.targets == [1])
+
+
+async def test_severities_are_hidden_and_shown_again() -> None:
+    app = StudiedApp(entries(LOST))
+    async with app.run_test(size=(100, 30)) as pilot:
+        app.pane.open_tab("findings")
+        await until(pilot, lambda: "ACP-L025" in say(app))
+        await pilot.press("e")
+        await until(pilot, lambda: "errors hidden" in say(app) or "error hidden" in say(app))
+        assert "ACP-L025" not in say(app)
+        await pilot.press("w", "i")
+        await until(pilot, lambda: "No finding of these severities" in say(app))
+        await pilot.press("e")
+        await until(pilot, lambda: "ACP-L025" in say(app))
+
+
+async def test_what_is_quoted_from_the_wire_is_made_visible() -> None:
+    app = StudiedApp(entries(("agent", {"id": EVIL, "result": EVIL})))
+    async with app.run_test(size=(140, 30)) as pilot:
+        app.pane.open_tab("findings")
+        await until(pilot, lambda: "[b]red[/b]" in say(app))
+        assert "\x1b" not in say(app)
+        assert "\u202e" not in say(app)
+
+
+async def test_a_connection_that_goes_on_is_not_judged_by_its_end() -> None:
+    app = StudiedApp(talk(), is_over=False)
+    async with app.run_test(size=(100, 30)) as pilot:
+        app.pane.open_tab("findings")
+        await until(pilot, lambda: "not over" in say(app))
+
+
+def test_the_gravest_come_first_and_are_counted() -> None:
+    linter = Linter(limit=1)
+    for entry in entries(LOST, LOST, LOST, ("agent", b"")):
+        linter.feed(entry)
+    found = findings_of(linter)
+    order = [SEVERITIES.index(each.severity) for each in found.findings]
+    assert order == sorted(order, reverse=True)
+    assert found.counts == linter.report.counts
+    assert found.omitted == found.counts.total() - len(found.findings) > 0
+    assert 0 < found.exercised < found.applied

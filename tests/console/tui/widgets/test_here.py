@@ -1,0 +1,68 @@
+"""The conversation as it stood at a frame, and what that frame did."""
+
+from __future__ import annotations
+
+from acp_console.tui.widgets.here import ITEMS, here
+from acp_inspector.analysis.study import Study
+from tests.console.tui.conftest import entries, say, until, update
+from tests.console.tui.studied import EVIL, StudiedApp, talk
+
+
+def told(study: Study, n: int | None) -> tuple[list[str], list[str]]:
+    """Return the changes and the lines."""
+    found = here(study, n)
+    return (
+        ["".join(text for _, text in line.parts) for line in found.changes],
+        ["".join(text for _, text in line.parts) for line in found.lines],
+    )
+
+
+def test_it_is_as_it_was_and_what_the_frame_changed_is_told() -> None:
+    study = Study()
+    study.read(talk())
+    changes, lines = told(study, 6)
+    assert any(line.startswith("+") and "Reading hi." in line for line in changes)
+    assert any("Reading hi." in line for line in lines)
+    assert not any("Edit" in line for line in lines)
+    assert any("Edit hi" in line for line in told(study, None)[1])
+    assert told(study, 1)[0] == ["This frame changed nothing in a conversation."]
+
+
+def test_a_frame_that_was_not_studied_yet_is_not_guessed_at() -> None:
+    study = Study()
+    study.read(talk()[:5])
+    found = here(study, 9)
+    assert (found.studied, found.lines) == (5, ())
+
+
+def test_of_a_long_conversation_the_end_is_told() -> None:
+    study = Study()
+    calls = [update("tool_call", toolCallId=f"c{n}", title=f"call {n}") for n in range(ITEMS + 30)]
+    study.read(entries(*calls))
+    _, lines = told(study, None)
+    assert "  … 30 items before" in lines
+    assert any(f"call {ITEMS + 29}" in line for line in lines)
+
+
+async def test_another_frame_is_shown_when_it_is_chosen() -> None:
+    app = StudiedApp(talk())
+    async with app.run_test(size=(100, 30)) as pilot:
+        app.pane.chosen = 6
+        app.pane.open_tab("here")
+        await until(pilot, lambda: "After frame 6" in say(app))
+        assert "agent: Reading hi." in say(app)
+        app.pane.chosen = 5
+        await until(pilot, lambda: "After frame 5" in say(app))
+        assert "agent: Reading hi." not in say(app)
+        await pilot.press("right", "left")
+        await until(pilot, lambda: app.steps == [1, -1])
+        app.pane.chosen = 99
+        await until(pilot, lambda: "Not there yet: 10 is the last" in say(app))
+
+
+async def test_what_was_said_is_no_markup_and_no_command() -> None:
+    app = StudiedApp(talk(EVIL))
+    async with app.run_test(size=(140, 40)) as pilot:
+        app.pane.open_tab("here")
+        await until(pilot, lambda: "[b]red[/b]" in say(app))
+        assert "\x1b" not in say(app)

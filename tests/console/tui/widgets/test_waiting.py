@@ -1,0 +1,50 @@
+"""Who waits for whom, on the screen."""
+
+from __future__ import annotations
+
+from acp_console.tui.widgets.waiting import MOST, waiting
+from acp_inspector.analysis.study import Study
+from tests.console.tui.conftest import entries, say, until
+from tests.console.tui.studied import StudiedApp, talk
+
+
+async def test_what_waits_stands_above_what_it_waits_for() -> None:
+    app = StudiedApp(talk())
+    async with app.run_test(size=(120, 30)) as pilot:
+        app.pane.chosen = 10
+        app.pane.open_tab("waiting")
+        await until(pilot, lambda: "└─ the agent waits for you" in say(app))
+        assert "After frame 10" in say(app)
+        assert "2 waits" in say(app)
+        await pilot.press("down", "enter")
+        await until(pilot, lambda: app.targets == [10])
+        app.pane.chosen = 4
+        await until(pilot, lambda: "nobody waits" in say(app))
+        app.pane.chosen = 40
+        await until(pilot, lambda: "Not there yet" in say(app))
+
+
+async def test_time_goes_on_while_somebody_may_answer() -> None:
+    app = StudiedApp(talk())
+    async with app.run_test(size=(120, 30)) as pilot:
+        app.pane.now = 5.5
+        app.pane.open_tab("waiting")
+        await until(pilot, lambda: "for 5.00 s" in say(app))
+        assert "Now: 2 waits" in say(app)
+        app.pane.now = 65.5
+        await until(pilot, lambda: "for 65.00 s" in say(app))
+
+
+def test_nothing_has_waited_longer_than_there_was_time() -> None:
+    study = Study()
+    study.read(talk())
+    assert waiting(study, None, -100.0) == waiting(study, None, None)
+
+
+def test_of_very_many_the_first_are_told() -> None:
+    asked = [("agent", {"id": n, "method": "fs/read_text_file"}) for n in range(MOST + 100)]
+    study = Study()
+    study.read(entries(*asked))
+    found = waiting(study, None, None)
+    assert len(found.lines) == MOST + 1
+    assert f"{found.waits:,}".replace(",", " ") in found.lines[-1].parts[0][1]

@@ -1,0 +1,78 @@
+"""Questions and answers as bars: nested, around a frame, for any width."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
+
+from acp_console.tui.widgets import waterfall as room
+from acp_console.tui.widgets.waterfall import BarLines, waterfall
+from acp_inspector.analysis.study import Study
+from tests.console.tui.conftest import entries, say, until
+from tests.console.tui.studied import EVIL, StudiedApp, talk
+
+
+def studied(text: str = "hi") -> Study:
+    study = Study()
+    study.read(talk(text))
+    return study
+
+
+def texts(lines: BarLines, width: int) -> list[str]:
+    found = (lines.line(place, width) for place in range(len(lines)))
+    return ["".join(text for _, text in line.parts) for line in found]
+
+
+def test_exchanges_stand_below_their_turn_and_turns_below_their_session() -> None:
+    bars = waterfall(studied(), None).bars
+    assert [(bar.depth, bar.name) for bar in bars] == [
+        (0, "connection"),
+        (1, "→ initialize"),
+        (1, "→ session/new"),
+        (0, "session s1"),
+        (1, "turn 1: open"),
+        (2, "→ session/prompt"),
+        (2, "← fs/read_text_file"),
+        (2, "← session/request_permission"),
+    ]
+    assert [bar.n for bar in bars] == [1, 1, 3, 5, 5, 5, 7, 10]
+
+
+def test_how_an_exchange_ended_is_told_by_a_sign() -> None:
+    bars = waterfall(studied(), None).bars
+    lines = texts(BarLines(bars, 0.0, 1.0), 100)
+    assert lines[6].rstrip().endswith("✗")
+    assert lines[5].rstrip().endswith("▶")
+    assert "open" in lines[5]
+    assert "100.0 ms" in lines[1]
+
+
+def test_of_very_many_those_around_the_frame_are_shown() -> None:
+    asked = [("agent", {"id": n, "method": "fs/read_text_file"}) for n in range(room.MOST + 500)]
+    study = Study()
+    study.read(entries(*asked))
+    last = waterfall(study, None)
+    assert (last.shown, last.exchanges) == (room.MOST, room.MOST + 500)
+    assert last.bars[-1].n == room.MOST + 500
+    assert waterfall(study, 1).bars[1].n == 1
+
+
+@given(st.integers(20, 220), st.floats(-5, 5), st.floats(0, 5))
+def test_a_bar_never_leaves_its_line(width: int, began: float, length: float) -> None:
+    lines = BarLines(waterfall(studied(EVIL), None).bars, began, began + length)
+    for line in texts(lines, max(width, 60)):
+        assert cell_len(line) <= max(width, 60)
+
+
+async def test_a_bar_can_take_the_whole_width_and_leads_to_its_frame() -> None:
+    app = StudiedApp(talk())
+    async with app.run_test(size=(100, 30)) as pilot:
+        app.pane.open_tab("waterfall")
+        await until(pilot, lambda: "→ session/prompt" in say(app))
+        app.pane.open.lines.go_to(2)
+        await pilot.press("z")
+        await until(pilot, lambda: "zoomed · 0.295 s … 0.405 s" in say(app))
+        await pilot.press("z", "enter")
+        await until(pilot, lambda: app.targets == [3])
+        assert "zoomed" not in say(app)
