@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import ClassVar
 
@@ -9,6 +10,7 @@ from rich.text import Text
 from textual import getters, on
 from textual.app import ComposeResult
 from textual.binding import BindingType
+from textual.command import Provider
 from textual.containers import Horizontal, Vertical
 from textual.screen import Screen
 from textual.widgets import Footer, Static
@@ -27,6 +29,7 @@ from acp_console.tui.widgets.conversation import ConversationView
 from acp_console.tui.widgets.editor import PromptEditor
 from acp_console.tui.widgets.permission import PermissionPrompt
 from acp_console.tui.widgets.traffic import TrafficPane
+from acp_console.tui.widgets.traffic_palette import TrafficDeeds
 from acp_inspector.analysis.conversation import Conversation
 from acp_inspector.analysis.conversations import Conversations
 from acp_inspector.journal import Frame
@@ -53,6 +56,7 @@ class ChatScreen(Screen[None]):
 
     CSS_PATH = "chat.tcss"
     BINDINGS: ClassVar[list[BindingType]] = bindings("chat")
+    COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {TrafficDeeds}
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (120, "-wide")]  # noqa: RUF012 - Textual's own
 
     conversation = getters.query_one("#conversation", ConversationView)

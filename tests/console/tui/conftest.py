@@ -38,7 +38,8 @@ def still_cursor(monkeypatch: pytest.MonkeyPatch) -> None:
     """Keep cursors from blinking: a picture is taken at any moment."""
     monkeypatch.setattr("textual.widgets.Input.cursor_blink", False)
     monkeypatch.setattr("textual.widgets.TextArea.cursor_blink", False)
-    monkeypatch.setenv("TEXTUAL_ANIMATIONS", "none")
+    # The variable of that name is read where Textual is imported, which is done by now.
+    monkeypatch.setattr("textual.constants.TEXTUAL_ANIMATIONS", "none")
 
 
 async def until(pilot: Pilot[Any], holds: Callable[[], object]) -> None:
