@@ -1,0 +1,215 @@
+"""The link to one server, from its start to its end.
+
+One task holds it all: what the SDK opens must be closed where it was opened. Whoever calls a tool
+does so from another task, and gets an error as soon as the link is gone.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from contextlib import AsyncExitStack, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import anyio
+from mcp.client import Client, IncomingMessage, Transport
+from mcp.shared.exceptions import MCPError
+from mcp_types import (
+    CONNECTION_CLOSED,
+    Implementation,
+    LoggingMessageNotificationParams,
+    ToolListChangedNotification,
+)
+from mcp_types.version import LATEST_MODERN_VERSION, MODERN_PROTOCOL_VERSIONS
+
+from acp_agent.mcp.declarations import AcpServer, Server, StdioServer, WebServer
+from acp_agent.mcp.limits import Limits
+from acp_agent.mcp.listing import Listing, listed
+from acp_agent.mcp.process import open_process
+from acp_agent.mcp.reasons import reason_of
+from acp_agent.mcp.results import outcome_of
+from acp_agent.mcp.tunnel import Tunnels
+from acp_agent.mcp.web import web_transport
+from acp_agent.tools.tool import Outcome, Tool, ToolFailedError
+from acp_protocol.host.text import one_line
+from acp_protocol.jsonrpc import Json
+from acp_protocol.tasks import OwnedTasks
+from acp_protocol.version import VERSION
+
+logger = logging.getLogger(__name__)
+
+CLOSING: Final = 2.0
+"""Seconds for taking leave of a server; a program gets its own time to end besides."""
+LOG_WIDTH: Final = 500
+_ABOUT_US: Final = Implementation(name="acp-agent", version=VERSION)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where servers are started, and how those of the client are reached."""
+
+    cwd: Path
+    tunnels: Tunnels | None
+
+
+class Link:
+    """One server of a session."""
+
+    def __init__(self, server: Server, place: Place, limits: Limits) -> None:
+        self.id = server.id
+        self._server = server
+        self._place = place
+        self._limits = limits
+        self._client: Client | None = None
+        self._listing = Listing({})
+        self._scope = anyio.CancelScope()
+        self._is_stale = anyio.Event()
+        self._fresh = anyio.Event()
+        self._is_leaving = anyio.Event()
+        self.has_opened = anyio.Event()
+        """Set once the server can be used, or cannot be."""
+        self.has_ended = anyio.Event()
+        """Set when nothing of the server is left."""
+        self.trouble: str | None = None
+        """Why the server cannot be used; None while it can."""
+
+    @property
+    def tools(self) -> Mapping[str, Tool]:
+        """The tools as they were listed last, those of a server that has ended too."""
+        return self._listing.tools
+
+    async def run(self) -> None:
+        """Start the server and serve calls, until `leave` or the server's end."""
+        try:
+            with self._scope:
+                await self._talk()
+        except Exception as problem:  # noqa: BLE001 - a server is a plug-in: it cannot end the agent
+            self.give_up(reason_of(problem))
+        finally:
+            self._client = None
+            self.trouble = self.trouble or "is closed"
+            self.has_opened.set()
+            self.has_ended.set()
+
+    def leave(self) -> None:
+        """Have the link end; `has_ended` tells when it has."""
+        self._is_leaving.set()
+        grace = CLOSING if self._client is not None else 0.0
+        self._scope.deadline = min(self._scope.deadline, anyio.current_time() + grace)
+
+    def give_up(self, reason: str) -> None:
+        """Note why the server cannot be used, if it is not known yet; end what is left of it."""
+        if self._is_leaving.is_set() or self.trouble is not None:
+            return
+        self.trouble = reason
+        logger.warning("MCP server %s %s", self.id, reason)
+        self.leave()
+        self.has_opened.set()
+
+    async def wait_listed(self) -> None:
+        """Return when the tools have been listed anew, or could not be."""
+        await self._fresh.wait()
+
+    async def call(self, name: str, arguments: dict[str, Json]) -> Outcome:
+        """Call the tool that the server knows as `name`.
+
+        Raises:
+            ToolFailedError: the server is gone, takes too long, or answers rubbish.
+        """
+        client, limit = self._client, self._limits.call_timeout
+        if client is None:
+            raise ToolFailedError(f"the MCP server {self.id} {self.trouble}")
+        result = None
+        try:
+            with anyio.move_on_after(limit):
+                result = await client.call_tool(name, arguments)
+        except Exception as problem:  # noqa: BLE001 - as in run; the model hears of it
+            if isinstance(problem, MCPError) and problem.code == CONNECTION_CLOSED:
+                self.give_up("has closed the connection")
+            reason = self.trouble or reason_of(problem)
+            raise ToolFailedError(f"the MCP server {self.id} {reason}") from None
+        if result is None:
+            raise ToolFailedError(f"the MCP server {self.id} took longer than {limit:g} s")
+        return outcome_of(result, self._limits)
+
+    async def _talk(self) -> None:
+        async with AsyncExitStack() as stack:
+            client = await stack.enter_async_context(await self._opened(stack))
+            if isinstance(self._server, AcpServer):
+                # What it can do is nice to know; there may be nobody who tells.
+                with suppress(MCPError):
+                    await client.session.discover()
+            await self._list(client)
+            self._client = client
+            self.has_opened.set()
+            async with OwnedTasks() as tasks:
+                tasks.start_soon(self._keep_up, client)
+                if _can_be_subscribed(client):
+                    tasks.start_soon(self._subscribe, client)
+                await self._is_leaving.wait()
+            self._client = None
+
+    async def _opened(self, stack: AsyncExitStack) -> Client:
+        transport: Transport
+        mode = "auto"
+        match self._server:
+            case StdioServer():
+                transport = open_process(self._server, self._place.cwd, self._limits, self.give_up)
+            case WebServer():
+                transport = await web_transport(self._server, self._limits, stack)
+                # The older transport is older than the probe for newer servers.
+                mode = "legacy" if self._server.is_sse else mode
+            case AcpServer():
+                assert self._place.tunnels is not None
+                transport = self._place.tunnels.open(self._server.server_id)
+                mode = LATEST_MODERN_VERSION
+        return Client(
+            transport,
+            client_info=_ABOUT_US,
+            mode=mode,
+            cache=None,
+            message_handler=self._hear,
+            logging_callback=self._log,
+        )
+
+    async def _list(self, client: Client) -> None:
+        self._listing = await listed(client, self.id, self._limits, self.call)
+
+    async def _keep_up(self, client: Client) -> None:
+        """List anew whenever the list has changed; changes that come meanwhile count once."""
+        while True:
+            await self._is_stale.wait()
+            self._is_stale = anyio.Event()
+            try:
+                with anyio.fail_after(self._limits.spawn_timeout):
+                    await self._list(client)
+            except Exception as problem:  # noqa: BLE001 - as in run; the tools stay as they were
+                reason = reason_of(problem, self._limits.spawn_timeout)
+                logger.warning("MCP server %s: listing anew: it %s", self.id, reason)
+            self._fresh.set()
+            self._fresh = anyio.Event()
+
+    async def _subscribe(self, client: Client) -> None:
+        """Hear of changes from a server that tells only those who ask."""
+        try:
+            async with client.listen(tools_list_changed=True) as events:
+                async for _ in events:
+                    self._is_stale.set()
+        except Exception as problem:  # noqa: BLE001 - as in run; what was listed stays
+            logger.debug("MCP server %s: no more changes: %s", self.id, reason_of(problem))
+
+    async def _hear(self, message: IncomingMessage) -> None:
+        if isinstance(message, ToolListChangedNotification):
+            self._is_stale.set()
+
+    async def _log(self, params: LoggingMessageNotificationParams) -> None:
+        text = params.data if isinstance(params.data, str) else repr(params.data)
+        logger.info("MCP server %s, %s: %s", self.id, params.level, one_line(text, LOG_WIDTH))
+
+
+def _can_be_subscribed(client: Client) -> bool:
+    tools = client.server_capabilities.tools
+    is_modern = client.protocol_version in MODERN_PROTOCOL_VERSIONS
+    return is_modern and tools is not None and bool(tools.list_changed)

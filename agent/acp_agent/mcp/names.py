@@ -1,0 +1,57 @@
+"""What servers and their tools are called, on every floor above the wire.
+
+A tool is called `server__tool`. A server's id holds no `__`, so that the first one in a name always
+parts server and tool.
+
+Source: Continuum Router, MCP-over-ACP Bridge, "Server ID Validation Rules".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container
+from hashlib import sha256
+from typing import Final
+
+SEPARATOR: Final = "__"
+ID_LENGTH: Final = 128
+NAME_LENGTH: Final = 64
+"""Characters that the name of a tool may have for every service that models are reached through."""
+MARK_LENGTH: Final = 8
+_ID: Final = re.compile(r"(?!.*__)[A-Za-z0-9](?:[A-Za-z0-9._-]{0,126}[A-Za-z0-9])?")
+_NOT_IN_IDS: Final = re.compile(r"[^A-Za-z0-9._-]+")
+_NOT_IN_NAMES: Final = re.compile(r"[^A-Za-z0-9_-]")
+_NAMELESS: Final = "server"
+
+
+def is_server_id(text: str) -> bool:
+    """Whether `text` may stand for a server."""
+    return _ID.fullmatch(text) is not None
+
+
+def server_id(name: str, taken: Container[str] = ()) -> str:
+    """Return an id for a server that its client calls `name`; none of those `taken`."""
+    fitting = re.sub(r"_{2,}", "_", _NOT_IN_IDS.sub("-", name[:ID_LENGTH]))
+    id_ = stem = fitting.strip("._-") or _NAMELESS
+    number = 1
+    while id_ in taken:
+        number += 1
+        ending = f"-{number}"
+        id_ = stem[: ID_LENGTH - len(ending)] + ending
+    return id_
+
+
+def tool_name(server: str, tool: str, taken: Container[str] = ()) -> str:
+    """Return what the model calls `tool` of `server`: none of those `taken`.
+
+    What no service would take is replaced, and a name that is too long is cut; then a mark made of
+    the whole name keeps it apart from others, and the same from one day to the next.
+    """
+    whole = f"{server}{SEPARATOR}{tool}"
+    # A dot would become the second of two underscores, and so another separator.
+    prefix = _NOT_IN_NAMES.sub("-", server)[: NAME_LENGTH // 2].rstrip("_")
+    name = f"{prefix}{SEPARATOR}{_NOT_IN_NAMES.sub('_', tool)}"
+    if len(name) <= NAME_LENGTH and name not in taken:
+        return name
+    mark = sha256(whole.encode(errors="surrogatepass")).hexdigest()[:MARK_LENGTH]
+    return f"{name[: NAME_LENGTH - MARK_LENGTH - 1]}-{mark}"

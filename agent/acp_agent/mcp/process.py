@@ -1,0 +1,172 @@
+"""An MCP server that is a program of ours, spoken to over its stdin and stdout.
+
+Not the transport of the SDK: that one has its own idea of how long a server may take to end, no
+bound for a line, and gives a server's stderr to whoever reads ours.
+
+Source: MCP, Transports, "stdio"; MCP, Lifecycle, "Shutdown".
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Final
+
+import anyio
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from mcp.client.stdio import get_default_environment
+from mcp.shared.message import SessionMessage
+from mcp_types import jsonrpc_message_adapter
+
+from acp_agent.mcp.declarations import StdioServer
+from acp_agent.mcp.limits import Limits
+from acp_agent.mcp.streams import Streams, stream_pair
+from acp_protocol.errors import FrameTooLongError, describe_exit
+from acp_protocol.framing import LineFramer
+from acp_protocol.host.processes import ChildProcess, spawn
+from acp_protocol.host.text import one_line
+from acp_protocol.tasks import OwnedTasks
+
+logger = logging.getLogger(__name__)
+
+EXIT_WAIT: Final = 0.5
+"""Seconds for a server that has closed its stdout to be gone."""
+LOG_WIDTH: Final = 500
+"""Characters of one line of a server that are logged."""
+LOG_HELD: Final = 4 * LOG_WIDTH
+"""Bytes of an unfinished line of stderr that are held."""
+RUBBISH_LOGGED: Final = 5
+"""Lines of stdout that are no messages, and are logged; more of them are only left out."""
+
+
+@asynccontextmanager
+async def open_process(
+    server: StdioServer, cwd: Path, limits: Limits, on_end: Callable[[str], None]
+) -> AsyncGenerator[Streams]:
+    """Run a server in `cwd`; on leaving, end it and all that it has started.
+
+    `on_end` hears why the server's stream has ended, before it does.
+
+    Raises:
+        AgentStartError: its command cannot be started.
+    """
+    session_side, (to_session, from_session) = stream_pair()
+    stderr = StderrLog(server.id)
+    env = get_default_environment() | dict(server.env)
+    async with (
+        spawn(
+            server.command, cwd=cwd, env=env, on_stderr=stderr.feed, grace=limits.kill_after
+        ) as child,
+        OwnedTasks() as tasks,
+    ):
+        pump = _Pump(server.id, child, to_session, on_end)
+        tasks.start_soon(pump.read, LineFramer(limits.message_size))
+        tasks.start_soon(pump.write, from_session)
+        try:
+            yield session_side
+        finally:
+            pump.is_leaving = True
+            with anyio.CancelScope(shield=True):
+                await _end(child, limits)
+
+
+async def _end(child: ChildProcess, limits: Limits) -> None:
+    """Let the server end by itself, then make it; every wait is bounded."""
+    with suppress(OSError, anyio.BrokenResourceError):
+        await child.stdin.aclose()
+    with anyio.move_on_after(limits.eof_grace):
+        await child.wait()
+    await child.terminate(limits.kill_after)
+
+
+class StderrLog:
+    """Writes a server's stderr to our log, line by line."""
+
+    def __init__(self, server: str) -> None:
+        self._server = server
+        self._unfinished = b""
+
+    def feed(self, chunk: bytes) -> None:
+        """Take the next bytes; of a line that is too long, log the beginning."""
+        *lines, rest = (self._unfinished + chunk).split(b"\n")
+        self._unfinished = rest[:LOG_HELD]
+        for line in lines:
+            text = line.decode(errors="replace").rstrip()
+            if text:
+                logger.warning("MCP server %s: %s", self._server, one_line(text, LOG_WIDTH))
+
+
+class _Pump:
+    """Moves messages between a server's pipes and the session of the SDK."""
+
+    def __init__(
+        self,
+        server: str,
+        child: ChildProcess,
+        to_session: MemoryObjectSendStream[SessionMessage | Exception],
+        on_end: Callable[[str], None],
+    ) -> None:
+        self._server = server
+        self._child = child
+        self._to_session = to_session
+        self._on_end = on_end
+        self._rubbish = 0
+        self.is_leaving = False
+
+    async def read(self, framer: LineFramer) -> None:
+        reason = None
+        async with self._to_session:
+            try:
+                while reason is None:
+                    chunk = await self._child.stdout.receive()
+                    if not self.is_leaving:
+                        for line in framer.feed(chunk):
+                            await self._take(line)
+            except FrameTooLongError as problem:
+                reason = f"sent too much: {problem}"
+            except (anyio.EndOfStream, anyio.ClosedResourceError, OSError):
+                reason = await self._exit()
+            except anyio.BrokenResourceError:
+                # The session listens no more; a server that cannot write may not be able to end.
+                self.is_leaving = True
+            if reason is not None and not self.is_leaving:
+                self._on_end(reason)
+        await self._drain()
+
+    async def write(self, from_session: MemoryObjectReceiveStream[SessionMessage]) -> None:
+        try:
+            async for each in from_session:
+                line = each.message.model_dump_json(by_alias=True, exclude_unset=True)
+                await self._child.stdin.send(line.encode() + b"\n")
+        except (anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
+            if not self.is_leaving:
+                self._on_end(await self._exit("reads no more"))
+            # Whoever waits for an answer to what was not read waits no longer.
+            await self._to_session.aclose()
+
+    async def _take(self, line: bytes) -> None:
+        if not line.strip():
+            return
+        try:
+            message = jsonrpc_message_adapter.validate_json(line, by_name=False)
+        except ValueError:
+            self._rubbish += 1
+            if self._rubbish <= RUBBISH_LOGGED:
+                shown = one_line(line[:LOG_HELD].decode(errors="replace"), LOG_WIDTH)
+                logger.warning("MCP server %s said no message: %s", self._server, shown)
+            return
+        await self._to_session.send(SessionMessage(message))
+
+    async def _exit(self, otherwise: str = "closed its output") -> str:
+        with anyio.move_on_after(EXIT_WAIT):
+            return describe_exit(await self._child.wait())
+        return otherwise
+
+    async def _drain(self) -> None:
+        try:
+            while True:
+                await self._child.stdout.receive()
+        except (anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError, OSError):
+            return

@@ -1,0 +1,126 @@
+"""All MCP servers of one session: opened side by side, called as tools, closed together.
+
+The SDK is imported when a session names a server, and not before: it takes a second.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import anyio
+from anyio.abc import TaskGroup
+
+from acp_agent.mcp.declarations import AcpServer, Server
+from acp_agent.mcp.limits import Limits
+from acp_agent.tools.tool import Tool
+from acp_agent.workspace import Asker
+from acp_protocol.jsonrpc import Json
+
+if TYPE_CHECKING:
+    from acp_agent.mcp.link import Link
+    from acp_agent.mcp.tunnel import Tunnels
+
+
+CLOSING: Final = 4.0
+"""Seconds for taking leave of the servers; programs get theirs to end besides."""
+
+
+class McpClient:
+    """What the servers of all sessions of a connection share: the client, and who owns their tasks.
+
+    `tasks` outlives the sessions: a server's task ends with its session, or with the group.
+    """
+
+    def __init__(self, client: Asker, tasks: TaskGroup, limits: Limits | None = None) -> None:
+        self.tasks = tasks
+        self.limits = limits or Limits()
+        self._client = client
+        self._tunnels: Tunnels | None = None
+
+    def tunnels(self) -> Tunnels:
+        """Return the way to the servers that the client itself serves."""
+        if self._tunnels is None:
+            from acp_agent.mcp.tunnel import Tunnels
+
+            self._tunnels = Tunnels(self._client)
+        return self._tunnels
+
+    def notified(self, params: Mapping[str, Json]) -> None:
+        """Take an `mcp/message` notification of the client."""
+        if self._tunnels is not None:
+            self._tunnels.notified(params)
+
+
+class McpServers(Mapping[str, Tool]):
+    """The servers of a session, seen as their tools by name.
+
+    The tools are those of now: a server may change its list at any time. What a server that has
+    ended once offered stays, and calling it tells why it cannot be called.
+    """
+
+    def __init__(self) -> None:
+        self._links: tuple[Link, ...] = ()
+        self._closing = CLOSING
+
+    async def open(self, servers: Sequence[Server], home: McpClient, cwd: Path) -> None:
+        """Start `servers` and return when each is ready or has failed, see `troubles`.
+
+        Cancelled, it leaves nothing behind.
+        """
+        if not servers:
+            return
+        from acp_agent.mcp.link import Link, Place
+
+        is_tunnelled = any(isinstance(server, AcpServer) for server in servers)
+        limit = home.limits.spawn_timeout
+        self._closing = CLOSING + home.limits.eof_grace + 2 * home.limits.kill_after
+        place = Place(cwd, home.tunnels() if is_tunnelled else None)
+        self._links = tuple(Link(server, place, home.limits) for server in servers)
+        for link in self._links:
+            home.tasks.start_soon(link.run)
+        try:
+            with anyio.move_on_after(limit):
+                for link in self._links:
+                    await link.has_opened.wait()
+            for link in self._links:
+                if not link.has_opened.is_set():
+                    link.give_up(f"was not ready within {limit:g} s")
+        except BaseException:
+            with anyio.CancelScope(shield=True):
+                await self.aclose()
+            raise
+
+    @property
+    def troubles(self) -> dict[str, str]:
+        """Why servers cannot be used, by their ids; the words fit behind the id."""
+        return {link.id: link.trouble for link in self._links if link.trouble is not None}
+
+    async def aclose(self) -> None:
+        """Close everything, side by side; every wait is bounded."""
+        for link in self._links:
+            link.leave()
+        with anyio.move_on_after(self._closing):
+            for link in self._links:
+                await link.has_ended.wait()
+
+    def __getitem__(self, name: str) -> Tool:
+        """Return the tool of that name."""
+        for link in self._links:
+            if (tool := link.tools.get(name)) is not None:
+                return tool
+        raise KeyError(name)
+
+    def __iter__(self) -> Iterator[str]:
+        """Yield the names, in the order in which servers were named and tools listed."""
+        seen: set[str] = set()
+        for link in self._links:
+            for name in link.tools:
+                if name not in seen:
+                    seen.add(name)
+                    yield name
+
+    def __len__(self) -> int:
+        """Return how many tools there are."""
+        return sum(1 for _ in self)
