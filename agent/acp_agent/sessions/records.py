@@ -51,7 +51,7 @@ class Record:
 
 def now() -> str:
     """Return the time as it stands in a record."""
-    return datetime.now(UTC).isoformat(timespec="milliseconds")
+    return datetime.now(UTC).isoformat(timespec="microseconds")
 
 
 def read_record(row: tuple[Any, ...]) -> Record:

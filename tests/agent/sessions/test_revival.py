@@ -1,0 +1,146 @@
+"""Sessions whose process was killed: what was seen is told again, and the talk goes on."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from acp_agent.models.model import CallTool, ModelSaid, Say, ToolAnswered, UserSaid
+from acp_agent.sessions import events
+from acp_agent.sessions.chronicle import Chronicle
+from acp_agent.sessions.revival import REASON, revive
+from acp_agent.sessions.store import Store
+from acp_protocol.jsonrpc import Json
+from tests.agent.sessions.programs import program
+from tests.agent.visits import items, lint_errors
+
+VERSIONS = pytest.mark.parametrize("version", [1, 2])
+
+
+def begun() -> Chronicle:
+    """Return the chronicle of a new session."""
+    store = Store()
+    return Chronicle(store, store.create("a", "/", [], {}))
+
+
+def test_a_whole_session_is_left_as_it_is() -> None:
+    chronicle = begun()
+    chronicle.keep(events.user("m", [{"type": "text", "text": "hello"}]))
+    history = [UserSaid("hello"), ModelSaid((Say("well"), CallTool("read", {"path": "a"})))]
+    history += [ToolAnswered("read", "text"), ModelSaid((Say("done"),))]
+    for entry in history:
+        chronicle.remember(entry)
+    before = list(chronicle.events())
+    assert revive(chronicle).history == history
+    assert list(chronicle.events()) == before
+
+
+def test_what_was_cut_off_is_mended_once() -> None:
+    chronicle = begun()
+    blocks: list[Json] = [{"type": "text", "text": "write"}]
+    chronicle.keep(events.user("m", blocks))
+    chronicle.remember(UserSaid("write"))
+    called = ModelSaid((Say("so"), CallTool("write", {}), CallTool("run", {})))
+    chronicle.keep(events.text("agent_message_chunk", "n", "so"))
+    chronicle.remember(called)
+    chronicle.keep(events.call("call_1", {"status": "pending"}))
+    chronicle.keep(events.tool("call_1", {"status": "in_progress"}))
+    revived = revive(chronicle)
+    assert revived.calls == 1
+    assert revived.history[1:] == [
+        called,
+        ToolAnswered("write", REASON, is_failed=True),
+        ToolAnswered("run", REASON, is_failed=True),
+    ]
+    last = list(chronicle.told())[-1]
+    assert (last["id"], last["members"]["status"]) == ("call_1", "failed")
+    mended = list(chronicle.events())
+    assert revive(chronicle) == revived
+    assert list(chronicle.events()) == mended
+
+
+def test_the_model_knows_what_it_had_said_of_an_unfinished_reply() -> None:
+    chronicle = begun()
+    chronicle.keep(events.user("m", [{"type": "text", "text": "speak"}]))
+    chronicle.keep(events.text("agent_message_chunk", "n", "one "))
+    chronicle.keep(events.text("agent_message_chunk", "n", "two"))
+    history = revive(chronicle).history
+    assert history == [UserSaid("speak"), ModelSaid((Say("one "), Say("two")))]
+
+
+@VERSIONS
+@pytest.mark.parametrize("seed", range(6))
+def test_all_that_a_client_has_seen_outlives_the_death_of_the_agent(
+    tmp_path: Path, cwd: Path, version: int, seed: int
+) -> None:
+    chance = random.Random(seed)
+    prompt = [{"type": "text", "text": "/tour"}]
+    with program(tmp_path / "kept", cwd, version) as first:
+        session_id = first.new()
+        asked = first.send("session/prompt", sessionId=session_id, prompt=prompt)
+        for _ in range(chance.randrange(60)):
+            if has_ended(first.read(), asked, version):
+                break
+        first.kill()
+    seen = items(first.conversation(session_id))
+    with program(tmp_path / "kept", cwd, version) as second:
+        assert "result" in second.reopen(session_id)
+        told = items(second.conversation(session_id))
+        answer = second.ask(
+            "session/prompt", sessionId=session_id, prompt=[{"type": "text", "text": "hello"}]
+        )
+        assert "result" in answer
+    assert len(told) >= len(seen) > 0
+    for before, after in zip(seen, told, strict=False):
+        assert holds(before, after), (before, after)
+    assert lint_errors(second.journal.entries, unstable=False) == []
+
+
+def has_ended(message: Json, asked: int, version: int) -> bool:
+    """Return whether a message ends the turn that was asked for."""
+    if version == 1:
+        return message.get("id") == asked
+    return message.get("params", {}).get("update", {}).get("state") == "idle"
+
+
+def holds(before: Json, after: Json) -> bool:
+    """Return whether what was seen is in what was told again: the same, or more of it."""
+    if before == after:
+        return True
+    if isinstance(before[1], str) and len(before) == 3:
+        return before[0] == after[0] and cast("str", after[1]).startswith(before[1])
+    if before[0] == "plan":
+        return after[0] == "plan"
+    is_open = before[2] in {"pending", "in_progress"}
+    return is_open and before[:2] == after[:2]
+
+
+@VERSIONS
+def test_a_session_is_open_in_one_process_at_a_time(
+    tmp_path: Path, cwd: Path, version: int
+) -> None:
+    with (
+        program(tmp_path / "kept", cwd, version, "--unstable") as first,
+        program(tmp_path / "kept", cwd, version, "--unstable") as second,
+    ):
+        session_id = first.new()
+        listed = second.ask("session/list")["result"]["sessions"]
+        assert [session["sessionId"] for session in listed] == [session_id]
+        assert second.ask("session/status", sessionId=session_id)["result"]["status"] == "open"
+        for answer in (
+            second.reopen(session_id),
+            second.ask("session/delete", sessionId=session_id),
+            second.ask("session/archive", sessionId=session_id),
+        ):
+            assert "open in another process" in answer["error"]["message"]
+        title = second.ask("session/set_title", sessionId=session_id, title="Shared")
+        assert title["result"] == {"title": "Shared"}
+        fork = second.ask("session/fork", sessionId=session_id, cwd=str(cwd))
+        assert fork["result"]["sessionId"] != session_id
+        first.kill()
+        assert second.ask("session/status", sessionId=session_id)["result"]["status"] == "saved"
+        assert "result" in second.reopen(session_id)
+        assert second.conversation(session_id).title == "Shared"

@@ -1,0 +1,215 @@
+"""Stores: what is kept, for whom, and what is said of one that cannot be used."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import stat
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from acp_agent.sessions.errors import StoreError
+from acp_agent.sessions.store import FILE, MEMORY_LIMIT, Store, Wanted
+
+LIMIT = 30
+"""Seconds that another process may take."""
+WRITER = """
+import sys
+from pathlib import Path
+from acp_agent.sessions.store import Store
+store = Store(Path(sys.argv[1]))
+for n in range(int(sys.argv[3])):
+    record = store.create(f"{sys.argv[2]}_{n}", "/", [], {})
+    for m in range(5):
+        store.append(record.number, f'{{"n": {m}}}')
+    store.change(record.number, title=f"{sys.argv[2]} {n}")
+    store.claims.release(record.number)
+"""
+
+
+def test_what_was_kept_is_there_for_the_next(tmp_path: Path) -> None:
+    first = Store(tmp_path / "kept")
+    record = first.create("a", "/work", ["/more"], {"mode": "code"})
+    first.append(record.number, '{"x": 1}')
+    first.change(record.number, title="it", usage={"used": 1, "size": 2})
+    first.close()
+    second = Store(tmp_path / "kept")
+    again = second.get("a")
+    assert again is not None
+    assert (again.cwd, again.directories, again.title) == ("/work", ("/more",), "it")
+    assert (again.settings, again.usage) == ({"mode": "code"}, {"used": 1, "size": 2})
+    assert list(second.events(again.number)) == ['{"x": 1}']
+    assert second.get("b") is None
+
+
+def test_nobody_else_may_read_it(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        store = Store(tmp_path / "kept")
+        store.create("a", "/", [], {})
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "kept").stat().st_mode) == 0o700
+    files = [path for path in (tmp_path / "kept").rglob("*") if path.is_file()]
+    assert {path.name for path in files} >= {FILE, f"{FILE}-wal", "1"}
+    assert {stat.S_IMODE(path.stat().st_mode) for path in files} == {0o600}
+
+
+def test_more_events_than_are_read_at_once_come_in_their_order(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("acp_agent.sessions.store.STRIDE", 3)
+    store = Store()
+    one, two = (store.create(name, "/", [], {}) for name in "ab")
+    for n in range(9):
+        store.append(one.number, str(n))
+        store.append(two.number, "other")
+    assert list(store.events(one.number)) == [str(n) for n in range(9)]
+
+
+def test_a_copy_is_one_and_what_is_deleted_leaves_nothing() -> None:
+    store = Store()
+    source = store.create("a", "/", ["/b"], {"mode": "code"})
+    store.append(source.number, "1")
+    store.change(source.number, title="it", is_archived=1)
+    copy = store.copy(source.number, "c", "/c", [])
+    store.delete(source.number)
+    assert (copy.cwd, copy.title, copy.settings) == ("/c", "it", {"mode": "code"})
+    assert (copy.is_archived, copy.directories) == (False, ())
+    assert list(store.events(copy.number)) == ["1"]
+    assert list(store.events(source.number)) == []
+
+
+def test_a_title_is_only_suggested_where_there_is_none() -> None:
+    store = Store()
+    record = store.create("a", "/", [], {})
+    assert store.suggest_title(record.number, "first")
+    assert not store.suggest_title(record.number, "second")
+
+
+def test_in_memory_the_oldest_closed_session_makes_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("acp_agent.sessions.store.MEMORY_LIMIT", 3)
+    assert MEMORY_LIMIT > 3
+    store = Store()
+    first, second = (store.create(name, "/", [], {}) for name in "ab")
+    store.claims.release(second.number)
+    for name in "cdef":
+        record = store.create(name, "/", [], {})
+        store.claims.release(record.number)
+    ids = {record.id for record in store.page(Wanted(), 10)}
+    assert first.id in ids
+    assert len(ids) == 3
+
+
+def garbage(path: Path) -> None:
+    path.write_bytes(b"this is no database, but long enough to look like one" * 50)
+
+
+def truncated(path: Path) -> None:
+    os.truncate(path, 5000)
+
+
+def foreign(path: Path) -> None:
+    path.unlink()
+    with sqlite3.connect(path) as database:
+        database.execute("CREATE TABLE other (x)")
+    database.close()
+
+
+def newer(path: Path) -> None:
+    with sqlite3.connect(path) as database:
+        database.execute("PRAGMA user_version = 99")
+    database.close()
+
+
+def a_directory(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+@pytest.mark.parametrize(
+    ("spoil", "sentence"),
+    [
+        (garbage, "damaged"),
+        (truncated, "damaged"),
+        (foreign, "another program"),
+        (newer, "newer acp-agent: it has format 99"),
+        (a_directory, "cannot be used"),
+    ],
+)
+def test_a_store_that_cannot_be_used_is_told_in_a_sentence(
+    tmp_path: Path, spoil: Callable[[Path], None], sentence: str
+) -> None:
+    store = Store(tmp_path)
+    record = store.create("a", "/", [], {})
+    for n in range(1000):
+        store.append(record.number, f'"{n}"')
+    store.close()
+    for path in tmp_path.glob(f"{FILE}-*"):
+        path.unlink()
+    spoil(tmp_path / FILE)
+    with pytest.raises(StoreError, match=sentence):
+        list(Store(tmp_path).events(1))
+    command = [sys.executable, "-m", "acp_agent", "--sessions", str(tmp_path)]
+    if spoil is not truncated:
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=LIMIT
+        )
+        assert (done.returncode, done.stdout) == (2, b"")
+        assert sentence in done.stderr.decode()
+        assert b"Traceback" not in done.stderr
+
+
+def test_a_directory_that_cannot_be_made_is_told_in_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreError, match="Not a directory"):
+        Store(tmp_path / "file" / "kept")
+
+
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(data=st.data())
+def test_damage_anywhere_is_a_sentence_or_does_no_harm(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    directory = tmp_path_factory.mktemp("kept")
+    store = Store(directory)
+    record = store.create("a", "/", [], {})
+    for n in range(200):
+        store.append(record.number, f'"{n}"')
+    store.close()
+    content = bytearray((directory / FILE).read_bytes())
+    for _ in range(data.draw(st.integers(1, 20))):
+        place = data.draw(st.integers(0, len(content) - 1))
+        content[place] = data.draw(st.integers(0, 255))
+    (directory / FILE).write_bytes(content)
+    with suppress(StoreError):
+        spoiled = Store(directory)
+        for found in spoiled.page(Wanted(archived="include"), 10):
+            list(spoiled.events(found.number))
+        spoiled.create("b", "/", [], {})
+        spoiled.close()
+
+
+def test_two_processes_write_one_store(tmp_path: Path) -> None:
+    """They open it at the same moment, too: the tables are made once."""
+    count = 30
+    commands = [
+        [sys.executable, "-c", WRITER, str(tmp_path / "kept"), name, str(count)] for name in "abc"
+    ]
+    running = [subprocess.Popen(command) for command in commands]
+    assert [process.wait(LIMIT) for process in running] == [0, 0, 0]
+    store = Store(tmp_path / "kept")
+    records = store.page(Wanted(), 1000)
+    assert len(records) == 3 * count
+    for record in records:
+        assert list(store.events(record.number)) == [f'{{"n": {m}}}' for m in range(5)]
+        assert record.title == record.id.replace("_", " ")

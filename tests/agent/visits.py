@@ -1,0 +1,219 @@
+"""A client of either version; what is said is written down, linted at the end, and folded."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from typing import Any, cast
+
+import anyio
+
+from acp_agent.models.model import Model
+from acp_agent.server import AgentServer, Keeping
+from acp_agent.sessions.store import Store
+from acp_inspector.analysis.calls import ToolCall
+from acp_inspector.analysis.conversation import Conversation
+from acp_inspector.analysis.conversations import Conversations
+from acp_inspector.analysis.items import AgentMessage, Item, Plan, Text, Thought, UserMessage
+from acp_inspector.journal import Entry, Frame, Journal
+from acp_inspector.lint.engine import Linter
+from acp_protocol.connection import Connection
+from acp_protocol.framing import Side
+from acp_protocol.jsonrpc import Json, Notification, Request
+from acp_protocol.schema.validate import check_result
+from acp_protocol.transport.memory import memory_pair
+from acp_protocol.transport.observed import ObservedTransport
+from tests.agent.conftest import LIMIT, selected
+
+HELLO: dict[int, Json] = {
+    1: {
+        "protocolVersion": 1,
+        "clientCapabilities": {},
+        "clientInfo": {"name": "test", "version": "1"},
+    },
+    2: {"protocolVersion": 2, "capabilities": {}, "info": {"name": "test", "version": "1"}},
+}
+_IDS = count(1)
+
+
+@dataclass
+class Visitor:
+    """The client's side: it allows what it is asked for, or waits where `is_silent`."""
+
+    updates: list[Json] = field(default_factory=list[Json])
+    asked: list[str] = field(default_factory=list[str])
+    is_silent: bool = False
+    arrived: anyio.Event = field(default_factory=anyio.Event)
+
+    async def handle_request(self, request: Request) -> Json:
+        self.asked.append(request.method)
+        self.arrived.set()
+        if self.is_silent:
+            await anyio.sleep_forever()
+        return selected("allow")
+
+    async def handle_notification(self, notification: Notification) -> None:
+        self.updates.append(notification.params)
+        self.arrived.set()
+
+    async def until(self, holds: Callable[[], object]) -> None:
+        """Return when what has arrived makes `holds` true."""
+        while not holds():
+            if self.arrived.is_set():
+                self.arrived = anyio.Event()
+            await self.arrived.wait()
+
+    def kinds(self) -> list[str]:
+        """Return the kinds of the updates so far."""
+        return [params["update"]["sessionUpdate"] for params in self.updates]
+
+    def idles(self, session_id: str) -> list[Json]:
+        """Return the states of a session in which nothing is done (version 2)."""
+        return [
+            params["update"]
+            for params in self.updates
+            if params["sessionId"] == session_id and params["update"].get("state") == "idle"
+        ]
+
+
+@dataclass
+class Visit:
+    """A connection to an agent."""
+
+    connection: Connection
+    visitor: Visitor
+    server: AgentServer
+    journal: Journal
+    cwd: Path
+    version: int
+    hello: Json = None
+
+    async def ask(self, method: str, **params: Json) -> Json:
+        """Ask; the answer must fit the schema."""
+        result = await self.connection.request(method, params)
+        assert check_result(method, result, self.version) == ()
+        return result
+
+    async def new(self, **params: Json) -> str:
+        """Open a session."""
+        servers: dict[str, Json] = {"mcpServers": []} if self.version == 1 else {}
+        answer = await self.ask("session/new", **({"cwd": str(self.cwd)} | servers | params))
+        return answer["sessionId"]
+
+    async def reopen(self, session_id: str, **params: Json) -> Json:
+        """Open a session again, with all that was said."""
+        members = {"sessionId": session_id, "cwd": str(self.cwd)} | params
+        if self.version == 1:
+            return await self.ask("session/load", **(members | {"mcpServers": []}))
+        return await self.ask("session/resume", **(members | {"replayFrom": {"type": "start"}}))
+
+    async def turn(self, session_id: str, text: str) -> str:
+        """Say something; return why the turn ended."""
+        before = len(self.visitor.idles(session_id))
+        answer = await self.say(session_id, text)
+        if self.version == 1:
+            return answer["stopReason"]
+        await self.visitor.until(lambda: len(self.visitor.idles(session_id)) > before)
+        return self.visitor.idles(session_id)[-1]["stopReason"]
+
+    async def say(self, session_id: str, text: str) -> Json:
+        """Send a prompt; return its answer."""
+        prompt = [{"type": "text", "text": text}]
+        return await self.ask("session/prompt", sessionId=session_id, prompt=prompt)
+
+    async def cancel(self, session_id: str) -> None:
+        """Cancel what runs."""
+        await self.connection.notify("session/cancel", {"sessionId": session_id})
+
+    async def choose(self, session_id: str, option: str, value: str) -> Json:
+        """Choose a value of an option."""
+        kind = {"type": "id"} if self.version == 2 else {}
+        params = {"sessionId": session_id, "configId": option, "value": value}
+        return await self.ask("session/set_config_option", **(params | kind))
+
+    def conversation(self, session_id: str) -> Conversation:
+        """Return what all that was said folds into."""
+        return folded(self.journal.entries).get(session_id)
+
+
+@asynccontextmanager
+async def visit(
+    cwd: Path,
+    version: int = 1,
+    *,
+    store: Store | None = None,
+    unstable: bool = False,
+    model: Model | None = None,
+    limit: int = 1000,
+    lints: bool = True,
+) -> AsyncGenerator[Visit]:
+    """Connect to an agent; at the end, all that was said must lint without an error."""
+    ours, theirs = memory_pair()
+    visitor, journal = Visitor(), Journal()
+
+    def note(side: Side, line: bytes) -> None:
+        journal.line(side, line)
+
+    keeping = Keeping(store or Store(), limit, 3600.0, unstable)
+    server = AgentServer(
+        model=model, newest=version, new_id=lambda: f"session_{next(_IDS)}", keeping=keeping
+    )
+    server.connection = Connection(theirs, server)
+    with anyio.fail_after(LIMIT):
+        async with (
+            server.connection,
+            Connection(ObservedTransport(ours, "client", note), visitor) as connection,
+        ):
+            it = Visit(connection, visitor, server, journal, cwd, version)
+            it.hello = await it.ask("initialize", **HELLO[version])
+            yield it
+            await server.connection.wait_settled()
+    if lints:
+        assert lint_errors(journal.entries, unstable=unstable) == []
+
+
+def lint_errors(entries: Any, *, unstable: bool) -> list[str]:
+    """Return what the linter calls an error."""
+    linter = Linter(unstable=unstable)
+    found = [finding for entry in entries for finding in linter.feed(entry)]
+    found += linter.finish()
+    return [f"{each.rule.id} {each.message}" for each in found if each.severity == "error"]
+
+
+def folded(entries: Any) -> Conversations:
+    """Return what frames fold into."""
+    talks = Conversations()
+    for entry in cast("list[Entry]", entries):
+        if isinstance(entry, Frame):
+            talks.apply(entry)
+    return talks
+
+
+def items(talk: Conversation) -> list[Json]:
+    """Return what a user sees of a conversation, without when its turns ended."""
+    return [shown for item in talk.items if (shown := _shown(item)) is not None]
+
+
+def surroundings(talk: Conversation) -> Json:
+    """Return what a user sees beside the conversation."""
+    return (talk.title, talk.current_mode, talk.config_options, talk.commands, talk.usage)
+
+
+def _shown(item: Item) -> Json:
+    match item:
+        case UserMessage() | AgentMessage() | Thought():
+            return _said(item)
+        case Plan():
+            return ("plan", item.entries)
+        case ToolCall():
+            members = ("title", "kind", "status", "content", "locations", "raw_input", "raw_output")
+            return tuple(getattr(item, name) for name in members)
+        case _:
+            return None
+
+
+def _said(item: Text) -> Json:
+    return (type(item).__name__, item.text, item.blocks)
