@@ -5,6 +5,7 @@ The SDK is imported when a session names a server, and not before: it takes a se
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 
 CLOSING: Final = 4.0
 """Seconds for taking leave of the servers; programs get theirs to end besides."""
+
+_HUSHED: Final = {"mcp": logging.CRITICAL, "client": logging.CRITICAL, "httpx2": logging.WARNING}
+"""Loggers of the SDK: its tracebacks and addresses are no words for a user, who gets ours."""
 
 
 class McpClient:
@@ -73,6 +77,8 @@ class McpServers(Mapping[str, Tool]):
             return
         from acp_agent.mcp.link import Link, Place
 
+        for name, level in _HUSHED.items():
+            logging.getLogger(name).setLevel(level)
         is_tunnelled = any(isinstance(server, AcpServer) for server in servers)
         limit = home.limits.spawn_timeout
         self._closing = CLOSING + home.limits.eof_grace + 2 * home.limits.kill_after

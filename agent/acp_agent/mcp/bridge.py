@@ -1,0 +1,139 @@
+"""The bridge of the Continuum Router: a client reaches servers that the agent has configured.
+
+It runs the other way round than MCP over ACP: the client opens a connection, and what it sends is a
+whole JSON-RPC message, of which the agent reads nothing but the id.
+
+Source: Continuum Router, "MCP-over-ACP Bridge".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias, cast
+
+import anyio
+from anyio.abc import TaskGroup
+
+from acp_agent.mcp.declarations import Server, StdioServer, WebServer
+from acp_agent.mcp.limits import Limits
+from acp_protocol import jsonrpc
+from acp_protocol.errors import RequestFailedError
+from acp_protocol.jsonrpc import Json
+
+if TYPE_CHECKING:
+    from acp_agent.mcp.connection import Connection
+
+LIMITED: Final = -33000
+MISSING: Final = -33001
+BROKEN: Final = -33002
+"""Codes for what goes wrong on this side of a server, as for MCP over ACP."""
+
+Params: TypeAlias = Mapping[str, Json]
+Answerer: TypeAlias = Callable[[Params], Awaitable[Json]]
+
+
+class Teller(Protocol):
+    """Whoever can tell the client something."""
+
+    async def notify(self, method: str, params: Json = None) -> None:
+        """Tell the client."""
+        ...
+
+
+class Bridge:
+    """The connections of one client to configured servers."""
+
+    def __init__(
+        self,
+        servers: Sequence[Server],
+        client: Teller,
+        tasks: TaskGroup,
+        *,
+        cwd: Path,
+        new_id: Callable[[], str],
+        limits: Limits | None = None,
+        allowed: Collection[str] = (),
+    ) -> None:
+        self._servers = {
+            each.id: each
+            for each in servers
+            if isinstance(each, StdioServer | WebServer) and (not allowed or each.id in allowed)
+        }
+        self._client = client
+        self._tasks = tasks
+        self._cwd = cwd
+        self._new_id = new_id
+        self._limits = limits or Limits()
+        self._open: dict[str, Connection] = {}
+        self.answerers: Mapping[str, Answerer] = {
+            "mcp/connect": self._connect,
+            "mcp/message": self._message,
+            "mcp/disconnect": self._disconnect,
+        }
+
+    async def aclose(self) -> None:
+        """Close every connection, side by side."""
+        connections = list(self._open.values())
+        for connection in connections:
+            connection.is_leaving.set()
+        for connection in connections:
+            await connection.has_ended.wait()
+
+    async def _connect(self, params: Params) -> Json:
+        id_ = params.get("id")
+        server = self._servers.get(id_) if isinstance(id_, str) else None
+        if server is None:
+            raise RequestFailedError(MISSING, "There is no such MCP server", {"id": id_})
+        most = self._limits.connections
+        if len(self._open) >= most:
+            raise RequestFailedError(LIMITED, f"{most} MCP connections are open already")
+        from acp_agent.mcp.connection import Connection
+
+        name = self._new_id()
+        connection = self._open[name] = Connection(name, server, self._client, self._limits)
+        self._tasks.start_soon(self._serve, name, connection)
+        try:
+            with anyio.move_on_after(self._limits.spawn_timeout):
+                await connection.has_opened.wait()
+        finally:
+            if not connection.has_opened.is_set():
+                connection.is_leaving.set()
+        if not connection.is_open:
+            raise _broken(connection)
+        return {"connectionId": name}
+
+    async def _serve(self, name: str, connection: Connection) -> None:
+        try:
+            await connection.run(self._cwd)
+        finally:
+            del self._open[name]
+            connection.has_ended.set()
+
+    async def _message(self, params: Params) -> Json:
+        message: Json = params.get("message")
+        if not isinstance(message, dict):
+            raise RequestFailedError(jsonrpc.INVALID_PARAMS, "Invalid params: message is no object")
+        connection = self._connection(params)
+        answer = await connection.send(cast("dict[str, Json]", message))
+        if answer is None:
+            raise _broken(connection)
+        return answer
+
+    async def _disconnect(self, params: Params) -> Json:
+        connection = self._connection(params)
+        connection.is_leaving.set()
+        await connection.has_ended.wait()
+        return {}
+
+    def _connection(self, params: Params) -> Connection:
+        id_ = params.get("connectionId")
+        connection = self._open.get(id_) if isinstance(id_, str) else None
+        if connection is None:
+            raise RequestFailedError(MISSING, "There is no such MCP connection", {"id": id_})
+        return connection
+
+
+def _broken(connection: Connection) -> RequestFailedError:
+    reason = connection.trouble or "takes too long"
+    return RequestFailedError(BROKEN, f"The MCP server {connection.server_id} {reason}")
