@@ -169,7 +169,8 @@ class WatchScreen(Screen[None]):
         await self.query_one("#body").mount(pane, analysis)
         # What is over is read from its beginning, what goes on from its newest frame.
         pane.table.is_following = source.is_live
-        if not source.is_live:
+        if not source.is_live and pane.table.cursor > 0:
+            # Its index was kept, and all of it is there at once.
             pane.table.go_to(0)
         pane.table.focus()
         self._tell_status()
