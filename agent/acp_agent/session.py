@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -13,6 +14,7 @@ from acp_agent.calls import Client, Desk
 from acp_agent.models.model import Command, HistoryEntry, Model, Used, UserSaid
 from acp_agent.permissions import ModeId, Permissions, PolicyId
 from acp_agent.sessions.chronicle import Chronicle
+from acp_agent.sessions.errors import StoreError
 from acp_agent.sessions.options import MODE, MODEL, POLICY, THINKING, Option, options_for
 from acp_agent.sessions.revival import Revived
 from acp_agent.tools.catalogue import TOOLS
@@ -21,6 +23,8 @@ from acp_agent.updates import USAGE, Updates
 from acp_agent.workspace import Workspace
 from acp_protocol.errors import ConnectionClosedError
 from acp_protocol.jsonrpc import Json
+
+logger = logging.getLogger(__name__)
 
 TITLE_LENGTH: Final = 60
 
@@ -118,7 +122,13 @@ class Session:
 
     async def recall(self) -> None:
         """Tell the client what it is to know without what was said: title, usage, commands."""
-        for update, members in self.surroundings():
+        try:
+            told = self.surroundings()
+        except StoreError as problem:
+            # The answer has left: only the log can be told.
+            logger.error("%s", problem)  # noqa: TRY400 - a sentence says it all
+            return
+        for update, members in told:
             await self.updates.send(update, members)
         await self.announce()
 

@@ -47,6 +47,12 @@ class Agent:
     def ask(self, id_: int, method: str, params: Json) -> None:
         self.send(request_line(id_, method, params))
 
+    def leave(self) -> None:
+        """Let it end by itself."""
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+        self.process.wait(LIMIT)
+
     def prompt(self, id_: int, text: str) -> None:
         self.send(self.prompt_line(id_, text))
 
@@ -77,9 +83,9 @@ class Agent:
 
 
 @contextmanager
-def running(cwd: Path) -> Generator[Agent]:
+def running(cwd: Path, *options: str) -> Generator[Agent]:
     pipe = subprocess.PIPE
-    with subprocess.Popen(COMMAND, stdin=pipe, stdout=pipe, stderr=pipe) as process:
+    with subprocess.Popen([*COMMAND, *options], stdin=pipe, stdout=pipe, stderr=pipe) as process:
         try:
             yield Agent(process, cwd)
         finally:
@@ -218,3 +224,37 @@ def test_text_comes_at_the_pace_that_was_asked_for(cwd: Path) -> None:
         rest = agent.rest()
     assert chunk["content"]["text"] == "I am the **demo agent**: "
     assert rest == [{"jsonrpc": "2.0", "id": 2, "result": {"stopReason": "cancelled"}}]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--max-concurrent", "0"),
+        ("--max-concurrent", "many"),
+        ("--idle-timeout", "0s"),
+        ("--idle-timeout", "1y"),
+        ("--idle-timeout", "soon"),
+        ("--idle-timeout", ""),
+    ],
+)
+def test_options_of_sessions_that_make_no_sense_are_refused(options: tuple[str, str]) -> None:
+    done = ran(*options)
+    assert done.returncode == 2
+    assert options[0] in done.stderr.decode()
+    assert b"Traceback" not in done.stderr
+
+
+def test_a_session_outlives_its_process_only_where_it_is_kept(tmp_path: Path) -> None:
+    options = ("--sessions", str(tmp_path / "kept"), "--idle-timeout", "1h", "--unstable")
+    with running(tmp_path, *options) as agent:
+        agent.prompt(2, "hello")
+        agent.read(lambda message: message.get("id") == 2)
+        session_id = agent.session_id
+        agent.leave()
+    load: Json = {"sessionId": session_id, "cwd": str(tmp_path), "mcpServers": []}
+    for kept, answer in ((options, "result"), ((), "error")):
+        with running(tmp_path, *kept) as agent:
+            agent.ask(2, "session/load", load)
+            assert answer in agent.read(lambda message: message.get("id") == 2)
+            agent.leave()
+    assert list((tmp_path / "kept" / "open").iterdir()) == []

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 import anyio
+import anyio.lowlevel
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from acp_agent.models.model import Command, HistoryEntry, ModelEvent, Say, ToolOffer, Used
 from acp_agent.sessions.store import Store
 from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
@@ -302,3 +305,102 @@ async def test_what_is_claimed_is_there_and_the_rest_is_not(
         for method in ("fork", "archive", "unarchive", "status", "set_title"):
             code, _ = await code_of(it, f"session/{method}")
             assert (code == jsonrpc.METHOD_NOT_FOUND) == (not unstable)
+
+
+@VERSIONS
+@pytest.mark.parametrize("unstable", [False, True])
+async def test_all_that_is_said_about_every_method_lints(
+    cwd: Path, version: int, unstable: bool
+) -> None:
+    """A visit lints what was said in it; this one leaves no method of the surface out."""
+    async with visit(cwd, version, unstable=unstable) as it, anyio.create_task_group() as tasks:
+        session_id = await it.new()
+        await it.turn(session_id, "/tour")
+        await it.choose(session_id, "policy", "allow_all")
+        await it.ask("session/list")
+        if version == 1:
+            await it.ask("session/set_mode", sessionId=session_id, modeId="ask")
+            await it.ask("session/resume", sessionId=session_id, cwd=str(cwd))
+        if unstable:
+            title = {"title": "A title"}
+            await it.ask("session/set_title", sessionId=session_id, **title)
+            await it.ask("session/status", sessionId=session_id)
+            fork = await it.ask("session/fork", sessionId=session_id, cwd=str(cwd))
+            await it.turn(fork["sessionId"], "hello")
+            await it.ask("session/archive", sessionId=fork["sessionId"])
+            await it.ask("session/unarchive", sessionId=fork["sessionId"])
+        await it.ask("session/close", sessionId=session_id)
+        await it.reopen(session_id)
+        it.visitor.is_silent = True
+        await it.choose(session_id, "policy", "ask_always")
+        asked = len(it.visitor.asked)
+        tasks.start_soon(it.turn, session_id, "read notes.md")
+        await it.visitor.until(lambda: len(it.visitor.asked) > asked)
+        await it.cancel(session_id)
+        await it.ask("session/delete", sessionId=session_id)
+        surface = it.server._surface
+        assert surface is not None
+        # Nobody has to log in, and nothing was told to be endable by itself: these are refused.
+        refused = {"authenticate", "tool_call/cancel", "terminal/cancel"}
+        assert it.methods() == set(surface.answerers) - refused | {"initialize"}
+
+
+class Counting:
+    """A model that tells what it takes."""
+
+    name = "counting"
+    commands: Sequence[Command] = ()
+
+    async def reply(
+        self, history: Sequence[HistoryEntry], tools: Sequence[ToolOffer]
+    ) -> AsyncIterator[ModelEvent]:
+        del tools
+        yield Say("well")
+        yield Used(len(history), 2, cost=0.5, window=1000)
+
+
+@VERSIONS
+async def test_what_was_used_is_told_again_and_counted_on(cwd: Path, version: int) -> None:
+    store = Store()
+    async with visit(cwd, version, store=store, model=Counting()) as it:
+        session_id = await it.new()
+        await it.turn(session_id, "hello")
+        live = it.conversation(session_id)
+        assert live.usage["cost"] == {"amount": 0.5, "currency": "USD"}
+        await it.ask("session/close", sessionId=session_id)
+    async with visit(cwd, version, store=store, model=Counting()) as again:
+        await again.reopen(session_id)
+        assert again.conversation(session_id).usage == live.usage
+        await again.turn(session_id, "hello")
+        assert again.conversation(session_id).usage["cost"]["amount"] == 1.0
+
+
+@VERSIONS
+async def test_a_store_that_breaks_meanwhile_is_told_in_a_sentence(
+    cwd: Path, version: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    store = Store()
+    async with visit(cwd, version, store=store, lints=False) as it:
+        session_id = await it.new()
+        store.close()
+        with pytest.raises(RequestFailedError, match="sessions cannot be kept"):
+            await it.new()
+        if version == 1:
+            with pytest.raises(RequestFailedError, match="sessions cannot be kept"):
+                await it.say(session_id, "hello")
+        else:
+            assert await it.turn(session_id, "hello") == "error"
+            assert "cannot be kept" in it.visitor.idles(session_id)[-1]["error"]["message"]
+    assert "Traceback" not in caplog.text
+
+
+async def test_idle_sessions_are_closed_by_and_by(cwd: Path) -> None:
+    async with visit(cwd, idle_timeout=0.001) as it, anyio.create_task_group() as tasks:
+        await it.new()
+        surface = it.server._surface
+        assert surface is not None
+        tasks.start_soon(it.server.close_idle)
+        while surface.sessions:
+            await anyio.lowlevel.checkpoint()
+        tasks.cancel_scope.cancel()
+        assert len((await it.ask("session/list"))["sessions"]) == 1

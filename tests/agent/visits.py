@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -134,6 +135,12 @@ class Visit:
         params = {"sessionId": session_id, "configId": option, "value": value}
         return await self.ask("session/set_config_option", **(params | kind))
 
+    def methods(self) -> set[str]:
+        """Return the methods that were asked for so far."""
+        frames = (entry for entry in self.journal.entries if isinstance(entry, Frame))
+        asked = [json.loads(frame.raw) for frame in frames if frame.side == "client"]
+        return {each["method"] for each in asked if "method" in each and "id" in each}
+
     def conversation(self, session_id: str) -> Conversation:
         """Return what all that was said folds into."""
         return folded(self.journal.entries).get(session_id)
@@ -148,6 +155,7 @@ async def visit(
     unstable: bool = False,
     model: Model | None = None,
     limit: int = 1000,
+    idle_timeout: float = 3600.0,
     lints: bool = True,
 ) -> AsyncGenerator[Visit]:
     """Connect to an agent; at the end, all that was said must lint without an error."""
@@ -157,7 +165,7 @@ async def visit(
     def note(side: Side, line: bytes) -> None:
         journal.line(side, line)
 
-    keeping = Keeping(store or Store(), limit, 3600.0, unstable)
+    keeping = Keeping(store or Store(), limit, idle_timeout, unstable)
     server = AgentServer(
         model=model, newest=version, new_id=lambda: f"session_{next(_IDS)}", keeping=keeping
     )

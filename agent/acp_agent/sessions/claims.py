@@ -70,6 +70,11 @@ class Claims:
             os.close(descriptor)
         return False
 
+    def close(self) -> None:
+        """Give all sessions up."""
+        for number in list(self._held):
+            self.release(number)
+
 
 def _locked(path: Path) -> int | None:
     """Return a descriptor that holds the lock on the file at `path`; None if somebody else does."""

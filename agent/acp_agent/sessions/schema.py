@@ -51,7 +51,8 @@ def prepare(database: sqlite3.Connection) -> None:
     try:
         _migrate(database)
     except BaseException:
-        database.execute("ROLLBACK")
+        if database.in_transaction:
+            database.execute("ROLLBACK")
         raise
     database.execute("COMMIT")
 

@@ -63,13 +63,13 @@ class Store:
         self, id_: str, cwd: str, directories: Sequence[str], settings: dict[str, str]
     ) -> Record:
         """Add a session, claimed by this process."""
-        if not self.is_lasting:
-            self._make_room()
         values = (id_, cwd, written(list(directories)), now(), written(settings))
         statement = (
             "INSERT INTO session (id, cwd, directories, updated, settings) VALUES (?, ?, ?, ?, ?)"
         )
         with _sentences(), self._transaction():
+            if not self.is_lasting:
+                self._make_room()
             number = self._database.execute(statement, values).lastrowid or 0
             # Nobody else sees it before the transaction ends, and can have claimed it.
             self.claims.take(number)
@@ -159,7 +159,8 @@ class Store:
             self._database.execute("DELETE FROM session WHERE number = ?", (number,))
 
     def close(self) -> None:
-        """Close the database."""
+        """Give all sessions up, and close the database."""
+        self.claims.close()
         with _sentences():
             self._database.close()
 
@@ -186,7 +187,9 @@ class Store:
         try:
             yield
         except BaseException:
-            self._database.execute("ROLLBACK")
+            # Where the disk is full, the library has taken it back itself.
+            if self._database.in_transaction:
+                self._database.execute("ROLLBACK")
             raise
         self._database.execute("COMMIT")
 
