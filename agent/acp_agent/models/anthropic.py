@@ -30,6 +30,7 @@ from acp_agent.models.model import (
     Used,
     UserSaid,
 )
+from acp_agent.models.names import ToolNames, schema_of
 from acp_agent.models.parts import count, members, text
 from acp_agent.models.refusals import Refusals
 from acp_agent.models.services import Service
@@ -74,13 +75,17 @@ class MessagesModel:
         self, history: Sequence[HistoryEntry], tools: Sequence[ToolOffer]
     ) -> AsyncGenerator[ModelEvent]:
         """Ask the service, and yield what it streams."""
-        return self._endpoint.reply(self._body(history, tools), self._reader)
+        names = ToolNames(tools)
 
-    def _reader(self) -> MessagesReader:
-        return MessagesReader(self._endpoint.refusals, self.name, self._wishes)
+        def new_reader() -> MessagesReader:
+            return MessagesReader(self._endpoint.refusals, self.name, self._wishes, names)
 
-    def _body(self, history: Sequence[HistoryEntry], tools: Sequence[ToolOffer]) -> dict[str, Json]:
-        messages = conversation(history, self.name, takes_images=self.takes_images)
+        return self._endpoint.reply(self._body(history, tools, names), new_reader)
+
+    def _body(
+        self, history: Sequence[HistoryEntry], tools: Sequence[ToolOffer], names: ToolNames
+    ) -> dict[str, Json]:
+        messages = conversation(history, self.name, names, takes_images=self.takes_images)
         body: dict[str, Json] = {
             "model": self._model,
             "max_tokens": self._wishes.max_tokens or LENGTH,
@@ -95,9 +100,9 @@ class MessagesModel:
         if tools:
             body["tools"] = [
                 {
-                    "name": tool.name,
+                    "name": names.told(tool.name),
                     "description": tool.about,
-                    "input_schema": dict(tool.parameters),
+                    "input_schema": schema_of(tool),
                 }
                 for tool in tools
             ]
@@ -114,7 +119,7 @@ class MessagesModel:
 
 
 def conversation(
-    history: Sequence[HistoryEntry], maker: str, *, takes_images: bool
+    history: Sequence[HistoryEntry], maker: str, names: ToolNames, *, takes_images: bool
 ) -> list[dict[str, Json]]:
     """Return the history as messages that take turns; `maker`'s seals are given back."""
     messages: list[dict[str, Json]] = []
@@ -124,7 +129,7 @@ def conversation(
             case UserSaid():
                 _add(messages, "user", _user_blocks(entry, takes_images=takes_images))
             case ModelSaid(events):
-                blocks = _assistant_blocks(events, maker, place)
+                blocks = _assistant_blocks(events, maker, names, place)
                 waiting = [block["id"] for block in blocks if block["type"] == "tool_use"]
                 _add(messages, "assistant", blocks)
             case ToolAnswered():
@@ -165,7 +170,7 @@ def _user_blocks(said: UserSaid, *, takes_images: bool) -> list[dict[str, Json]]
 
 
 def _assistant_blocks(
-    events: Sequence[ModelEvent], maker: str, place: int
+    events: Sequence[ModelEvent], maker: str, names: ToolNames, place: int
 ) -> list[dict[str, Json]]:
     """Return a reply as blocks; words in a row are one block, and empty ones are none."""
     blocks: list[dict[str, Json]] = []
@@ -188,8 +193,8 @@ def _assistant_blocks(
         elif isinstance(event, CallTool):
             close_words()
             id_ = event.id or f"toolu_{place}_{calls}"
-            arguments = dict(event.arguments)
-            blocks.append({"type": "tool_use", "id": id_, "name": event.name, "input": arguments})
+            called = {"id": id_, "name": names.told(event.name), "input": dict(event.arguments)}
+            blocks.append({"type": "tool_use", **called})
             calls += 1
     close_words()
     # Thoughts that led to nothing are taken by no service.
@@ -213,7 +218,8 @@ class _Block:
 class MessagesReader:
     """Folds the messages of one stream into events."""
 
-    def __init__(self, refusals: Refusals, maker: str, wishes: Wishes) -> None:
+    def __init__(self, refusals: Refusals, maker: str, wishes: Wishes, names: ToolNames) -> None:
+        self._names = names
         self._refusals = refusals
         self._maker = maker
         self._wishes = wishes
@@ -300,7 +306,8 @@ class MessagesReader:
         return ()
 
     def _call(self, block: _Block, written: str) -> CallTool:
-        name, id_ = text(block.start.get("name")), text(block.start.get("id"))
+        name = self._names.meant(text(block.start.get("name")))
+        id_ = text(block.start.get("id"))
         if not written and members(block.start.get("input")):
             return CallTool(name, members(block.start.get("input")), id_)
         return read_arguments(name, written, id_)

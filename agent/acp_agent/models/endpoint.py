@@ -11,6 +11,7 @@ Source: HTML Standard, "Server-sent events".
 
 from __future__ import annotations
 
+import logging
 import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, aclosing, contextmanager, suppress
@@ -30,6 +31,8 @@ from acp_agent.models.refusals import Refusals, ServiceFailedError
 from acp_agent.models.services import Service
 from acp_protocol.json_text import Json, encode, parse
 from acp_protocol.version import VERSION
+
+logger = logging.getLogger(__name__)
 
 ANSWER_LIMIT: Final = 64 * 1024 * 1024
 """Bytes of one streamed answer that are taken."""
@@ -193,6 +196,7 @@ class Endpoint:
             stop=stop_after_attempt(patience.tries),
             wait=rest,
             retry=retry_if_exception(is_worth_it),
+            before_sleep=_tell,
             reraise=True,
         )
 
@@ -328,6 +332,11 @@ def _message(event: ServerSentEvent, refusals: Refusals) -> Mapping[str, Json]:
     if not isinstance(message, dict):
         raise refusals.malformed(f"no object in its stream, {event.data!r}")
     return members(message)
+
+
+def _tell(state: RetryCallState) -> None:
+    """Say on stderr why nothing is heard for a while."""
+    logger.warning("%s Trying again in %.1f s.", _problem(state), state.upcoming_sleep)
 
 
 def _problem(state: RetryCallState) -> ServiceFailedError | None:

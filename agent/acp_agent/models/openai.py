@@ -31,6 +31,7 @@ from acp_agent.models.model import (
     Used,
     UserSaid,
 )
+from acp_agent.models.names import ToolNames, schema_of
 from acp_agent.models.parts import amount, count, entries, members, text
 from acp_agent.models.refusals import Refusals
 from acp_agent.models.services import Service
@@ -69,20 +70,24 @@ class ChatModel:
         self, history: Sequence[HistoryEntry], tools: Sequence[ToolOffer]
     ) -> AsyncGenerator[ModelEvent]:
         """Ask the service, and yield what it streams."""
-        return self._endpoint.reply(self._body(history, tools), self._reader)
+        names = ToolNames(tools)
 
-    def _reader(self) -> ChatReader:
-        return ChatReader(self._endpoint.refusals, self.name, self._wishes)
+        def new_reader() -> ChatReader:
+            return ChatReader(self._endpoint.refusals, self.name, self._wishes, names)
 
-    def _body(self, history: Sequence[HistoryEntry], tools: Sequence[ToolOffer]) -> dict[str, Json]:
+        return self._endpoint.reply(self._body(history, tools, names), new_reader)
+
+    def _body(
+        self, history: Sequence[HistoryEntry], tools: Sequence[ToolOffer], names: ToolNames
+    ) -> dict[str, Json]:
         body: dict[str, Json] = {
             "model": self._model,
-            "messages": conversation(history, self.name, takes_images=self.takes_images),
+            "messages": conversation(history, self.name, names, takes_images=self.takes_images),
             "stream": True,
             "stream_options": {"include_usage": True},
         }
         if tools:
-            body["tools"] = [_offered(tool) for tool in tools]
+            body["tools"] = [_offered(tool, names) for tool in tools]
         is_router = self._service.prefix == "openrouter"
         if is_router:
             body["usage"] = {"include": True}
@@ -103,7 +108,7 @@ class ChatModel:
 
 
 def conversation(
-    history: Sequence[HistoryEntry], maker: str, *, takes_images: bool
+    history: Sequence[HistoryEntry], maker: str, names: ToolNames, *, takes_images: bool
 ) -> list[dict[str, Json]]:
     """Return the history as messages; `maker` is the model whose seals are given back."""
     messages: list[dict[str, Json]] = [{"role": "system", "content": INSTRUCTIONS}]
@@ -113,7 +118,7 @@ def conversation(
             case UserSaid():
                 _add_user(messages, _user_parts(entry, takes_images=takes_images))
             case ModelSaid(events):
-                message, waiting = _assistant(events, maker, place)
+                message, waiting = _assistant(events, maker, names, place)
                 # A reply that said nothing has no message that a service would take.
                 messages += [message] if len(message) > 1 else []
             case ToolAnswered():
@@ -153,7 +158,7 @@ def _text_part(said: str) -> dict[str, Json]:
 
 
 def _assistant(
-    events: Sequence[ModelEvent], maker: str, place: int
+    events: Sequence[ModelEvent], maker: str, names: ToolNames, place: int
 ) -> tuple[dict[str, Json], list[str]]:
     """Return a reply as a message, and the ids of its calls."""
     said = "".join(event.text for event in events if isinstance(event, Say))
@@ -164,7 +169,7 @@ def _assistant(
     for event in events:
         if isinstance(event, CallTool):
             arguments = json.dumps(dict(event.arguments), ensure_ascii=False)
-            function = {"name": event.name, "arguments": arguments}
+            function = {"name": names.told(event.name), "arguments": arguments}
             id_ = event.id or f"call_{place}_{len(calls)}"
             calls.append({"id": id_, "type": "function", "function": function})
         elif isinstance(event, Sealed) and event.maker == maker:
@@ -175,11 +180,11 @@ def _assistant(
     return message, [call["id"] for call in calls]
 
 
-def _offered(tool: ToolOffer) -> dict[str, Json]:
+def _offered(tool: ToolOffer, names: ToolNames) -> dict[str, Json]:
     function = {
-        "name": tool.name,
+        "name": names.told(tool.name),
         "description": tool.about,
-        "parameters": dict(tool.parameters),
+        "parameters": schema_of(tool),
     }
     return {"type": "function", "function": function}
 
@@ -196,7 +201,8 @@ class _Call:
 class ChatReader:
     """Folds the chunks of one answer into events."""
 
-    def __init__(self, refusals: Refusals, maker: str, wishes: Wishes) -> None:
+    def __init__(self, refusals: Refusals, maker: str, wishes: Wishes, names: ToolNames) -> None:
+        self._names = names
         self._refusals = refusals
         self._maker = maker
         self._wishes = wishes
@@ -259,7 +265,8 @@ class ChatReader:
         sealed = {"reasoning_details": self._details} if self._details else thoughts
         events: list[ModelEvent] = [Sealed(self._maker, sealed)] if sealed else []
         return events + [
-            read_arguments(call.name, "".join(call.arguments), call.id) for call in self._calls
+            read_arguments(self._names.meant(call.name), "".join(call.arguments), call.id)
+            for call in self._calls
         ]
 
     def _delta(self, delta: Mapping[str, Json]) -> list[ModelEvent]:

@@ -90,7 +90,8 @@ class Refusals:
         said = self._safe(said)
         if _TOO_LONG.search(f"{kind} {said}"):
             return self._too_long(said)
-        is_passing = _BUSY.search(kind) is not None or kind in {str(code) for code in _PASSING}
+        codes = {str(code) for code in _PASSING}
+        is_passing = _BUSY.search(kind) is not None or not codes.isdisjoint(kind.split())
         sentence = f"{self._service.title} broke its answer off{_quote(said or self._safe(kind))}."
         return ServiceFailedError(sentence, is_passing=is_passing)
 

@@ -127,6 +127,9 @@ def service_found(prefix: str, environment: Mapping[str, str]) -> Service:
     service = SERVICES[prefix]
     if told := environment.get(service.url_variable, "").strip():
         url = _ollama_url(told) if prefix == "ollama" else told.rstrip("/")
+        if service.speech == "anthropic":
+            # The path begins with the version here, and many write it behind the address as well.
+            url = url.removesuffix("/v1")
         _check_url(url, service.url_variable)
         # Who runs a service elsewhere decides whom it lets in.
         service = replace(service, base_url=url, needs_key=False)

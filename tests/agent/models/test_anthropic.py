@@ -27,6 +27,7 @@ from acp_agent.models.model import (
     Used,
     UserSaid,
 )
+from acp_agent.models.names import ToolNames
 from acp_agent.models.refusals import Refusals, ServiceFailedError
 from acp_agent.models.services import SERVICES
 from acp_agent.models.wishes import Prices, Wishes
@@ -34,6 +35,8 @@ from acp_protocol.jsonrpc import Json
 from tests.agent.models.provider import found, providing, replied, sse, streamed
 
 CACHED = {"cache_control": {"type": "ephemeral"}}
+SCHEMA: Json = {"type": "object", "properties": {}}
+NAMES = ToolNames([ToolOffer("re.ad", "Reads.", {})])
 STOP: Json = {"type": "message_stop"}
 START: Json = {
     "type": "message_start",
@@ -83,7 +86,7 @@ def ended(reason: str) -> Json:
 
 def folded(*messages: Json, wishes: Wishes | None = None) -> list[ModelEvent]:
     reading = MessagesReader(
-        Refusals(SERVICES["anthropic"], "m"), "anthropic:m", wishes or Wishes()
+        Refusals(SERVICES["anthropic"], "m"), "anthropic:m", wishes or Wishes(), NAMES
     )
     events = [event for message in messages for event in reading.feed(message)]
     return events if reading.is_over else [*events, *reading.ended()]
@@ -107,7 +110,7 @@ async def test_a_reply_streams_and_the_request_is_as_the_service_wants_it() -> N
         "system": [{"type": "text", "text": INSTRUCTIONS, **CACHED}],
         "messages": [{"role": "user", "content": [{"type": "text", "text": "hi", **CACHED}]}],
         "stream": True,
-        "tools": [{"name": "read", "description": "Reads.", "input_schema": {"type": "object"}}],
+        "tools": [{"name": "read", "description": "Reads.", "input_schema": SCHEMA}],
     }
 
 
@@ -134,6 +137,14 @@ def test_parallel_calls_come_each_when_it_is_whole() -> None:
     assert events[:2] == [CallTool("read", {"path": "x"}, "a"), CallTool("read", {}, "b")]
     assert isinstance(events[2], CallTool)
     assert events[2].fault is not None
+
+
+def test_tools_are_called_as_the_service_takes_it() -> None:
+    named: Json = {"type": "tool_use", "id": "a", "name": "re_ad", "input": {}}
+    events = folded(*block(0, named), STOP)
+    assert events == [CallTool("re.ad", {}, "a")]
+    history: list[HistoryEntry] = [ModelSaid(tuple(events)), ToolAnswered("re.ad", "x")]
+    assert conversation(history, "m", NAMES, takes_images=False)[0]["content"] == [named]
 
 
 def test_what_a_reply_took_is_told_with_its_price() -> None:
@@ -193,7 +204,7 @@ def test_the_history_becomes_messages_that_take_turns() -> None:
         ModelSaid(()),
         UserSaid("again"),
     ]
-    assert conversation(history, "m", takes_images=True) == [
+    assert conversation(history, "m", NAMES, takes_images=True) == [
         {"role": "user", "content": [{"type": "text", "text": "look"}]},
         {
             "role": "assistant",
@@ -218,22 +229,22 @@ def test_the_history_becomes_messages_that_take_turns() -> None:
             ],
         },
     ]
-    assert seal not in conversation(history, "other", takes_images=True)[1]["content"]
+    assert seal not in conversation(history, "other", NAMES, takes_images=True)[1]["content"]
 
 
 def test_thoughts_that_led_to_nothing_do_not_go_back() -> None:
     lonely = ModelSaid((Think("hm"), Sealed("m", {"type": "thinking"}), Say(" ")))
     history = [UserSaid("a"), lonely, UserSaid("b")]
-    [message] = conversation(history, "m", takes_images=True)
+    [message] = conversation(history, "m", NAMES, takes_images=True)
     assert [part["text"] for part in message["content"]] == ["a", "b"]
 
 
 def test_images_go_to_who_takes_them_and_are_named_to_others() -> None:
     history = [UserSaid("look", (), (Image("image/png", "aGk="),))]
     source = {"type": "base64", "media_type": "image/png", "data": "aGk="}
-    [message] = conversation(history, "m", takes_images=True)
+    [message] = conversation(history, "m", NAMES, takes_images=True)
     assert message["content"][0] == {"type": "image", "source": source}
-    [message] = conversation(history, "m", takes_images=False)
+    [message] = conversation(history, "m", NAMES, takes_images=False)
     assert [part["type"] for part in message["content"]] == ["text"]
     assert "image/png" in message["content"][0]["text"]
 

@@ -65,11 +65,14 @@ async def failure(provider: Provider, patience: Patience = QUICK) -> ServiceFail
 
 
 @pytest.mark.parametrize("status", [408, 429, 500, 502, 503, 529])
-async def test_a_failure_that_passes_is_tried_again(status: int) -> None:
+async def test_a_failure_that_passes_is_tried_again(
+    status: int, caplog: pytest.LogCaptureFixture
+) -> None:
     async with providing(refused(status), refused(status), WHOLE) as provider:
         assert said(await replied(model_at(provider.url), GO)) == "wörds 語 😀"
     assert len(provider.asked) == 3
     assert provider.asked[0].body == provider.asked[2].body
+    assert [text.endswith(". Trying again in 0.0 s.") for text in caplog.messages] == [True] * 2
 
 
 @pytest.mark.parametrize(

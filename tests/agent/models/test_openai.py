@@ -27,6 +27,7 @@ from acp_agent.models.model import (
     Used,
     UserSaid,
 )
+from acp_agent.models.names import ToolNames
 from acp_agent.models.openai import ChatModel, ChatReader, conversation
 from acp_agent.models.refusals import Refusals
 from acp_agent.models.services import SERVICES
@@ -36,6 +37,7 @@ from tests.agent.models.provider import found, providing, replied, sse, streamed
 
 READ = ToolOffer("read", "Reads.", {"type": "object"})
 NONE = Wishes()
+NAMES = ToolNames([READ, ToolOffer("git.hub__find", "Finds.", {})])
 
 
 def chunk(reason: str | None = None, **delta: Json) -> dict[str, Json]:
@@ -52,7 +54,7 @@ def piece(index: int | None, arguments: Json, **members: Json) -> dict[str, Json
 
 
 def reader(wishes: Wishes = NONE) -> ChatReader:
-    return ChatReader(Refusals(SERVICES["openai"], "m"), "openai:m", wishes)
+    return ChatReader(Refusals(SERVICES["openai"], "m"), "openai:m", wishes, NAMES)
 
 
 def folded(*messages: Json, wishes: Wishes = NONE) -> list[ModelEvent]:
@@ -90,7 +92,7 @@ async def test_a_reply_streams_and_the_request_is_as_the_service_wants_it() -> N
                 "function": {
                     "name": "read",
                     "description": "Reads.",
-                    "parameters": {"type": "object"},
+                    "parameters": {"type": "object", "properties": {}},
                 },
             }
         ],
@@ -125,6 +127,14 @@ def test_calls_without_a_count_are_told_apart_by_their_ids() -> None:
         assert [event.id for event in events if isinstance(event, CallTool)] == ["a", "b"]
 
 
+def test_tools_are_called_as_the_service_takes_it() -> None:
+    events = folded(piece(0, "", id="a", name="git_hub__find"), chunk("tool_calls"))
+    assert events == [CallTool("git.hub__find", {}, "a")]
+    history: list[HistoryEntry] = [ModelSaid(tuple(events)), ToolAnswered("git.hub__find", "x")]
+    message = conversation(history, "m", NAMES, takes_images=False)[1]
+    assert message["tool_calls"][0]["function"]["name"] == "git_hub__find"
+
+
 def test_arguments_may_come_as_an_object_or_not_at_all() -> None:
     events = folded(
         piece(0, {"path": "x"}, name="read"), piece(1, "", name="list"), chunk("tool_calls")
@@ -147,8 +157,8 @@ def test_thoughts_are_told_apart_and_go_back_with_the_results_of_calls(member: s
         ModelSaid(tuple(events)),
         ToolAnswered("list", "x"),
     ]
-    assert conversation(history, "openai:m", takes_images=False)[2][member] == "hm, so"
-    assert member not in conversation(history, "openai:other", takes_images=False)[2]
+    assert conversation(history, "openai:m", NAMES, takes_images=False)[2][member] == "hm, so"
+    assert member not in conversation(history, "openai:other", NAMES, takes_images=False)[2]
 
 
 def test_what_a_reply_took_is_told_with_its_price() -> None:
@@ -219,7 +229,7 @@ def test_the_history_becomes_messages() -> None:
         UserSaid("and again"),
     ]
     call = {"name": "read", "arguments": '{"path": "é"}'}
-    assert conversation(history, "m", takes_images=True)[1:] == [
+    assert conversation(history, "m", NAMES, takes_images=True)[1:] == [
         {
             "role": "user",
             "content": "look\n\n<attachment uri='file:///a'>\ntext\n</attachment>\n\n"
@@ -240,9 +250,9 @@ def test_the_history_becomes_messages() -> None:
 
 def test_images_go_to_who_takes_them_and_are_named_to_others() -> None:
     history = [UserSaid("look", (), (Image("image/png", "aGk="),))]
-    seen = conversation(history, "m", takes_images=True)[1]["content"]
+    seen = conversation(history, "m", NAMES, takes_images=True)[1]["content"]
     assert seen[1] == {"type": "image_url", "image_url": {"url": "data:image/png;base64,aGk="}}
-    unseen = conversation(history, "m", takes_images=False)[1]["content"]
+    unseen = conversation(history, "m", NAMES, takes_images=False)[1]["content"]
     assert unseen == "look\n\n[An image of type image/png, which this model cannot look at.]"
 
 

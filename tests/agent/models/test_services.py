@@ -28,6 +28,11 @@ def test_an_address_of_ones_own_needs_no_key() -> None:
     assert not service.needs_key
 
 
+def test_the_version_is_not_said_twice() -> None:
+    service = service_found("anthropic", {"ANTHROPIC_BASE_URL": "http://host:1/below/v1/"})
+    assert service.base_url == "http://host:1/below"
+
+
 def test_anthropic_tells_its_keys_from_tokens() -> None:
     key = service_found("anthropic", {"ANTHROPIC_API_KEY": "a", "ANTHROPIC_AUTH_TOKEN": "b"})
     assert (key.key, key.is_bearer) == ("a", False)
