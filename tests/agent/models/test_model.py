@@ -139,6 +139,7 @@ async def test_the_command_asks_the_service_that_it_is_told_of(cwd: Path) -> Non
             agent = Agent(process, cwd)
             agent.prompt(2, "hello")
             chunk = agent.read(has_content)
+            agent.read(lambda message: message.get("id") == 2)
             agent.prompt(3, "again")
             failed = agent.read(lambda message: message.get("id") == 3)
             assert process.stdin is not None
