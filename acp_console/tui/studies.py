@@ -6,6 +6,7 @@ steps, with a value that changes no more: no lock is held for longer than it tak
 
 from __future__ import annotations
 
+import gc
 import logging
 import threading
 import time
@@ -26,17 +27,19 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 A = TypeVar("A")
 
-SLICE: Final = 0.008
+SLICE: Final = 0.004
 """Seconds that are worked before the screen may have the interpreter."""
-BREATH: Final = 0.003
+BREATH: Final = 0.004
 """Seconds that it may have it for."""
 LOOK: Final = 0.1
 """Seconds between two looks at whether more has come."""
 PIECE: Final = 1 << 19
 """Bytes of a recording that are looked at in one step."""
-ROWS: Final = 64
+ROWS: Final = 32
 """Rows that are taken before the clock is looked at."""
-PORTION: Final = 1_000_000
+SETTLED: Final = 16_384
+"""Rows after which what they have left behind is taken for lasting."""
+PORTION: Final = 500_000
 """Entries that are read without being asked to go on: each costs memory as long as one looks."""
 KEPT: Final = 200
 """Findings that are kept of each rule."""
@@ -192,6 +195,8 @@ class Folding(Generic[T]):
                     self._wake.wait(BREATH if is_busy else LOOK)
         if isinstance(self._entries, RecordingFile):
             self._entries.close()
+        # What this fold has kept is garbage from here on.
+        gc.unfreeze()
 
     def _answer(self, fold: T) -> None:
         while True:
@@ -258,6 +263,8 @@ class Folding(Generic[T]):
         for row in rows:
             if isinstance(row, ENTRY):
                 self._take(fold, row)
+        if behind // SETTLED > progress.read // SETTLED:
+            _settle()
         progress.read = behind
 
     def _begin_anew(self) -> T:
@@ -266,6 +273,15 @@ class Folding(Generic[T]):
         self.progress.is_finished = False
         self.progress.renewals += 1
         return fold
+
+
+def _settle() -> None:
+    """Let the collector of garbage pass over what a fold keeps as long as it lives.
+
+    It would look at all of it again and again, and everything would stand still meanwhile.
+    """
+    gc.collect(1)
+    gc.freeze()
 
 
 class Studies:

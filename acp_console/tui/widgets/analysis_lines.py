@@ -47,6 +47,10 @@ class Lines(Protocol):
         """Return the line at a place, for a width in columns."""
         ...
 
+    def place_of(self, key: object) -> int | None:
+        """Return the place of the line that stands for `key`, if there is one."""
+        ...
+
 
 class GivenLines:
     """Lines that are the same for any width."""
@@ -62,20 +66,17 @@ class GivenLines:
         del width
         return self._lines[place]
 
+    def place_of(self, key: object) -> int | None:
+        """Return the place of the line that stands for `key`, if there is one."""
+        places = (place for place, line in enumerate(self._lines) if line.key == key)
+        return next(places, None)
 
-class WrappedLines:
+
+class WrappedLines(GivenLines):
     """Lines whose last part goes on in further lines where the width ends."""
 
     def __init__(self, lines: Sequence[Line], width: int) -> None:
-        self._lines = [piece for line in lines for piece in _pieces(line, width)]
-
-    def __len__(self) -> int:
-        return len(self._lines)
-
-    def line(self, place: int, width: int) -> Line:
-        """Return the line at a place."""
-        del width
-        return self._lines[place]
+        super().__init__([piece for line in lines for piece in _pieces(line, width)])
 
 
 def _pieces(line: Line, width: int) -> Iterator[Line]:
@@ -185,7 +186,8 @@ class LineList(ScrollView, can_focus=True):
         self._resize()
         place = self.cursor
         if before is not None and before.key is not None:
-            place = self._place_of(before.key, place)
+            found = lines.place_of(before.key)
+            place = place if found is None else found
         self.cursor = max(0, min(place, len(lines) - 1))
         if place != above + self.scroll_offset.y:
             self.scroll_to(y=max(self.cursor - above, 0), animate=False, force=True)
@@ -273,13 +275,6 @@ class LineList(ScrollView, can_focus=True):
         # Not the background: the cursor has its own.
         found = self.get_component_rich_style(f"line-list--{name}")
         return Style(color=found.color, bold=found.bold)
-
-    def _place_of(self, key: object, near: int) -> int:
-        count = len(self._lines)
-        if near < count and self._lines.line(near, self.width).key == key:
-            return near
-        places = (at for at in range(count) if self._lines.line(at, self.width).key == key)
-        return next(places, near)
 
     def _reveal(self) -> None:
         top, height = self.scroll_offset.y, max(self.size.height, 1)

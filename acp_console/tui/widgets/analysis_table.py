@@ -72,6 +72,11 @@ class TableLines:
         parts = (("", before + " " * GAP), (row.style, cells[shown[-1]]))
         return Line(parts, row.target, row.cells[:2])
 
+    def place_of(self, key: object) -> int | None:
+        """Return the place of the row that begins with the two cells of `key`."""
+        places = (place for place, row in enumerate(self._rows) if row.cells[:2] == key)
+        return next((self.first + place for place in places), None)
+
     def hidden(self, width: int) -> list[str]:
         """Return the columns for which there is no room."""
         shown, _ = self._fit(width)

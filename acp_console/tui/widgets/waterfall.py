@@ -88,7 +88,11 @@ class BarLines:
             ("muted", f"{took:>{TIMES}} "),
             *self._drawn(bar, room),
         )
-        return Line(parts, bar.n, (bar.depth, bar.n, bar.name))
+        return Line(parts, bar.n, _key(bar))
+
+    def place_of(self, key: object) -> int | None:
+        """Return the place of a bar."""
+        return next((place for place, bar in enumerate(self._bars) if _key(bar) == key), None)
 
     def _drawn(self, bar: Bar, room: int) -> Iterator[tuple[str, str]]:
         begin, end = self._column(bar.began, room), self._column(bar.ended, room)
@@ -145,8 +149,8 @@ class WaterfallTab(AnalysisTab[Study, Waterfall]):
         began, ended = span(answer.bars)
         if self._zoom is not None:
             # It may have gone on since.
-            same = (bar for bar in answer.bars if (bar.n, bar.name) == _name(self._zoom))
-            bar = next(same, self._zoom)
+            zoomed = _key(self._zoom)
+            bar = next((bar for bar in answer.bars if _key(bar) == zoomed), self._zoom)
             margin = max(bar.ended - bar.began, 1e-4) / 20
             began, ended = bar.began - margin, bar.ended + margin
             told += ", zoomed"
@@ -167,8 +171,9 @@ class WaterfallTab(AnalysisTab[Study, Waterfall]):
         self.again()
 
 
-def _name(bar: Bar) -> tuple[int, str]:
-    return bar.n, bar.name
+def _key(bar: Bar) -> tuple[int, int]:
+    # How a turn is called changes when it ends.
+    return bar.depth, bar.n
 
 
 def span(bars: Sequence[Bar]) -> tuple[float, float]:

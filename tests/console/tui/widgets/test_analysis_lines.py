@@ -83,6 +83,9 @@ async def test_ten_million_lines_are_no_more_than_those_that_are_seen() -> None:
             self.asked += 1
             return Line((("", f"{place} of {width}"),))
 
+        def place_of(self, key: object) -> None:
+            raise AssertionError(key)
+
     app = ListApp()
     async with app.run_test(size=(40, 5)) as pilot:
         shown, countless = app.query_one(LineList), Countless()
