@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -67,9 +67,10 @@ class Keeping:
 class AgentServer:
     """Handles what a client asks; `connection` is set before the first frame is read.
 
-    `newest` is the newest version to speak: version 2 is a draft, and spoken only where somebody
-    wants it. `new_id` names sessions. `pace` is in seconds, see `Context.pace`. `keeping` tells
-    where sessions are kept and for how long; without it, in memory.
+    `others` are models that a session may choose instead of `model`. `newest` is the newest version
+    to speak: version 2 is a draft, and spoken only where somebody wants it. `new_id` names
+    sessions. `pace` is in seconds, see `Context.pace`. `keeping` tells where sessions are kept and
+    for how long; without it, in memory.
     """
 
     connection: Connection
@@ -78,12 +79,13 @@ class AgentServer:
         self,
         *,
         model: Model | None = None,
+        others: Sequence[Model] = (),
         pace: float = 0.0,
         newest: int = 1,
         new_id: Callable[[], str] = random_id,
         keeping: Keeping | None = None,
     ) -> None:
-        self._models = (model or DemoModel(),)
+        self._models = (model or DemoModel(), *others)
         self._pace = pace
         self._new_id = new_id
         self._keeping = keeping or Keeping(Store())

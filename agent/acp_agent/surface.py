@@ -141,15 +141,16 @@ class Surface(ABC):
         record = self.recorded(session_id)
         if str(directories[0]) != record.cwd:
             raise invalid("cwd is not the session's")
-        store = self.household.store
-        store.change(record.number, directories=[str(each) for each in directories[1:]])
+        store, names = self.household.store, [str(each) for each in directories[1:]]
         if (session := self.sessions.get(session_id)) is not None:
+            store.change(record.number, directories=names)
             session.move(self.workspace_for(session_id, directories))
             return session
         self._check_room()
         if not store.take(record.number):
             raise elsewhere(session_id)
         try:
+            store.change(record.number, directories=names)
             chronicle = Chronicle(store, record)
             return self._opened(chronicle, revive(chronicle), directories)
         except BaseException:

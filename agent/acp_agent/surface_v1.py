@@ -116,8 +116,9 @@ class SurfaceV1(Surface):
         return Followed({"sessionId": session.id, **session.settings()}, session.announce)
 
     async def _load_session(self, params: Params) -> Json:
+        if (open_one := self.sessions.get(params["sessionId"])) is not None:
+            _check_free(open_one)
         session = await self.reopened(params)
-        _check_free(session)
         await session.updates.replay(session.chronicle.told(), session.surroundings)
         return Followed(session.settings(), session.announce)
 

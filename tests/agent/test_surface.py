@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
+from itertools import groupby
 from pathlib import Path
 
 import anyio
@@ -39,6 +40,18 @@ async def code_of(it: Visit, method: str, **params: Json) -> tuple[int, str]:
     return caught.value.code, caught.value.message
 
 
+def spoken(shown: list[Json]) -> list[Json]:
+    """Return what was said and thought: the same in the words of either version.
+
+    Where a plan stands within a message, version 1 has two of it.
+    """
+    told = [item for item in shown if item[0] in {"UserMessage", "AgentMessage", "Thought"}]
+    return [
+        (kind, "".join(text for _, text, _ in said))
+        for kind, said in groupby(told, lambda item: item[0])
+    ]
+
+
 @VERSIONS
 @pytest.mark.parametrize("later", [1, 2])
 @settings(
@@ -61,6 +74,7 @@ def test_a_replay_folds_into_what_was_sent_live(
             await again.connection.request("session/list", {})
             replayed = again.conversation(session_id)
             assert live.title == replayed.title
+            assert spoken(items(live)) == spoken(items(replayed))
             if version == later:
                 assert items(live) == items(replayed)
                 assert surroundings(live) == surroundings(replayed)
@@ -404,3 +418,21 @@ async def test_idle_sessions_are_closed_by_and_by(cwd: Path) -> None:
             await anyio.lowlevel.checkpoint()
         tasks.cancel_scope.cancel()
         assert len((await it.ask("session/list"))["sessions"]) == 1
+
+
+@VERSIONS
+async def test_another_model_answers_where_it_is_chosen(cwd: Path, version: int) -> None:
+    store = Store()
+    async with visit(cwd, version, store=store, others=[Counting()]) as it:
+        session_id = await it.new()
+        await it.choose(session_id, "model", "counting")
+        await it.turn(session_id, "hello")
+        assert it.conversation(session_id).commands == []
+        assert items(it.conversation(session_id))[-1] == ("AgentMessage", "well", [])
+        await it.ask("session/close", sessionId=session_id)
+    async with visit(cwd, version, store=store, others=[Counting()]) as again:
+        answer = await again.reopen(session_id)
+        assert answer["configOptions"][1]["currentValue"] == "counting"
+    async with visit(cwd, version, store=store) as without:
+        answer = await without.reopen(session_id)
+        assert answer["configOptions"][1]["currentValue"] == "demo"

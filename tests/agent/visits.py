@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from itertools import count
@@ -154,6 +154,7 @@ async def visit(
     store: Store | None = None,
     unstable: bool = False,
     model: Model | None = None,
+    others: Sequence[Model] = (),
     limit: int = 1000,
     idle_timeout: float = 3600.0,
     lints: bool = True,
@@ -167,7 +168,11 @@ async def visit(
 
     keeping = Keeping(store or Store(), limit, idle_timeout, unstable)
     server = AgentServer(
-        model=model, newest=version, new_id=lambda: f"session_{next(_IDS)}", keeping=keeping
+        model=model,
+        others=others,
+        newest=version,
+        new_id=lambda: f"session_{next(_IDS)}",
+        keeping=keeping,
     )
     server.connection = Connection(theirs, server)
     with anyio.fail_after(LIMIT):

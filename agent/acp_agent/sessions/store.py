@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
 from acp_agent.sessions.claims import Claims
-from acp_agent.sessions.errors import StoreError, sentence_for
+from acp_agent.sessions.errors import DAMAGED, StoreError, sentence_for
 from acp_agent.sessions.records import COLUMNS, Record, now, read_record, written
 from acp_agent.sessions.schema import prepare
 
@@ -212,7 +212,7 @@ def _connect(directory: Path | None) -> sqlite3.Connection:
 def _set(database: sqlite3.Connection, pragma: str) -> Any:
     try:
         return database.execute(pragma)
-    except sqlite3.Error:
+    except (sqlite3.Error, UnicodeError):
         database.close()
         raise
 
@@ -229,5 +229,8 @@ def _sentences() -> Generator[None]:
         yield
     except sqlite3.Error as problem:
         raise StoreError(sentence_for(problem)) from problem
+    except UnicodeError as problem:
+        # Of what the library tells of a damaged name, too.
+        raise StoreError(DAMAGED) from problem
     except OSError as problem:
         raise StoreError("the directory cannot be used: " + (problem.strerror or "")) from problem

@@ -144,3 +144,28 @@ def test_a_session_is_open_in_one_process_at_a_time(
         assert second.ask("session/status", sessionId=session_id)["result"]["status"] == "saved"
         assert "result" in second.reopen(session_id)
         assert second.conversation(session_id).title == "Shared"
+
+
+@VERSIONS
+def test_two_agents_serve_from_one_store_at_once(tmp_path: Path, cwd: Path, version: int) -> None:
+    prompt = [{"type": "text", "text": "/tour"}]
+    with (
+        program(tmp_path / "kept", cwd, version) as first,
+        program(tmp_path / "kept", cwd, version) as second,
+    ):
+        both = [(agent, agent.new()) for agent in (first, second)]
+        asked = [
+            (agent, agent.send("session/prompt", sessionId=session_id, prompt=prompt))
+            for agent, session_id in both
+        ]
+        for agent, id_ in asked:
+            while not has_ended(agent.read(), id_, version):
+                pass
+        seen = [items(agent.conversation(session_id)) for agent, session_id in both]
+        for agent, session_id in both:
+            agent.ask("session/close", sessionId=session_id)
+        # Each now opens what the other had.
+        for agent, session_id in ((second, both[0][1]), (first, both[1][1])):
+            assert "result" in agent.reopen(session_id)
+        assert items(second.conversation(both[0][1])) == seen[0]
+        assert items(first.conversation(both[1][1])) == seen[1]

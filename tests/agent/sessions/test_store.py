@@ -213,3 +213,19 @@ def test_two_processes_write_one_store(tmp_path: Path) -> None:
     for record in records:
         assert list(store.events(record.number)) == [f'{{"n": {m}}}' for m in range(5)]
         assert record.title == record.id.replace("_", " ")
+
+
+def test_a_full_disk_is_told_as_such_and_loses_nothing(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    record = store.create("a", "/", [], {})
+    (pages,) = store._database.execute("PRAGMA page_count").fetchone()
+    store._database.execute(f"PRAGMA max_page_count = {pages + 2}")
+    kept = 0
+    with pytest.raises(StoreError, match="no room left"):
+        while True:
+            store.append(record.number, f'"{"x" * 1000}"')
+            kept += 1
+    assert len(list(store.events(record.number))) == kept > 0
+    with pytest.raises(StoreError, match="no room left"):
+        store.copy(record.number, "b", "/", [])
+    assert store.get("b") is None
