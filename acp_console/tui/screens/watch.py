@@ -20,6 +20,7 @@ from acp_console.tui.desk import Desk
 from acp_console.tui.sources import FileSource, Presence, ProxySource, Reading, Source
 from acp_console.tui.studies import Studies
 from acp_console.tui.widgets.analysis import AnalysisPane
+from acp_console.tui.widgets.analysis_palette import AnalysisDeeds
 from acp_console.tui.widgets.analysis_tab import AnalysisTab
 from acp_console.tui.widgets.frames import FrameTable
 from acp_console.tui.widgets.intercept import InterceptPane
@@ -48,7 +49,10 @@ class WatchScreen(Screen[None]):
 
     CSS_PATH = "watch.tcss"
     BINDINGS: ClassVar[list[BindingType]] = bindings("watch")
-    COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {TrafficDeeds}
+    COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {
+        TrafficDeeds,
+        AnalysisDeeds,
+    }
 
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (WIDE, "-wide")]  # noqa: RUF012 - as Textual has it
 

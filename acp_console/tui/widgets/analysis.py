@@ -114,7 +114,12 @@ class AnalysisPane(Vertical):
     @property
     def open(self) -> AnalysisTab[Any, Any]:
         """The tab that is open."""
-        return self._tabs[self.tabs.active.removeprefix("analysis-") or "findings"]
+        return self._tabs[self.open_name]
+
+    @property
+    def open_name(self) -> str:
+        """Which of `TITLES` that is."""
+        return self.tabs.active.removeprefix("analysis-") or "findings"
 
     def look(self) -> None:
         """Ask for what the open tab has to show, and say how far everything is."""

@@ -29,13 +29,11 @@ class TableRow:
 class TableLines:
     """The rows of a table below its heading, laid out for the width that is asked for."""
 
-    def __init__(
-        self, layout: Layout, rows: Sequence[TableRow], *, above: Sequence[Line] = ()
-    ) -> None:
-        """Lay out `rows`; `above` stands over the heading."""
+    def __init__(self, layout: Layout, rows: Sequence[TableRow], *, least: int = LEAST) -> None:
+        """Lay out `rows`; the flexible column keeps `least` columns before others are left out."""
         self._layout = layout
         self._rows = rows
-        self._above = above
+        self._least = least
         names = layout.columns
         self._widths = {
             name: max(map(cell_len, (name, *(row.cells[place] for row in rows))))
@@ -51,17 +49,15 @@ class TableLines:
     @property
     def first(self) -> int:
         """The line of the first row."""
-        return len(self._above) + 1
+        return 1
 
     def __len__(self) -> int:
         return self.first + len(self._rows)
 
     def line(self, place: int, width: int) -> Line:
         """Return the line at a place."""
-        if place < len(self._above):
-            return self._above[place]
         shown, widths = self._fit(width)
-        if place == len(self._above):
+        if place == 0:
             return Line((("muted", self._join(shown, widths, {name: name for name in shown})),))
         row = self._rows[place - self.first]
         cells = dict(zip(self._layout.columns, row.cells, strict=True))
@@ -97,11 +93,11 @@ class TableLines:
             return self._fitted[1], self._fitted[2]
         layout, shown, widths = self._layout, list(self._filled), dict(self._widths)
         for name in layout.spare:
-            if self._room(shown, width) >= min(widths[layout.flexible], LEAST):
+            if self._room(shown, width) >= min(widths[layout.flexible], self._least):
                 break
             if name in shown:
                 shown.remove(name)
-        room = max(self._room(shown, width), min(widths[layout.flexible], LEAST))
+        room = max(self._room(shown, width), min(widths[layout.flexible], self._least))
         widths[layout.flexible] = min(widths[layout.flexible], room)
         self._fitted = width, shown, widths
         return shown, widths

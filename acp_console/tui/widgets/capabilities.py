@@ -27,6 +27,8 @@ SIGNS: Final[dict[Mark, tuple[str, str]]] = {
 CLAIM: Final = CAPABILITIES.columns.index("claimed")
 CLAIM_WIDTH: Final = 16
 """Columns of a claim: most are true or an empty object, and the frame shows the others."""
+PATH_WIDTH: Final = 36
+"""Columns that the path of a capability keeps before counts are left out."""
 MOST: Final = 2000
 """Capabilities that are shown."""
 
@@ -60,7 +62,7 @@ class CapabilitiesTab(AnalysisTab[Study, Claims]):
         self.tell(f"{told} · {len(answer.idle)} neither claimed nor used {how}")
         rows = (*answer.rows, *answer.idle) if self.shows_every else answer.rows
         if rows:
-            lines = TableLines(CAPABILITIES, rows)
+            lines = TableLines(CAPABILITIES, rows, least=PATH_WIDTH)
             self.lines.show(lines)
             if self.lines.cursor < lines.first:
                 self.lines.go_to(lines.first)
