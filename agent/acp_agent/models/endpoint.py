@@ -17,7 +17,9 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, 
 from contextlib import AbstractContextManager, aclosing, contextmanager, suppress
 from dataclasses import dataclass
 from http import HTTPStatus
+from ipaddress import ip_address
 from typing import Final, Protocol, TypeAlias
+from urllib.parse import urlsplit
 
 import anyio
 import httpx
@@ -161,13 +163,27 @@ class Endpoint:
     def _network(self) -> httpx.AsyncClient:
         if self._trust is None:
             # Reading the certificates takes longer than all else of a connection.
-            self._trust = httpx.create_ssl_context()
+            self._trust = self._certificates()
         try:
-            return httpx.AsyncClient(verify=self._trust, timeout=self._timeout)
+            # Who is on this machine is not reached through a proxy, whatever is set for others.
+            return httpx.AsyncClient(
+                verify=self._trust, timeout=self._timeout, trust_env=not _is_near(self._url)
+            )
         except (ImportError, ValueError, httpx.InvalidURL):
             # None of these is about the service's address, which has been checked.
             raise ServiceFailedError(
                 "The proxy that the environment names, as in HTTPS_PROXY, cannot be used."
+            ) from None
+
+    def _certificates(self) -> ssl.SSLContext:
+        """Return whom to trust; nobody where no certificate is to come."""
+        if not self._url.startswith("https:") and _is_near(self._url):
+            return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        try:
+            return httpx.create_ssl_context()
+        except OSError:
+            raise ServiceFailedError(
+                "The certificates that SSL_CERT_FILE or SSL_CERT_DIR names cannot be read."
             ) from None
 
     def _retrying(self) -> AsyncRetrying:
@@ -230,11 +246,14 @@ class Endpoint:
             yield
         except (httpx.ConnectTimeout, httpx.PoolTimeout):
             why = f"no connection within {self._patience.connect:g} seconds"
-            raise self.refusals.unreachable(why) from None
+            raise self.refusals.unreachable(why, is_passing=True) from None
         except httpx.TimeoutException:
             raise self.refusals.silent(self._patience.silence) from None
         except (httpx.ConnectError, httpx.ProxyError, httpx.UnsupportedProtocol) as problem:
-            raise self.refusals.unreachable(str(problem) or "no connection") from None
+            # Who does not listen on this machine was not started: that does not pass by itself.
+            is_passing = not _is_near(self._url)
+            why = str(problem) or "no connection"
+            raise self.refusals.unreachable(why, is_passing=is_passing) from None
         except httpx.HTTPError:
             raise self.refusals.cut() from None
 
@@ -332,6 +351,15 @@ def _message(event: ServerSentEvent, refusals: Refusals) -> Mapping[str, Json]:
     if not isinstance(message, dict):
         raise refusals.malformed(f"no object in its stream, {event.data!r}")
     return members(message)
+
+
+def _is_near(url: str) -> bool:
+    """Return whether `url` is on this machine."""
+    host = urlsplit(url).hostname or ""
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def _tell(state: RetryCallState) -> None:

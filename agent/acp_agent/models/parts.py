@@ -24,8 +24,8 @@ def text(value: Json) -> str:
 
 
 def count(value: Json) -> int:
-    """Return a whole number that is not negative; 0 for what is none."""
-    return value if type(value) is int and value >= 0 else 0
+    """Return a whole number that is not negative and can be counted to; 0 for what is none."""
+    return value if type(value) is int and 0 <= value < 2**53 else 0
 
 
 def amount(value: Json) -> float | None:

@@ -116,12 +116,12 @@ class Refusals:
             "is taken."
         )
 
-    def unreachable(self, why: str) -> ServiceFailedError:
+    def unreachable(self, why: str, *, is_passing: bool) -> ServiceFailedError:
         """Return what to say where no connection came about."""
         return ServiceFailedError(
             f"{self._service.title} cannot be reached at {self._service.base_url}: "
             f"{self._safe(why)}. Is it running, and is {self._service.url_variable} right?",
-            is_passing=True,
+            is_passing=is_passing,
         )
 
     def silent(self, seconds: float) -> ServiceFailedError:

@@ -8,6 +8,7 @@ import socket
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
 from email.utils import formatdate
+from pathlib import Path
 
 import anyio
 import httpx
@@ -202,8 +203,9 @@ async def test_who_is_not_there_cannot_be_reached() -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{free.getsockname()[1]}"
-        with pytest.raises(ServiceFailedError, match=r"cannot be reached at http.*Is it running"):
-            await replied(model_at(url, replace(QUICK, tries=2)), GO)
+        with pytest.raises(ServiceFailedError, match=r"cannot be reached at .*running") as caught:
+            await replied(model_at(url, Patience(first_rest=1000.0)), GO)
+    assert not caught.value.is_passing
 
 
 @pytest.mark.parametrize("kind", ["text/html", "application/json", ""])
@@ -279,6 +281,34 @@ async def test_a_proxy_that_cannot_be_used_is_told(monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("HTTP_PROXY", "nonsense://x:1")
     with pytest.raises(ServiceFailedError, match=r"^The proxy that the environment names"):
         await replied(model_at("http://192.0.2.1"), GO)
+
+
+async def test_who_is_on_this_machine_is_reached_without_a_proxy(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("HTTP_PROXY", "nonsense://x:1")
+    async with providing(WHOLE, WHOLE) as provider:
+        for url in (provider.url, provider.url.replace("127.0.0.1", "localhost")):
+            assert said(await replied(model_at(url), GO)) == "wörds 語 😀"
+
+
+async def test_a_proxy_stands_between_us_and_a_service_elsewhere(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in [name for name in os.environ if name.lower() == "no_proxy"]:
+        monkeypatch.delenv(name)
+    async with providing(WHOLE) as proxy:
+        monkeypatch.setenv("HTTP_PROXY", proxy.url)
+        assert said(await replied(model_at("http://192.0.2.1/v1"), GO)) == "wörds 語 😀"
+    assert proxy.asked[0].path == "http://192.0.2.1/v1/chat/completions"
+
+
+async def test_certificates_that_are_not_there_are_told(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "missing.pem"))
+    with pytest.raises(ServiceFailedError, match=r"^The certificates that SSL_CERT_FILE or"):
+        await replied(model_at("https://192.0.2.1"), GO)
 
 
 class _Cuts:
