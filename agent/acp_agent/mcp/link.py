@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final
 
 import anyio
+from anyio.abc import TaskStatus
 from mcp.client import Client, IncomingMessage, Transport
 from mcp.shared.exceptions import MCPError
 from mcp_types import (
@@ -141,13 +142,14 @@ class Link:
                 # What it can do is nice to know; there may be nobody who tells.
                 with suppress(MCPError):
                     await client.session.discover()
-            await self._list(client)
-            self._client = client
-            self.has_opened.set()
             async with OwnedTasks() as tasks:
-                tasks.start_soon(self._keep_up, client)
                 if _can_be_subscribed(client):
-                    tasks.start_soon(self._subscribe, client)
+                    # Before the first listing, so that no change falls between the two.
+                    await tasks.start(self._subscribe, client)
+                await self._list(client)
+                self._client = client
+                self.has_opened.set()
+                tasks.start_soon(self._keep_up, client)
                 await self._is_leaving.wait()
             self._client = None
 
@@ -191,14 +193,21 @@ class Link:
             self._fresh.set()
             self._fresh = anyio.Event()
 
-    async def _subscribe(self, client: Client) -> None:
+    async def _subscribe(
+        self, client: Client, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED
+    ) -> None:
         """Hear of changes from a server that tells only those who ask."""
+        has_started = False
         try:
             async with client.listen(tools_list_changed=True) as events:
+                task_status.started()
+                has_started = True
                 async for _ in events:
                     self._is_stale.set()
         except Exception as problem:  # noqa: BLE001 - as in run; what was listed stays
             logger.debug("MCP server %s: no more changes: %s", self.id, reason_of(problem))
+            if not has_started:
+                task_status.started()
 
     async def _hear(self, message: IncomingMessage) -> None:
         if isinstance(message, ToolListChangedNotification):

@@ -52,24 +52,23 @@ async def open_process(
     Raises:
         AgentStartError: its command cannot be started.
     """
-    session_side, (to_session, from_session) = stream_pair()
     stderr = StderrLog(server.id)
     env = get_default_environment() | dict(server.env)
-    async with (
-        spawn(
-            server.command, cwd=cwd, env=env, on_stderr=stderr.feed, grace=limits.kill_after
-        ) as child,
-        OwnedTasks() as tasks,
-    ):
-        pump = _Pump(server.id, child, to_session, on_end)
-        tasks.start_soon(pump.read, LineFramer(limits.message_size))
-        tasks.start_soon(pump.write, from_session)
-        try:
-            yield session_side
-        finally:
-            pump.is_leaving = True
-            with anyio.CancelScope(shield=True):
-                await _end(child, limits)
+    end = limits.kill_after
+    with stream_pair() as (session_side, (to_session, from_session)):
+        async with (
+            spawn(server.command, cwd=cwd, env=env, on_stderr=stderr.feed, grace=end) as child,
+            OwnedTasks() as tasks,
+        ):
+            pump = _Pump(server.id, child, to_session, on_end)
+            tasks.start_soon(pump.read, LineFramer(limits.message_size))
+            tasks.start_soon(pump.write, from_session)
+            try:
+                yield session_side
+            finally:
+                pump.is_leaving = True
+                with anyio.CancelScope(shield=True):
+                    await _end(child, limits)
 
 
 async def _end(child: ChildProcess, limits: Limits) -> None:

@@ -9,6 +9,7 @@ from typing import Final, cast
 
 import httpx2
 from mcp.shared.exceptions import MCPError
+from mcp_types import PARSE_ERROR
 from pydantic import ValidationError
 
 from acp_protocol.errors import AcpError
@@ -16,6 +17,7 @@ from acp_protocol.host.text import one_line
 
 WIDTH: Final = 300
 """Characters of what a server itself says."""
+_RUBBISH: Final = "answered what is no MCP"
 
 
 def reason_of(problem: BaseException, limit: float | None = None) -> str:
@@ -27,20 +29,20 @@ def reason_of(problem: BaseException, limit: float | None = None) -> str:
         group = cast("BaseExceptionGroup[BaseException]", problem)
         return reason_of(group.exceptions[0], limit)
     match problem:
+        case MCPError(code=code) if code == PARSE_ERROR:
+            return _RUBBISH
         case MCPError():
             return f"refused: {one_line(problem.message, WIDTH)} ({problem.code})"
         case AcpError():
             return f"is out of reach: {one_line(str(problem), WIDTH)}"
-        case TimeoutError():
+        case TimeoutError() | httpx2.TimeoutException():
             return "took too long" if limit is None else f"took longer than {limit:g} s"
         case httpx2.HTTPStatusError():
             return f"answered with HTTP status {problem.response.status_code}"
-        case httpx2.TimeoutException():
-            return "took too long"
         case httpx2.HTTPError() | OSError():
             return "cannot be reached"
         case ValidationError():
-            return "answered what is no MCP"
+            return _RUBBISH
         case RuntimeError():
             return "returned what its tool does not promise"
         case _:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from typing import TypeAlias
 
 import anyio
@@ -18,8 +20,10 @@ FarStreams: TypeAlias = tuple[
 """The other ends."""
 
 
-def stream_pair(buffer: int = 0) -> tuple[Streams, FarStreams]:
-    """Return both ends; `buffer` messages for the session may wait for it."""
+@contextmanager
+def stream_pair(buffer: int = 0) -> Generator[tuple[Streams, FarStreams]]:
+    """Open both ends, and close them at the end; `buffer` messages for the session may wait."""
     to_session, at_session = anyio.create_memory_object_stream[SessionMessage | Exception](buffer)
     session_writes, from_session = anyio.create_memory_object_stream[SessionMessage](0)
-    return (at_session, session_writes), (to_session, from_session)
+    with to_session, at_session, session_writes, from_session:
+        yield (at_session, session_writes), (to_session, from_session)

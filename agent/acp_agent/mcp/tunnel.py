@@ -54,11 +54,11 @@ class Tunnels:
     @asynccontextmanager
     async def open(self, server_id: str) -> AsyncGenerator[Streams]:
         """Carry the messages of a session to the server that the client calls `server_id`."""
-        session_side, (to_session, from_session) = stream_pair(BUFFER)
-        async with OwnedTasks() as tasks, to_session:
-            tunnel = _Tunnel(self, server_id, to_session, tasks)
-            tasks.start_soon(tunnel.carry, from_session)
-            yield session_side
+        with stream_pair(BUFFER) as (session_side, (to_session, from_session)):
+            async with OwnedTasks() as tasks:
+                tunnel = _Tunnel(self, server_id, to_session, tasks)
+                tasks.start_soon(tunnel.carry, from_session)
+                yield session_side
 
     def notified(self, params: Mapping[str, Json]) -> None:
         """Take an `mcp/message` notification; one that belongs to no open request is left out."""
