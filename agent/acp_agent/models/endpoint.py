@@ -4,45 +4,34 @@ A failure that may pass is tried again, with longer and longer rests, as long as
 answer was passed on: nobody hears the same words twice. A connection lasts for one reply, so that
 nothing stays open between two of them.
 
-What httpx and httpx-sse raise ends here: from here on there are sentences.
-
-Source: HTML Standard, "Server-sent events".
+What httpx raises ends here: from here on there are sentences.
 """
 
 from __future__ import annotations
 
 import logging
 import ssl
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Mapping, Sequence
-from contextlib import AbstractContextManager, aclosing, contextmanager, suppress
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
+from contextlib import aclosing, contextmanager
 from dataclasses import dataclass
 from http import HTTPStatus
 from ipaddress import ip_address
-from typing import Final, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 from urllib.parse import urlsplit
 
 import anyio
 import httpx
-from httpx_sse import EventSource, ServerSentEvent
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt
 from tenacity.wait import wait_exponential, wait_random
 
+from acp_agent.models.answer import Answer, Reader
 from acp_agent.models.model import ModelEvent
-from acp_agent.models.parts import members
 from acp_agent.models.refusals import Refusals, ServiceFailedError
 from acp_agent.models.services import Service
-from acp_protocol.json_text import Json, encode, parse
+from acp_protocol.json_text import Json, encode
 from acp_protocol.version import VERSION
 
 logger = logging.getLogger(__name__)
-
-ANSWER_LIMIT: Final = 64 * 1024 * 1024
-"""Bytes of one streamed answer that are taken."""
-REFUSAL_LIMIT: Final = 64 * 1024
-"""Bytes of a refusal that are read."""
-STREAM: Final = "text/event-stream"
-DONE: Final = "[DONE]"
-"""What stands for the end of a stream of chat completions."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,31 +46,6 @@ class Patience:
     connect: float = 10.0
     silence: float = 300.0
     """Between two pieces of an answer: models think long, and not all say so meanwhile."""
-
-
-class Reader(Protocol):
-    """Folds what one answer streams into events."""
-
-    @property
-    def is_over(self) -> bool:
-        """Whether the answer is whole; what comes behind it is not looked at."""
-        ...
-
-    def feed(self, message: Mapping[str, Json]) -> Sequence[ModelEvent]:
-        """Return the events that `message` completes.
-
-        Raises:
-            ServiceFailedError: it is an error, or none of the service's messages.
-        """
-        ...
-
-    def ended(self) -> Sequence[ModelEvent]:
-        """Return the last events: the stream has ended.
-
-        Raises:
-            ServiceFailedError: the answer was not whole.
-        """
-        ...
 
 
 class Tape(Protocol):
@@ -223,7 +187,7 @@ class Endpoint:
         request = client.build_request("POST", self._url, content=raw, headers=self._headers)
         with self._mapped():
             response = await client.send(request, stream=True)
-        answer = _Answer(response, new_reader(), self.refusals, self._mapped)
+        answer = Answer(response, new_reader(), self.refusals, self._mapped)
         try:
             await self._check(response, answer)
             events = await answer.more()
@@ -234,7 +198,7 @@ class Endpoint:
             raise
         return answer, events
 
-    async def _check(self, response: httpx.Response, answer: _Answer) -> None:
+    async def _check(self, response: httpx.Response, answer: Answer) -> None:
         status = response.status_code
         if status != HTTPStatus.OK:
             raise self.refusals.refused(status, response.headers, await answer.beginning())
@@ -258,99 +222,8 @@ class Endpoint:
             raise self.refusals.cut() from None
 
 
-class _Answer:
-    """An answer that is on its way."""
-
-    def __init__(
-        self,
-        response: httpx.Response,
-        reader: Reader,
-        refusals: Refusals,
-        mapped: Callable[[], AbstractContextManager[None]],
-    ) -> None:
-        self._response = response
-        self._reader = reader
-        self._refusals = refusals
-        self._mapped = mapped
-        self._messages = _messages(response, refusals)
-        self.is_over = False
-
-    async def more(self) -> Sequence[ModelEvent]:
-        """Return the events that the next message completes, maybe none."""
-        with self._mapped():
-            message = await anext(self._messages, None)
-        if message is None:
-            self.is_over = True
-            return self._reader.ended()
-        events = self._reader.feed(message)
-        self.is_over = self._reader.is_over
-        return events
-
-    async def beginning(self) -> bytes:
-        """Return the first bytes of the answer's body, as many as arrive."""
-        body = b""
-        with suppress(httpx.HTTPError):
-            async for chunk in self._response.aiter_bytes():
-                body += chunk
-                if len(body) >= REFUSAL_LIMIT:
-                    break
-        return body[:REFUSAL_LIMIT]
-
-    async def aclose(self) -> None:
-        """Leave the answer, read or not."""
-        await self._messages.aclose()
-        await self._response.aclose()
-
-
-_Begun: TypeAlias = tuple[_Answer, Sequence[ModelEvent]]
+_Begun: TypeAlias = tuple[Answer, Sequence[ModelEvent]]
 """An answer, and its first events."""
-
-
-class _Bounded(httpx.AsyncByteStream):
-    """The body of an answer, up to a limit."""
-
-    def __init__(self, response: httpx.Response, refusals: Refusals) -> None:
-        self._response = response
-        self._refusals = refusals
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        taken = 0
-        async for chunk in self._response.aiter_bytes():
-            taken += len(chunk)
-            if taken > ANSWER_LIMIT:
-                raise self._refusals.too_big(ANSWER_LIMIT)
-            yield chunk
-
-
-async def _messages(
-    response: httpx.Response, refusals: Refusals
-) -> AsyncGenerator[Mapping[str, Json]]:
-    """Yield the messages of a stream, up to its end or to what stands for it."""
-    kind = response.headers.get("content-type", "")
-    if kind.partition(";")[0].strip().lower() != STREAM:
-        raise refusals.malformed(f"it is {kind or 'of no type'}, not {STREAM}")
-    # The charset is not the sender's to choose.
-    bounded = httpx.Response(
-        HTTPStatus.OK,
-        headers={"Content-Type": f"{STREAM}; charset=utf-8"},
-        stream=_Bounded(response, refusals),
-    )
-    async with aclosing(EventSource(bounded).aiter_sse()) as events:
-        async for event in events:
-            if event.data == DONE:
-                return
-            if event.data:
-                yield _message(event, refusals)
-
-
-def _message(event: ServerSentEvent, refusals: Refusals) -> Mapping[str, Json]:
-    try:
-        message = parse(event.data.encode())
-    except ValueError:
-        raise refusals.malformed(f"no JSON in its stream, {event.data!r}") from None
-    if not isinstance(message, dict):
-        raise refusals.malformed(f"no object in its stream, {event.data!r}")
-    return members(message)
 
 
 def _is_near(url: str) -> bool:

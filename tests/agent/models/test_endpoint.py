@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import acp_agent.models.endpoint as endpoint_module
+import acp_agent.models.answer as answer_module
 from acp_agent.models.anthropic import MessagesModel
 from acp_agent.models.endpoint import Patience
 from acp_agent.models.model import CallTool, Model, Say, UserSaid
@@ -230,7 +230,7 @@ async def test_what_is_no_message_is_told_and_not_tried_again(line: bytes) -> No
 async def test_an_answer_without_an_end_is_left(
     monkeypatch: pytest.MonkeyPatch, piece: bytes
 ) -> None:
-    monkeypatch.setattr(endpoint_module, "ANSWER_LIMIT", 10_000)
+    monkeypatch.setattr(answer_module, "ANSWER_LIMIT", 10_000)
     async with providing(streamed(*[piece] * 1000, end="hold")) as provider:
         problem = await failure(provider)
         await provider.hung_up.wait()
