@@ -120,9 +120,9 @@ def configured_servers(
         if not is_server_id(id_):
             raise DeclarationError(f"{where}: {_ID_RULE}")
         kind = members.get("type", "http" if "url" in members else "stdio")
-        if kind not in TRANSPORTS[1]:
+        if not isinstance(kind, str) or kind not in TRANSPORTS[1]:
             raise DeclarationError(f"{where}.type: {kind!r} is none of http, sse, stdio")
-        servers.append(_server(id_, cast("str", kind), members, where))
+        servers.append(_server(id_, kind, members, where))
     return tuple(servers)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from contextlib import AsyncExitStack, suppress
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -19,11 +19,13 @@ from mcp.client import Client, IncomingMessage, Transport
 from mcp.shared.exceptions import MCPError
 from mcp_types import (
     CONNECTION_CLOSED,
+    DiscoverResult,
     Implementation,
     LoggingMessageNotificationParams,
     ToolListChangedNotification,
 )
 from mcp_types.version import LATEST_MODERN_VERSION, MODERN_PROTOCOL_VERSIONS
+from pydantic import ValidationError
 
 from acp_agent.mcp.declarations import AcpServer, Server, StdioServer, WebServer
 from acp_agent.mcp.limits import Limits
@@ -138,12 +140,8 @@ class Link:
     async def _talk(self) -> None:
         async with AsyncExitStack() as stack:
             client = await stack.enter_async_context(await self._opened(stack))
-            if isinstance(self._server, AcpServer):
-                # What it can do is nice to know; there may be nobody who tells.
-                with suppress(MCPError):
-                    await client.session.discover()
             async with OwnedTasks() as tasks:
-                if _can_be_subscribed(client):
+                if await self._tells_changes(client):
                     # Before the first listing, so that no change falls between the two.
                     await tasks.start(self._subscribe, client)
                 await self._list(client)
@@ -193,6 +191,21 @@ class Link:
             self._fresh.set()
             self._fresh = anyio.Event()
 
+    async def _tells_changes(self, client: Client) -> bool:
+        """Tell whether the server has to be asked for changes, and would tell."""
+        if client.protocol_version not in MODERN_PROTOCOL_VERSIONS:
+            return False
+        able = client.server_capabilities
+        if isinstance(self._server, AcpServer):
+            # Nobody has asked it yet; that it may not answer is no reason to do without it.
+            with anyio.move_on_after(self._limits.spawn_timeout / 4):
+                try:
+                    told = await client.session.send_discover(LATEST_MODERN_VERSION)
+                    able = DiscoverResult.model_validate(told).capabilities
+                except (MCPError, ValidationError):
+                    return False
+        return able.tools is not None and bool(able.tools.list_changed)
+
     async def _subscribe(
         self, client: Client, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED
     ) -> None:
@@ -216,9 +229,3 @@ class Link:
     async def _log(self, params: LoggingMessageNotificationParams) -> None:
         text = params.data if isinstance(params.data, str) else repr(params.data)
         logger.info("MCP server %s, %s: %s", self.id, params.level, one_line(text, LOG_WIDTH))
-
-
-def _can_be_subscribed(client: Client) -> bool:
-    tools = client.server_capabilities.tools
-    is_modern = client.protocol_version in MODERN_PROTOCOL_VERSIONS
-    return is_modern and tools is not None and bool(tools.list_changed)

@@ -38,6 +38,8 @@ logger = logging.getLogger(__name__)
 METHOD: Final = "mcp/message"
 BUFFER: Final = 64
 """Messages of the client that may wait for a session; notifications beyond are left out."""
+LISTEN: Final = "subscriptions/listen"
+SUBSCRIPTION: Final = "io.modelcontextprotocol/subscriptionId"
 LIMITED: Final = -33000
 ACTIVE: Final = 64
 """Requests that may be open at one server at once."""
@@ -49,7 +51,7 @@ class Tunnels:
     def __init__(self, client: Asker) -> None:
         self._client = client
         self._count = 0
-        self._open: dict[tuple[str, str], _Tunnel] = {}
+        self._open: dict[tuple[str, str], tuple[_Tunnel, JSONRPCRequest]] = {}
 
     @asynccontextmanager
     async def open(self, server_id: str) -> AsyncGenerator[Streams]:
@@ -64,9 +66,10 @@ class Tunnels:
         """Take an `mcp/message` notification; one that belongs to no open request is left out."""
         server_id, request_id = params.get("serverId"), params.get("requestId")
         if isinstance(server_id, str) and isinstance(request_id, str):
-            tunnel = self._open.get((server_id, request_id))
-            if tunnel is not None:
-                tunnel.notified(params)
+            found = self._open.get((server_id, request_id))
+            if found is not None:
+                tunnel, request = found
+                tunnel.notified(request, params)
 
     async def ask(self, tunnel: _Tunnel, request: JSONRPCRequest) -> Json:
         """Return the client's carrier for the answer to a request."""
@@ -79,7 +82,7 @@ class Tunnels:
         }
         if request.params is not None:
             params["params"] = request.params
-        self._open[tunnel.server_id, name] = tunnel
+        self._open[tunnel.server_id, name] = (tunnel, request)
         try:
             return await self._client.request(METHOD, params)
         finally:
@@ -119,11 +122,17 @@ class _Tunnel:
                 case _:
                     logger.debug("an MCP message that no server over ACP is told")
 
-    def notified(self, params: Mapping[str, Json]) -> None:
+    def notified(self, request: JSONRPCRequest, params: Mapping[str, Json]) -> None:
         method, inner = params.get("method"), params.get("params")
         if not isinstance(method, str) or not (inner is None or isinstance(inner, dict)):
             return
         members = cast("dict[str, Json] | None", inner)
+        if request.method == LISTEN:
+            # On the wire a subscription has the name that the request has there.
+            members = dict(members or {})
+            meta: Json = members.get("_meta")
+            named = cast("dict[str, Json]", meta) if isinstance(meta, dict) else {}
+            members["_meta"] = {**named, SUBSCRIPTION: request.id}
         message = JSONRPCNotification(jsonrpc="2.0", method=method, params=members)
         try:
             self._to_session.send_nowait(SessionMessage(message))

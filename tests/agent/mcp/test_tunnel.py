@@ -37,6 +37,9 @@ class Editor:
         self._do = do
         self.asked: list[Mapping[str, Json]] = []
         self.complaints: list[str] = []
+        self.tools: Json = TOOLS
+        self.changes: Connection | None = None
+        """By which changes are told; None for a client that tells none."""
 
     async def handle_request(self, request: Request) -> Json:
         """Answer an inner request with a carrier."""
@@ -45,11 +48,28 @@ class Editor:
         self.asked.append(params)
         match params["method"]:
             case "tools/list":
-                return complete(tools=TOOLS, ttlMs=0, cacheScope="private")
+                return complete(tools=self.tools, ttlMs=0, cacheScope="private")
             case "tools/call":
                 return await self._do(params)
+            case "server/discover" if self.changes:
+                able = {"tools": {"listChanged": True}}
+                return complete(supportedVersions=["2026-07-28"], capabilities=able)
+            case "subscriptions/listen":
+                return await self._tell_changes(params)
             case _:
                 return {"error": {"code": -32601, "message": "Method not found"}}
+
+    async def _tell_changes(self, params: Mapping[str, Json]) -> Json:
+        """Tell twice that the tools have changed, once the agent listens."""
+        assert self.changes is not None
+        ids = {name: params[name] for name in ("serverId", "requestId")}
+        meta = {"_meta": {"io.modelcontextprotocol/subscriptionId": params["requestId"]}}
+        for name in ("subscriptions/acknowledged", "tools/list_changed"):
+            inner = {**meta, "notifications": {"toolsListChanged": True}}
+            message: Json = {**ids, "method": f"notifications/{name}", "params": inner}
+            await self.changes.notify("mcp/message", message)
+            self.tools = [*self.tools, {"name": name[-7:], "inputSchema": {"type": "object"}}]
+        return await anyio.sleep_forever()
 
     async def handle_notification(self, notification: Notification) -> None:
         """Ignore it."""
@@ -73,18 +93,20 @@ async def talk(
     do: Callable[[Mapping[str, Json]], Awaitable[Json]],
     then: Callable[[McpServers, Connection], Awaitable[None]],
     *servers: AcpServer,
-    limits: object = None,
+    is_short: bool = False,
+    tells_changes: bool = False,
 ) -> Editor:
     """Open a room at a connection in memory, and do `then` with it and the client's side."""
     ours, theirs = memory_pair()
     editor, agent, room = Editor(do), Agent(), McpServers()
-    patience = replace(LIMITS, call_timeout=0.3) if limits else LIMITS
+    patience = replace(LIMITS, call_timeout=0.3) if is_short else LIMITS
     with anyio.fail_after(LIMIT):
         async with (
             Connection(theirs, agent) as connection,
             Connection(ours, editor) as client,
             OwnedTasks() as tasks,
         ):
+            editor.changes = client if tells_changes else None
             agent.home = McpClient(connection, tasks, patience)
             await room.open(servers or (AcpServer("e", "srv-1"),), agent.home, Path.cwd())
             try:
@@ -198,7 +220,7 @@ async def test_a_call_without_an_answer_is_taken_back() -> None:
             await call(room, "e__do")
         await ended.wait()
 
-    await talk(do, then, limits="short")
+    await talk(do, then, is_short=True)
 
 
 async def test_notifications_reach_only_the_request_that_they_name() -> None:
@@ -214,3 +236,15 @@ async def test_notifications_reach_only_the_request_that_they_name() -> None:
         assert (await call(room, "e__do")).text == "did {}"
 
     await talk(done, then)
+
+
+async def test_changes_of_the_tools_are_heard_through_the_request_that_listens() -> None:
+    async def then(room: McpServers, client: Connection) -> None:
+        del client
+        assert "e__do" in room
+        while "e__changed" not in room:
+            await room._links[0].wait_listed()
+        assert (await call(room, "e__changed")).text == "did {}"
+
+    editor = await talk(done, then, tells_changes=True)
+    assert editor.asked[1]["method"] == "subscriptions/listen"
