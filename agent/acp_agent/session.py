@@ -63,6 +63,7 @@ class Session:
         self._models = {model.name: model for model in staff.models}
         self._turn: anyio.CancelScope | None = None
         self._turn_ended = anyio.Event()
+        self._used = _members(Used(0, 0), Used(0, 0))
         self.options = options_for(staff.models)
         self._chosen = {option.id: option.chosen(record.settings) for option in self.options}
         desk = Desk(record.id, staff.client, updates, workspace, self.permissions, TOOLS)
@@ -86,6 +87,7 @@ class Session:
     async def prompt(self, said: UserSaid) -> StopReason:
         """Answer `said`; to be called when no turn runs."""
         stop: StopReason = "cancelled"
+        before = self._context.spent
         self._turn_ended = anyio.Event()
         self._turn = turn = anyio.CancelScope()
         try:
@@ -101,9 +103,14 @@ class Session:
             self._turn = None
             self.touched = anyio.current_time()
             self._turn_ended.set()
+        self._used = _members(self._context.spent, before)
         if self._context.spent.total:
             self.chronicle.note(spent=asdict(self._context.spent))
         return "cancelled" if turn.cancel_called else stop
+
+    def used(self) -> dict[str, Json]:
+        """Return the tokens that the last turn has taken, as a member of its end; unstable."""
+        return {"usage": dict(self._used)} if self._used["totalTokens"] else {}
 
     def cancel(self) -> None:
         """End the running turn, if there is one; its prompt is answered with `cancelled`."""
@@ -206,6 +213,18 @@ class _History(list[HistoryEntry]):
         """Add several entries."""
         self.extend(entries)
         return self
+
+
+def _members(now: Used, before: Used) -> dict[str, int]:
+    """Return what was taken between two sums, as the protocol counts it."""
+    return {
+        "totalTokens": now.total - before.total,
+        "inputTokens": now.read - before.read,
+        "outputTokens": now.written - before.written,
+        "thoughtTokens": now.thought - before.thought,
+        "cachedReadTokens": now.cached_read - before.cached_read,
+        "cachedWriteTokens": now.cached_written - before.cached_written,
+    }
 
 
 def _spent(told: Mapping[str, Json]) -> Used:

@@ -153,7 +153,8 @@ class SurfaceV1(Surface):
         blocks = blocks_of(params)
         _check_free(session)
         await session.updates.user(new_message_id(), blocks)
-        return {"stopReason": await session.prompt(read_prompt(blocks, session.cwd))}
+        stop = await session.prompt(read_prompt(blocks, session.cwd))
+        return {"stopReason": stop, **(session.used() if self.household.is_unstable else {})}
 
 
 def _check_free(session: Session) -> None:

@@ -192,7 +192,8 @@ class SurfaceV2(Surface):
             is_wanted = not place.is_cancelled
             said = read_prompt(blocks, session.cwd)
             stop = await session.prompt(said) if is_wanted else "cancelled"
-            await updates.state("idle", stopReason=stop)
+            used = session.used() if is_wanted and self.household.is_unstable else {}
+            await updates.state("idle", stopReason=stop, **used)
         except ConnectionClosedError:
             raise
         except (RequestFailedError, StoreError) as problem:

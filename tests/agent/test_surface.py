@@ -436,3 +436,22 @@ async def test_another_model_answers_where_it_is_chosen(cwd: Path, version: int)
     async with visit(cwd, version, store=store) as without:
         answer = await without.reopen(session_id)
         assert answer["configOptions"][1]["currentValue"] == "demo"
+
+
+@VERSIONS
+@pytest.mark.parametrize("unstable", [False, True])
+async def test_what_a_turn_has_used_stands_at_its_end(
+    cwd: Path, version: int, unstable: bool
+) -> None:
+    async with visit(cwd, version, model=Counting(), unstable=unstable) as it:
+        session_id = await it.new()
+        await it.turn(session_id, "hello")
+        if version == 1:
+            end = await it.say(session_id, "again")
+        else:
+            await it.turn(session_id, "again")
+            end = it.visitor.idles(session_id)[-1]
+        assert ("usage" in end) == unstable
+        if unstable:
+            assert end["usage"]["totalTokens"] == 5
+            assert end["usage"]["inputTokens"] == 3
