@@ -12,13 +12,11 @@ from typing import Final, Literal, TypeAlias, get_args
 import click
 
 from acp_console.cli import exits
+from acp_console.cli.ignores import ignore_option, ignores_of, tell_ignores
 from acp_console.cli.printer import ascii_json
-from acp_console.cli.problems import say
 from acp_console.cli.studies import entries_of, filter_of
 from acp_inspector.analysis.diff import ABSENT, Comparison, Difference, compare
-from acp_inspector.analysis.ignores import Ignore
 from acp_inspector.analysis.steps import Level
-from acp_inspector.filter.paths import PathError, read_path
 from acp_protocol.host.text import one_line, visible
 from acp_protocol.jsonrpc import Json
 
@@ -42,13 +40,7 @@ FRAMES: Final = 5
     show_default=True,
     help="strict: message by message; shape: methods, kinds, statuses and endings alone.",
 )
-@click.option(
-    "--ignore",
-    "ignored",
-    multiple=True,
-    metavar="EXPR",
-    help="Do not compare frames that EXPR means, or a place such as $.params.update.title.",
-)
+@ignore_option
 @click.option(
     "--only-left",
     "ours",
@@ -86,7 +78,7 @@ def command(
     acp-console diff --only-left 'turn == 1' --only-right 'turn == 2' A A
     acp-console diff --ignore 'update == usage_update' --ignore '$.params.clientInfo' A B
     """  # noqa: D301 - the mark by which click keeps lines apart
-    ignores = [_ignore(text) for text in ignored]
+    ignores = ignores_of(ignored)
     stretches = filter_of(ours, option="--only-left"), filter_of(theirs, option="--only-right")
     entries = list(entries_of(left)), list(entries_of(right))
     found = compare(*entries, level=level, ignores=ignores, stretches=stretches)
@@ -95,24 +87,9 @@ def command(
     else:
         for line in comparison_lines(found, left, right):
             click.echo(line)
-    for ignore in ignores:
-        if ignore.applied:
-            say(f"--ignore {ignore.text}: applied {ignore.applied} times")
-        else:
-            say(f"--ignore {ignore.text}: nothing to ignore was found; leave it out or mend it")
-    if any(not ignore.applied for ignore in ignores):
+    if not tell_ignores(ignores):
         return exits.USAGE
     return exits.FOUND if found.differences else exits.DONE
-
-
-def _ignore(text: str) -> Ignore:
-    if text.startswith("$"):
-        try:
-            return Ignore(text, read_path(text))
-        except PathError:
-            # With an operator behind it, it is an expression.
-            pass
-    return Ignore(text, filter_of(text, option="--ignore"))
 
 
 def comparison_json(found: Comparison, left: Path, right: Path, level: Level) -> dict[str, Json]:

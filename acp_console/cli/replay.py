@@ -11,6 +11,7 @@ import click
 
 from acp_console.cli import exits
 from acp_console.cli.choice import AgentCommand, chosen_agent
+from acp_console.cli.ignores import ignore_option, ignores_of, tell_ignores
 from acp_console.cli.loop import run_until_signal
 from acp_console.cli.problems import say
 from acp_inspector.recording.reader import Recording, read_recording
@@ -43,6 +44,7 @@ from acp_protocol.host.text import visible
     metavar="SECONDS",
     help="Time for each wait.",
 )
+@ignore_option
 @click.pass_context
 def command(
     context: click.Context,
@@ -52,6 +54,7 @@ def command(
     role: str,
     cwd: Path | None,
     timeout: float,
+    ignored: tuple[str, ...],
 ) -> int:
     """Play the client of the recording FILE against a fresh agent, and compare by meaning.
 
@@ -61,6 +64,7 @@ def command(
     \b
     acp-console replay recordings/hello.acp.ndjson demo
     acp-console replay --as client session.acp.ndjson -- my-agent --acp
+    acp-console replay --ignore 'update == usage_update' session.acp.ndjson demo
     """  # noqa: D301 - the mark by which click keeps lines apart
     del role
     chosen = chosen_agent(context, agent)
@@ -68,15 +72,20 @@ def command(
         raise click.UsageError(
             "which agent? Its command stands behind --; a recording's own is never run by itself"
         )
+    ignores = ignores_of(ignored)
     recording = read_recording(file)
     for fault in recording.faults:
         say(f"{file}, line {fault.line}: {fault.reason}")
 
     async def play(directory: Path) -> int:
-        verdict = await play_as_client(recording, chosen.command, directory, time_limit=timeout)
+        verdict = await play_as_client(
+            recording, chosen.command, directory, time_limit=timeout, ignores=ignores
+        )
         click.echo(f"{visible(file.name)}: {verdict.render()}")
         if verdict.has_agent_ended:
             return exits.AGENT
+        if not tell_ignores(ignores):
+            return exits.USAGE
         return exits.DONE if verdict.is_passed else exits.FOUND
 
     with _directory(recording, cwd) as directory:

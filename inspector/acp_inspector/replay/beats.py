@@ -20,6 +20,7 @@ from acp_protocol.jsonrpc import (
     Failure,
     Json,
     Malformed,
+    Message,
     Notification,
     Request,
     RequestId,
@@ -65,7 +66,10 @@ class Beats:
 
     def apply(self, frame: Frame) -> None:
         """Take the next frame of either side."""
-        message = read_message(frame.raw)
+        self.take(frame, read_message(frame.raw))
+
+    def take(self, frame: Frame, message: Message) -> None:
+        """Take the next frame, of which `message` is what counts."""
         if frame.side == "client":
             if isinstance(message, Request):
                 session = _session(message.params)

@@ -15,11 +15,13 @@ from typing import Final, cast
 
 import anyio
 
+from acp_inspector.analysis.ignores import Ignore
 from acp_inspector.journal import Frame, Journal
 from acp_inspector.recording.reader import Recording
 from acp_inspector.replay.beats import Beat, Beats, beats_of
 from acp_inspector.replay.bindings import Bindings
 from acp_inspector.replay.comparison import compare
+from acp_inspector.replay.kept import kept_beats
 from acp_inspector.replay.verdict import Verdict
 from acp_protocol.errors import AcpError, AgentExitedError, ConnectionClosedError, FrameTooLongError
 from acp_protocol.host.files import FileRefusedError, Roots
@@ -61,16 +63,23 @@ async def play_as_client(
     *,
     time_limit: float = TIME_LIMIT,
     settle: float = SETTLE,
+    ignores: Sequence[Ignore] = (),
 ) -> Verdict:
     """Start `command` in `cwd` and play the recording's client against it.
 
-    `time_limit` is for each wait, in seconds.
+    Args:
+        recording: what is played.
+        command: the agent's, with its arguments.
+        cwd: where it works.
+        time_limit: seconds for each wait.
+        settle: seconds in which the agent may still say too much at the end.
+        ignores: what is not compared; they are told how often they applied.
 
     Raises:
         AgentStartError: the command could not be started.
     """
     async with spawn(command, cwd=cwd) as child:
-        player = Player(recording.frames, ProcessTransport(child), str(cwd))
+        player = Player(recording.frames, ProcessTransport(child), str(cwd), ignores)
         verdict = await player.play(time_limit=time_limit, settle=settle)
         if not verdict.troubles or player.is_connected:
             return verdict
@@ -85,8 +94,17 @@ async def play_as_client(
 class Player:
     """One play of the client's side."""
 
-    def __init__(self, frames: Sequence[Frame], transport: Transport, live_cwd: str) -> None:
+    def __init__(
+        self,
+        frames: Sequence[Frame],
+        transport: Transport,
+        live_cwd: str,
+        ignores: Sequence[Ignore] = (),
+    ) -> None:
         self._frames = frames
+        self._ignores = ignores
+        self._reached = 0
+        """Recorded frames up to the barrier that did not open, if there was one."""
         self._transport = transport
         recorded_cwd = recorded_directory(frames)
         self._cwds = (recorded_cwd, live_cwd)
@@ -114,15 +132,20 @@ class Player:
                         await self._barrier(frame, time_limit)
                         await self._send(frame)
                     self._recorded.apply(frame)
+                    self._reached += 1
                 await self._barrier(None, time_limit)
             except (BarrierError, ConnectionClosedError) as problem:
                 troubles.append(str(problem))
             else:
                 await anyio.sleep(settle)
         # Behind a barrier that did not open nothing was asked for, so nothing is missed there.
-        recorded = self._recorded.beats
-        differences = compare(recorded, self._live.beats, Bindings(*self._cwds))
-        unreached = len(beats_of(self._frames)) - len(recorded)
+        recorded, live = self._recorded.beats, self._live.beats
+        if self._ignores:
+            said = [entry for entry in self._journal.entries if isinstance(entry, Frame)]
+            recorded = kept_beats(self._frames[: self._reached], self._ignores)
+            live = kept_beats(said, self._ignores)
+        differences = compare(recorded, live, Bindings(*self._cwds))
+        unreached = len(beats_of(self._frames)) - len(self._recorded.beats)
         return Verdict(differences, tuple(troubles), self._played, len(recorded), unreached)
 
     async def _barrier(self, frame: Frame | None, time_limit: float) -> None:

@@ -105,3 +105,23 @@ hear("never")
     words = [sys.executable, "-m", "acp_console", "replay", str(recording), "--", *command]
     done = subprocess.run(words, capture_output=True, timeout=30, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (143, b"", b"")
+
+
+def test_what_is_ignored_is_no_difference_and_is_told(
+    recording: Path, agent: Agent, call: Call
+) -> None:
+    command = agent('prompt = hear_prompt(); say("one, three"); end(prompt); hear("never")')
+    assert call("replay", str(recording), "--", *command).code == exits.FOUND
+    text = "update == agent_message_chunk"
+    done = call("replay", "--ignore", text, str(recording), "--", *command)
+    assert done.code == exits.DONE
+    assert f"--ignore {text}: applied 3 times" in done.err
+
+
+def test_an_ignore_that_never_applies_is_a_mistake(
+    recording: Path, agent: Agent, call: Call
+) -> None:
+    command = agent(COUNTING)
+    done = call("replay", "--ignore", "method == _never", str(recording), "--", *command)
+    assert done.code == exits.USAGE
+    assert "nothing to ignore was found" in done.err
