@@ -78,10 +78,11 @@ def test_all_that_a_client_has_seen_outlives_the_death_of_the_agent(
 ) -> None:
     chance = random.Random(seed)
     prompt = [{"type": "text", "text": "/tour"}]
-    with program(tmp_path / "kept", cwd, version) as first:
+    # Slowly enough to be in the middle of the turn, and not to have said it all into the pipe.
+    with program(tmp_path / "kept", cwd, version, "--pace", "0.003") as first:
         session_id = first.new()
         asked = first.send("session/prompt", sessionId=session_id, prompt=prompt)
-        for _ in range(chance.randrange(60)):
+        for _ in range(chance.randrange(1, 40)):
             if has_ended(first.read(), asked, version):
                 break
         first.kill()
