@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 import anyio
@@ -58,13 +59,14 @@ class McpClient:
 
 
 class McpServers(Mapping[str, Tool]):
-    """The servers of a session, seen as their tools by name.
+    """The servers of a session, seen as their tools by name, behind the agent's `own`.
 
     The tools are those of now: a server may change its list at any time. What a server that has
     ended once offered stays, and calling it tells why it cannot be called.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, own: Mapping[str, Tool] = MappingProxyType({})) -> None:
+        self._own = own
         self._links: tuple[Link, ...] = ()
         self._closing = CLOSING
 
@@ -113,20 +115,20 @@ class McpServers(Mapping[str, Tool]):
 
     def __getitem__(self, name: str) -> Tool:
         """Return the tool of that name."""
-        for link in self._links:
-            if (tool := link.tools.get(name)) is not None:
+        for tools in self._all():
+            if (tool := tools.get(name)) is not None:
                 return tool
         raise KeyError(name)
 
     def __iter__(self) -> Iterator[str]:
         """Yield the names, in the order in which servers were named and tools listed."""
-        seen: set[str] = set()
-        for link in self._links:
-            for name in link.tools:
-                if name not in seen:
-                    seen.add(name)
-                    yield name
+        return iter(dict.fromkeys(name for tools in self._all() for name in tools))
 
     def __len__(self) -> int:
         """Return how many tools there are."""
         return sum(1 for _ in self)
+
+    def _all(self) -> Iterator[Mapping[str, Tool]]:
+        yield self._own
+        for link in self._links:
+            yield link.tools

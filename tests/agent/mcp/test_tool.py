@@ -1,0 +1,94 @@
+"""Tools of real servers in a whole turn, with all that is said held against the schema."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+
+from acp_agent.mcp.servers import McpClient, McpServers
+from acp_agent.models.model import (
+    CallTool,
+    Command,
+    HistoryEntry,
+    ModelEvent,
+    Say,
+    ToolAnswered,
+    ToolOffer,
+)
+from acp_agent.tools.catalogue import TOOLS
+from acp_protocol.jsonrpc import Json
+from acp_protocol.tasks import OwnedTasks
+from tests.agent.conftest import Talk, selected, talk
+from tests.agent.mcp.rooms import LIMITS, weather
+
+CALLS = (
+    CallTool("w__look", {"place": "Rome"}),
+    CallTool("w__paint", {}),
+    CallTool("w__fail", {}),
+    CallTool("w__nothing", {}),
+)
+
+
+class Forecaster:
+    """A model that makes all the calls, and then tells what has come of them."""
+
+    name = "forecaster"
+    commands: Sequence[Command] = ()
+
+    def __init__(self) -> None:
+        self.offered: list[str] = []
+
+    async def reply(
+        self, history: Sequence[HistoryEntry], tools: Sequence[ToolOffer]
+    ) -> AsyncIterator[ModelEvent]:
+        """Call everything once."""
+        self.offered = [tool.name for tool in tools]
+        answers = [entry for entry in history if isinstance(entry, ToolAnswered)]
+        if not answers:
+            for call in CALLS:
+                yield call
+        for answer in answers:
+            yield Say(f"{answer.name}: {answer.text}\n")
+
+
+async def forecast(it: Talk) -> None:
+    """Run the turn in a session whose tools are its own and those of a server."""
+    surface = it.server._surface
+    assert surface is not None
+    desk = surface.sessions[it.session_id]._context.desk
+    async with OwnedTasks() as tasks:
+        room = McpServers(TOOLS)
+        await room.open([weather()], McpClient(desk.client, tasks, LIMITS), it.cwd)
+        desk.tools = room
+        try:
+            assert await it.prompt("How will it be?") == "end_turn"
+        finally:
+            await room.aclose()
+
+
+async def test_a_turn_treats_a_tool_of_a_server_as_any_other(cwd: Path) -> None:
+    answers: dict[str, Json] = {"session/request_permission": selected("allow")}
+    model = Forecaster()
+    async with talk(cwd, answers=answers, model=model) as it:
+        await forecast(it)
+    assert model.offered[: len(TOOLS)] == list(TOOLS)
+    assert "w__look" in model.offered
+    look, paint, fail, nothing = it.client.calls
+    assert (look["name"], look["kind"]) == ("w__look", "execute")
+    assert look["rawInput"] == {"place": "Rome"}
+    assert look["rawOutput"]["structuredContent"] == {"result": "It rains in Rome."}
+    assert look["statuses"] == ["pending", "in_progress", "completed"]
+    assert paint["content"][0]["content"]["type"] == "image"
+    assert fail["statuses"][-1] == nothing["statuses"][-1] == "failed"
+    assert len(it.client.asked) == 3
+    assert "w__look: It rains in Rome." in it.client.text
+    assert "w__nothing: there is no tool w__nothing" in it.client.text
+
+
+async def test_consent_for_good_holds_for_one_tool_of_one_server(cwd: Path) -> None:
+    answers: dict[str, Json] = {"session/request_permission": selected("reject-always")}
+    async with talk(cwd, answers=answers, model=Forecaster()) as it:
+        await forecast(it)
+    names = [request.params["options"][1]["name"] for request in it.client.asked]
+    assert names == [f"Always allow execute w__{name}" for name in ("look", "paint", "fail")]
+    assert [call["statuses"][-1] for call in it.client.calls] == ["failed"] * 4
