@@ -129,13 +129,18 @@ class Link:
             with anyio.move_on_after(limit):
                 result = await client.call_tool(name, arguments)
         except Exception as problem:  # noqa: BLE001 - as in run; the model hears of it
-            if isinstance(problem, MCPError) and problem.code == CONNECTION_CLOSED:
+            is_closed = isinstance(problem, MCPError) and problem.code == CONNECTION_CLOSED
+            if is_closed and not self._has_connection_per_call():
                 self.give_up("has closed the connection")
             reason = self.trouble or reason_of(problem)
             raise ToolFailedError(f"the MCP server {self.id} {reason}") from None
         if result is None:
             raise ToolFailedError(f"the MCP server {self.id} took longer than {limit:g} s")
         return outcome_of(result, self._limits)
+
+    def _has_connection_per_call(self) -> bool:
+        """Tell whether one that has broken off says nothing of the next one."""
+        return isinstance(self._server, WebServer) and not self._server.is_sse
 
     async def _talk(self) -> None:
         async with AsyncExitStack() as stack:

@@ -9,7 +9,7 @@ from typing import Final, cast
 
 import httpx2
 from mcp.shared.exceptions import MCPError
-from mcp_types import PARSE_ERROR
+from mcp_types import CONNECTION_CLOSED, PARSE_ERROR
 from pydantic import ValidationError
 
 from acp_protocol.errors import AcpError
@@ -17,7 +17,10 @@ from acp_protocol.host.text import one_line
 
 WIDTH: Final = 300
 """Characters of what a server itself says."""
+_AWAY: Final = "cannot be reached"
 _RUBBISH: Final = "answered what is no MCP"
+_OURS: Final = {CONNECTION_CLOSED: _AWAY, PARSE_ERROR: _RUBBISH}
+"""Codes of the SDK itself, which speaks of exceptions."""
 
 
 def reason_of(problem: BaseException, limit: float | None = None) -> str:
@@ -29,9 +32,9 @@ def reason_of(problem: BaseException, limit: float | None = None) -> str:
         group = cast("BaseExceptionGroup[BaseException]", problem)
         return reason_of(group.exceptions[0], limit)
     match problem:
-        case MCPError(code=code) if code == PARSE_ERROR:
-            return _RUBBISH
         case MCPError():
+            if problem.code in _OURS:
+                return _OURS[problem.code]
             return f"refused: {one_line(problem.message, WIDTH)} ({problem.code})"
         case AcpError():
             return f"is out of reach: {one_line(str(problem), WIDTH)}"
@@ -40,7 +43,7 @@ def reason_of(problem: BaseException, limit: float | None = None) -> str:
         case httpx2.HTTPStatusError():
             return f"answered with HTTP status {problem.response.status_code}"
         case httpx2.HTTPError() | OSError():
-            return "cannot be reached"
+            return _AWAY
         case ValidationError():
             return _RUBBISH
         case RuntimeError():

@@ -6,13 +6,15 @@ Source: MCP, Transports, "Streamable HTTP"; MCP 2024-11-05, Transports, "HTTP wi
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
-from contextlib import AsyncExitStack
-from typing import Final
+from contextlib import AsyncExitStack, suppress
+from http import HTTPStatus
+from typing import Any, Final
 
 import httpx2
 from mcp.client import Transport
 from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
+from mcp_types import CONNECTION_CLOSED
 
 from acp_agent.mcp.declarations import WebServer
 from acp_agent.mcp.limits import Limits
@@ -40,7 +42,7 @@ _EVENTS: Final = "text/event-stream"
 async def web_transport(server: WebServer, limits: Limits, stack: AsyncExitStack) -> Transport:
     """Return the transport to a server, not yet entered; what it needs besides goes on `stack`."""
     if not server.is_sse:
-        client = await stack.enter_async_context(_client(server.headers, limits))
+        client = await stack.enter_async_context(_client(server.headers, limits, _PatientClient))
         return streamable_http_client(
             server.url, http_client=client, max_sse_event_size=limits.message_size
         )
@@ -56,7 +58,11 @@ async def web_transport(server: WebServer, limits: Limits, stack: AsyncExitStack
     return sse_client(server.url, httpx_client_factory=make)
 
 
-def _client(headers: Mapping[str, str], limits: Limits) -> httpx2.AsyncClient:
+def _client(
+    headers: Mapping[str, str],
+    limits: Limits,
+    kind: type[httpx2.AsyncClient] = httpx2.AsyncClient,
+) -> httpx2.AsyncClient:
     """Return a client that waits for an answer as long as whoever asks, and takes no flood."""
 
     async def bound(response: httpx2.Response) -> None:
@@ -68,11 +74,32 @@ def _client(headers: Mapping[str, str], limits: Limits) -> httpx2.AsyncClient:
             response.stream = _BoundedStream(response.stream, limits.message_size)
 
     kept = {name: value for name, value in headers.items() if name.lower() not in _OURS}
-    return httpx2.AsyncClient(
+    return kind(
         headers={**kept, "Accept-Encoding": "identity"},
         timeout=httpx2.Timeout(limits.spawn_timeout, read=None),
         event_hooks={"response": [bound]},
     )
+
+
+class _PatientClient(httpx2.AsyncClient):
+    """Answers a request that does not get through, where the SDK would give up the server."""
+
+    async def send(
+        self,
+        request: httpx2.Request,
+        *,
+        stream: bool = False,
+        auth: Any = httpx2.USE_CLIENT_DEFAULT,
+        follow_redirects: Any = httpx2.USE_CLIENT_DEFAULT,
+    ) -> httpx2.Response:
+        try:
+            return await super().send(
+                request, stream=stream, auth=auth, follow_redirects=follow_redirects
+            )
+        except httpx2.RequestError:
+            error = {"code": CONNECTION_CLOSED, "message": "the request did not get through"}
+            told = {"jsonrpc": "2.0", "id": None, "error": error}
+            return httpx2.Response(HTTPStatus.SERVICE_UNAVAILABLE, json=told, request=request)
 
 
 class _BoundedStream(httpx2.AsyncByteStream):
@@ -84,11 +111,13 @@ class _BoundedStream(httpx2.AsyncByteStream):
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         count = 0
-        async for chunk in self._stream:
-            count += len(chunk)
-            if count > self._limit:
-                raise httpx2.ReadError(f"the answer has more than {self._limit} bytes")
-            yield chunk
+        # What is cut off, here or on its way, is no JSON, and fails one request only.
+        with suppress(httpx2.TransportError):
+            async for chunk in self._stream:
+                count += len(chunk)
+                if count > self._limit:
+                    return
+                yield chunk
 
     async def aclose(self) -> None:
         await self._stream.aclose()

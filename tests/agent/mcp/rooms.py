@@ -62,11 +62,12 @@ async def opened(
 
 
 @asynccontextmanager
-async def on_web(cwd: Path, how: str) -> AsyncGenerator[tuple[WebServer, ChildProcess]]:
+async def on_web(
+    cwd: Path, how: str, port: int = 0
+) -> AsyncGenerator[tuple[WebServer, ChildProcess]]:
     """Run the server of `weather.py` at an address of this machine."""
-    async with spawn(
-        [sys.executable, WEATHER, how], cwd=cwd, on_stderr=lambda _: None, grace=0.2
-    ) as child:
+    command = [sys.executable, WEATHER, how, str(port)]
+    async with spawn(command, cwd=cwd, on_stderr=lambda _: None, grace=0.2) as child:
         line = b""
         while not line.endswith(b"\n"):
             line += await child.stdout.receive(1)

@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import anyio
 import pytest
@@ -35,6 +36,19 @@ async def test_a_server_that_dies_in_a_call_ends_that_call(tmp_path: Path, how: 
             await call(room, "w__die", code=4)
         with pytest.raises(ToolFailedError, match="the MCP server w "):
             await call(room, "w__look", place="Rome")
+
+
+async def test_a_server_at_an_address_is_back_as_soon_as_it_is_back(tmp_path: Path) -> None:
+    async with on_web(tmp_path, "http") as (server, _), opened(tmp_path, server) as room:
+        with pytest.raises(ToolFailedError, match="the MCP server w "):
+            await call(room, "w__die", code=4)
+        with pytest.raises(ToolFailedError, match="the MCP server w cannot be reached"):
+            await call(room, "w__look", place="Rome")
+        port = urlsplit(server.url).port
+        assert port is not None
+        async with on_web(tmp_path, "http", port):
+            assert (await call(room, "w__look", place="Rome")).text == "It rains in Rome."
+        assert room.troubles == {}
 
 
 async def test_a_server_that_stands_still_does_not_hold_up_the_end(tmp_path: Path) -> None:

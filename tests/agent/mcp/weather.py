@@ -114,8 +114,8 @@ async def change(to: Literal["more", "less"], context: Context) -> str:
 
 
 def serve_web(app: Starlette) -> None:
-    """Serve on a free port of this machine, which the first line on stdout tells."""
-    listener = socket.create_server(("127.0.0.1", 0))
+    """Serve on a port of this machine, which the first line on stdout tells; 0 for a free one."""
+    listener = socket.create_server(("127.0.0.1", int(sys.argv[2])))
     os.write(1, f"{listener.getsockname()[1]}\n".encode())
     config = uvicorn.Config(app, log_level="critical", timeout_graceful_shutdown=1)
     uvicorn.Server(config).run(sockets=[listener])
