@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
 from itertools import groupby
 from pathlib import Path
 
@@ -12,12 +11,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from acp_agent.models.model import Command, HistoryEntry, ModelEvent, Say, ToolOffer, Used
 from acp_agent.sessions.store import Store
 from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import Json
-from tests.agent.visits import Visit, items, surroundings, visit
+from tests.agent.visits import Counting, Visit, items, surroundings, visit
 
 VERSIONS = pytest.mark.parametrize("version", [1, 2])
 SAYINGS = (
@@ -260,47 +258,6 @@ async def test_additional_directories_hold_until_the_session_is_opened_without_t
         assert [call[2] for call in calls] == ["completed", "failed"]
 
 
-async def test_a_mode_is_a_mode_and_an_option_at_once(cwd: Path) -> None:
-    async with visit(cwd) as it:
-        session_id = await it.new()
-        await it.ask("session/set_mode", sessionId=session_id, modeId="architect")
-        answer = await it.choose(session_id, "mode", "code")
-        assert answer["configOptions"][0]["currentValue"] == "code"
-        kinds = [kind for kind in it.visitor.kinds() if kind != "available_commands_update"]
-        assert kinds == ["current_mode_update", "config_option_update"] * 2
-        assert it.conversation(session_id).current_mode == "code"
-        await it.ask("session/close", sessionId=session_id)
-        again = await it.reopen(session_id)
-        assert again["modes"]["currentModeId"] == "code"
-
-
-@VERSIONS
-async def test_options_do_what_they_say(cwd: Path, version: int) -> None:
-    async with visit(cwd, version) as it:
-        session_id = await it.new()
-        await it.choose(session_id, "thinking", "hide")
-        await it.turn(session_id, "/think of the sea")
-        assert "agent_thought_chunk" not in it.visitor.kinds()
-        await it.choose(session_id, "policy", "ask_always")
-        await it.turn(session_id, "read notes.md")
-        assert it.visitor.asked == ["session/request_permission"]
-        await it.choose(session_id, "policy", "allow_all")
-        await it.turn(session_id, "write a.txt: x")
-        assert it.visitor.asked == ["session/request_permission"]
-        for option, value in [("model", "demo"), ("mode", "ask")]:
-            await it.choose(session_id, option, value)
-
-
-@VERSIONS
-async def test_what_cannot_be_chosen_changes_nothing(cwd: Path, version: int) -> None:
-    async with visit(cwd, version, lints=False) as it:
-        session_id = await it.new()
-        for option, value in [("nope", "demo"), ("model", "none")]:
-            with pytest.raises(RequestFailedError, match="there is no"):
-                await it.choose(session_id, option, value)
-        assert "config_option_update" not in it.visitor.kinds()
-
-
 @VERSIONS
 @pytest.mark.parametrize("unstable", [False, True])
 async def test_what_is_claimed_is_there_and_the_rest_is_not(
@@ -359,20 +316,6 @@ async def test_all_that_is_said_about_every_method_lints(
         assert it.methods() == set(surface.answerers) - refused | {"initialize"}
 
 
-class Counting:
-    """A model that tells what it takes."""
-
-    name = "counting"
-    commands: Sequence[Command] = ()
-
-    async def reply(
-        self, history: Sequence[HistoryEntry], tools: Sequence[ToolOffer]
-    ) -> AsyncIterator[ModelEvent]:
-        del tools
-        yield Say("well")
-        yield Used(len(history), 2, cost=0.5, window=1000)
-
-
 @VERSIONS
 async def test_what_was_used_is_told_again_and_counted_on(cwd: Path, version: int) -> None:
     store = Store()
@@ -418,24 +361,6 @@ async def test_idle_sessions_are_closed_by_and_by(cwd: Path) -> None:
             await anyio.lowlevel.checkpoint()
         tasks.cancel_scope.cancel()
         assert len((await it.ask("session/list"))["sessions"]) == 1
-
-
-@VERSIONS
-async def test_another_model_answers_where_it_is_chosen(cwd: Path, version: int) -> None:
-    store = Store()
-    async with visit(cwd, version, store=store, others=[Counting()]) as it:
-        session_id = await it.new()
-        await it.choose(session_id, "model", "counting")
-        await it.turn(session_id, "hello")
-        assert it.conversation(session_id).commands == []
-        assert items(it.conversation(session_id))[-1] == ("AgentMessage", "well", [])
-        await it.ask("session/close", sessionId=session_id)
-    async with visit(cwd, version, store=store, others=[Counting()]) as again:
-        answer = await again.reopen(session_id)
-        assert answer["configOptions"][1]["currentValue"] == "counting"
-    async with visit(cwd, version, store=store) as without:
-        answer = await without.reopen(session_id)
-        assert answer["configOptions"][1]["currentValue"] == "demo"
 
 
 @VERSIONS

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from itertools import count
@@ -12,7 +12,15 @@ from typing import Any, cast
 
 import anyio
 
-from acp_agent.models.model import Model
+from acp_agent.models.model import (
+    Command,
+    HistoryEntry,
+    Model,
+    ModelEvent,
+    Say,
+    ToolOffer,
+    Used,
+)
 from acp_agent.server import AgentServer, Keeping
 from acp_agent.sessions.store import Store
 from acp_inspector.analysis.calls import ToolCall
@@ -38,6 +46,20 @@ HELLO: dict[int, Json] = {
     2: {"protocolVersion": 2, "capabilities": {}, "info": {"name": "test", "version": "1"}},
 }
 _IDS = count(1)
+
+
+class Counting:
+    """A model that tells what it takes."""
+
+    name = "counting"
+    commands: Sequence[Command] = ()
+
+    async def reply(
+        self, history: Sequence[HistoryEntry], tools: Sequence[ToolOffer]
+    ) -> AsyncIterator[ModelEvent]:
+        del tools
+        yield Say("well")
+        yield Used(len(history), 2, cost=0.5, window=1000)
 
 
 @dataclass

@@ -13,6 +13,7 @@ import weakref
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
@@ -195,12 +196,14 @@ class Store:
 
 
 def _connect(directory: Path | None) -> sqlite3.Connection:
+    # One thread uses it; but it may be another one that finds it left behind, and closes it.
+    connect = partial(sqlite3.connect, isolation_level=None, check_same_thread=False)
     if directory is None:
-        database = sqlite3.connect(":memory:", isolation_level=None)
+        database = connect(":memory:")
     else:
         path = _made(directory) / FILE
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
-        database = sqlite3.connect(path, timeout=PATIENCE, isolation_level=None)
+        database = connect(path, timeout=PATIENCE)
         _set(database, "PRAGMA journal_mode = WAL")
     # What is in the log of the database outlives this process; only a fall of the system can take
     # the last of it, and never what was before.

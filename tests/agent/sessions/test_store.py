@@ -7,6 +7,7 @@ import sqlite3
 import stat
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -229,3 +230,13 @@ def test_a_full_disk_is_told_as_such_and_loses_nothing(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="no room left"):
         store.copy(record.number, "b", "/", [])
     assert store.get("b") is None
+
+
+def test_a_store_that_was_left_behind_is_closed_by_whoever_finds_it() -> None:
+    stores = [Store()]
+    database = stores[0]._database
+    finder = threading.Thread(target=stores.clear)
+    finder.start()
+    finder.join(LIMIT)
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        database.execute("SELECT 1")
