@@ -16,8 +16,7 @@ from textual.widgets import Input, Static
 
 from acp_inspector.filter.completion import Completion, completions
 from acp_inspector.filter.errors import FilterError
-from acp_inspector.filter.fields import FIELDS
-from acp_inspector.filter.language import compile_filter
+from acp_inspector.intercept.matching import under_way
 from acp_protocol.host.text import one_line
 
 OFFERS: Final = 40
@@ -112,19 +111,13 @@ class BreakpointInput(Vertical):
         if not event.value.strip():
             return
         try:
-            understood = compile_filter(event.value)
+            under_way(event.value)
         except FilterError as problem:
             self._offers = ()
             self._say(Content(f"{problem.picture}\n{problem}"), is_wrong=True)
             self.input.cursor_position = min(problem.position, len(event.value))
             return
         self.input.value = ""
-        unknown = sorted(name for name in understood.needs if _is_unknown(name))
-        if unknown:
-            self.notify(
-                f"{', '.join(unknown)}: not known while a frame is under way",
-                severity="warning",
-            )
         self.post_message(self.Set(event.value.strip()))
 
     @on(ExpressionInput.Wish)
@@ -179,7 +172,3 @@ class BreakpointInput(Vertical):
         help_.update(content)
         help_.set_class(is_wrong, "-wrong")
         help_.display = bool(content.plain)
-
-
-def _is_unknown(name: str) -> bool:
-    return name != "$" and FIELDS[name].cost == "notes"

@@ -23,6 +23,7 @@ from acp_inspector.filter.expressions import (
 )
 from acp_inspector.filter.fields import FIELDS
 from acp_inspector.filter.matching import value_test
+from acp_inspector.filter.patterns import SlowPatternError
 from acp_inspector.recording.index import Columns, Index
 from acp_inspector.recording.outlines import Kind
 from acp_inspector.recording.pairing import ASKS
@@ -162,15 +163,22 @@ def _kind_states(rows: Stretch, test: _Test) -> bytes:
 
 def _method_states(rows: Stretch, test: _Test) -> bytes:
     columns, methods = rows.columns, rows.index.methods
-    table = [_UNKNOWN, *(int(test(name)) for name in methods.names)]
+    table = [_UNKNOWN, *(_state(test, name) for name in methods.names)]
     states = bytearray(map(table.__getitem__, columns.methods))
     for place, kind in enumerate(columns.kinds):
         if kind not in _FRAMES:
             states[place] = _NO
     for place, question in _answers(rows):
         name = rows.index.brief(question).method
-        states[place] = _UNKNOWN if name is None else int(test(name))
+        states[place] = _UNKNOWN if name is None else _state(test, name)
     return bytes(states)
+
+
+def _state(test: _Test, name: str) -> int:
+    try:
+        return int(test(name))
+    except SlowPatternError:
+        return _UNKNOWN
 
 
 def _latency_states(rows: Stretch, test: _Test) -> bytes:

@@ -13,6 +13,7 @@ from acp_inspector.filter.expressions import All, Expression, spelled
 from acp_inspector.filter.facts import Facts
 from acp_inspector.filter.fields import FIELDS, Cost
 from acp_inspector.filter.matching import Matcher, matcher, needs
+from acp_inspector.filter.patterns import SlowPatternError
 from acp_inspector.filter.understanding import understand
 
 _MESSAGE_COSTS: Final[frozenset[Cost]] = frozenset({"message", "exchanges"})
@@ -28,10 +29,28 @@ class Filter:
     needs: frozenset[str] = field(compare=False)
     """The fields that are asked for: `$` for a path, `text` for text anywhere."""
     _matcher: Matcher = field(compare=False, repr=False)
+    _complaints: list[str] = field(default_factory=list[str], compare=False, repr=False)
 
     def matches(self, facts: Facts) -> bool:
         """Tell whether an entry is meant; what it holds can never make this fail."""
+        try:
+            return self._matcher(facts)
+        except SlowPatternError as problem:
+            self._complaints[:] = [str(problem)]
+            return False
+
+    def decide(self, facts: Facts) -> bool:
+        """Tell the same to who wants to hear at once of what could not be told.
+
+        Raises:
+            SlowPatternError: a pattern took too long.
+        """
         return self._matcher(facts)
+
+    @property
+    def complaint(self) -> str:
+        """Why some entries count as not meant although nobody knows; empty if there are none."""
+        return self._complaints[0] if self._complaints else ""
 
     @property
     def is_empty(self) -> bool:

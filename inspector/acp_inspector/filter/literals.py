@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import re
-import warnings
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 from acp_inspector.filter.errors import FilterError, nearest
 from acp_inspector.filter.expressions import Pattern, Range, Subject, Value
 from acp_inspector.filter.fields import FIELDS, UNITS, Field, Type
+from acp_inspector.filter.patterns import Bounded, PatternError
 
 DIGITS_LIMIT: Final = 40
 """Characters of a number, at most."""
@@ -112,17 +112,18 @@ def read_pattern(written: Written) -> Pattern:
         raise written.error(f"a pattern has at most {PATTERN_LIMIT} characters")
     try:
         compiled(Pattern(text, ignores_case))
-    except (re.error, ValueError, OverflowError, RecursionError) as problem:
+    except PatternError as problem:
         raise written.error(f"the pattern cannot be used: {problem}") from None
     return Pattern(text, ignores_case)
 
 
-def compiled(pattern: Pattern) -> re.Pattern[str]:
-    """Return the pattern ready for use."""
-    with warnings.catch_warnings():
-        # What Python may read otherwise one day is no business of who types a filter.
-        warnings.simplefilter("ignore")
-        return re.compile(pattern.pattern, re.IGNORECASE if pattern.ignores_case else 0)
+def compiled(pattern: Pattern) -> Bounded[str]:
+    """Return the pattern ready for use.
+
+    Raises:
+        PatternError: it is none.
+    """
+    return Bounded(pattern.pattern, ignores_case=pattern.ignores_case)
 
 
 def _json(written: Written) -> Value:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import operator
-import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any as Anything
 from typing import Final, TypeAlias, assert_never, cast
@@ -27,6 +26,7 @@ from acp_inspector.filter.expressions import (
 from acp_inspector.filter.facts import Facts
 from acp_inspector.filter.fields import FIELDS, SEVERITIES
 from acp_inspector.filter.literals import compiled
+from acp_inspector.filter.patterns import Bounded
 from acp_protocol.jsonrpc import Json, encode
 
 SEARCH_LIMIT: Final = 65_536
@@ -44,7 +44,10 @@ _RANKS: Final = {word: rank for rank, word in enumerate(SEVERITIES)}
 
 
 def matcher(expression: Expression) -> Matcher:
-    """Return the function; it never fails, whatever an entry holds."""
+    """Return the function; whatever an entry holds, it only fails where a pattern takes too long.
+
+    That is a `SlowPatternError`.
+    """
     match expression:
         case Text(text):
             return _anywhere(text)
@@ -222,8 +225,8 @@ def _contains(value: Value) -> _Test:
     return test
 
 
-def _searched(pattern: re.Pattern[str]) -> _Test:
-    return lambda found: isinstance(found, str) and bool(pattern.search(found[:SEARCH_LIMIT]))
+def _searched(pattern: Bounded[str]) -> _Test:
+    return lambda found: isinstance(found, str) and pattern.is_in(found[:SEARCH_LIMIT])
 
 
 def _is_number(value: Json) -> bool:
@@ -261,12 +264,12 @@ def _in_bytes(wanted: str, spellings: Sequence[bytes]) -> Matcher:
 
 
 def _found_anywhere(pattern: str) -> Matcher:
-    search = compiled(Pattern(pattern, ignores_case=True)).search
+    search = compiled(Pattern(pattern, ignores_case=True)).is_in
 
     def matches(facts: Facts) -> bool:
         # A character has four bytes at most.
         said = facts.raw[: 4 * SEARCH_LIMIT].decode(errors="replace")[:SEARCH_LIMIT]
-        return bool(search(said) or search(_answered(facts)))
+        return search(said) or search(_answered(facts))
 
     return matches
 

@@ -24,6 +24,7 @@ from acp_inspector.filter.expressions import (
 )
 from acp_inspector.filter.literals import compiled
 from acp_inspector.filter.matching import SEARCH_LIMIT, value_test
+from acp_inspector.filter.patterns import SlowPatternError
 
 Sieve: TypeAlias = Callable[[bytes], bool]
 Of: TypeAlias = Literal["line", "lines"]
@@ -121,13 +122,17 @@ def _any_word(words: list[bytes], *, has_slash: bool = False) -> Sieve:
 def _pattern(pattern: Pattern) -> Sieve | None:
     if not _LOCAL.fullmatch(pattern.pattern):
         return None
-    search = compiled(Pattern(pattern.pattern, ignores_case=True)).search
+    search = compiled(Pattern(pattern.pattern, ignores_case=True)).is_in
 
     def passes(line: bytes) -> bool:
         found = _FRAME.match(line)
         if found is None or not found[2] or len(line) > SEARCH_LIMIT:
             return True
-        return bool(search(line.decode(errors="replace")))
+        try:
+            return search(line.decode(errors="replace"))
+        except SlowPatternError:
+            # The frame is judged by itself, where it is said that this takes too long.
+            return True
 
     return passes
 

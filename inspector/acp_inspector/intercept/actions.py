@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from random import Random
 from typing import Final, Literal, Protocol
 
 from acp_inspector.filter.paths import Path
+from acp_inspector.filter.patterns import Bounded
 from acp_inspector.intercept.passage import Passage, encode
 from acp_inspector.intercept.places import put, remove
 from acp_protocol import jsonrpc
@@ -40,12 +40,12 @@ class Replace:
 class Rewrite:
     r"""Puts a text in the place of what a pattern finds; `\1` in it is the first group."""
 
-    pattern: re.Pattern[bytes]
+    pattern: Bounded[bytes]
     replacement: bytes
 
     def act(self, passage: Passage, by: str, dice: Random) -> None:
         """Edit the line, if the pattern finds something."""
-        passage.edit(self.pattern.sub(self.replacement, passage.raw), by)
+        passage.edit(self.pattern.put(self.replacement, passage.raw), by)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable
 from typing import Final
 
+from acp_protocol.errors import AcpError
 from acp_protocol.host.text import one_line
 
 KINDS: Final = 1000
@@ -41,7 +42,9 @@ class Complaints:
             reason = str(problem)
         except Exception:  # noqa: BLE001 - an exception may be anybody's, and say nothing
             reason = "it does not say why"
-        self.once(f"{who}/{kind}", f"{who} failed and is passed over: {kind}: {reason}")
+        # Our own errors are sentences; other people's may be no more than their name.
+        told = reason if isinstance(problem, AcpError) else f"{kind}: {reason}"
+        self.once(f"{who}/{kind}", f"{who} failed and is passed over: {told}")
 
     def tell(self, sentence: str) -> None:
         """Say `sentence`; never raises, because the traffic does not depend on it."""

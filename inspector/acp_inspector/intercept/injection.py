@@ -44,6 +44,7 @@ class Injection:
     is_broken: bool = False
     """Whether the receiver may not be able to tell what it answers."""
     _answered: threading.Event = field(default_factory=threading.Event)
+    _gone: threading.Event = field(default_factory=threading.Event)
 
     @property
     def id(self) -> str | None:
@@ -60,9 +61,14 @@ class Injection:
         self._answered.wait(limit)
         return self.answer
 
+    def wait_to_leave(self, limit: float) -> bool:
+        """Wait at most `limit` seconds until it has left; tell whether it has."""
+        return self._gone.wait(limit)
+
     def take_number(self, number: int) -> None:
         """Hear that it has left."""
         self.n = number
+        self._gone.set()
 
     def take_answer(self, answer: bytes) -> None:
         """Hear what the receiver said."""

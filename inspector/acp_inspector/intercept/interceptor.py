@@ -137,8 +137,13 @@ class Interceptor:
         """Hold what `expression` means, from the next frame on; or what `matches`, if given.
 
         Raises:
-            FilterError: the expression cannot be understood.
+            FilterError: the expression cannot be understood, or is empty.
         """
+        if matches is None and not expression.strip():
+            from acp_inspector.filter.errors import FilterError
+
+            sentence, hint = "an empty breakpoint would hold everything", "pause for that"
+            raise FilterError(expression, 0, sentence, hint)
         matches = matches or self.matching.matcher(expression)
         with self._changed:
             self._last_id += 1

@@ -16,10 +16,37 @@ from acp_protocol.framing import Side
 
 if TYPE_CHECKING:
     from acp_inspector.filter.frames import FrameFacts
+    from acp_inspector.filter.language import Filter
     from acp_inspector.intercept.questions import Questions
 
 Matcher: TypeAlias = Callable[[Frame], bool]
 """Tells whether a frame is meant; called from the writers of both directions."""
+
+
+def under_way(expression: str) -> Filter:
+    """Return the filter that `expression` describes, for frames that have not arrived.
+
+    Raises:
+        FilterError: it cannot be understood, or asks for what is only known later or elsewhere,
+            and could never be met.
+
+    Source: docs/intercept.md, "Nothing is held for ever".
+    """
+    from acp_inspector.filter.errors import FilterError
+    from acp_inspector.filter.fields import FIELDS
+    from acp_inspector.filter.language import compile_filter
+
+    wanted = compile_filter(expression)
+    asked = sorted(wanted.needs - {"$"}, key=expression.find)
+    for name in asked:
+        if name == "pending" or FIELDS[name].cost == "notes":
+            sentence = f"`{name}` is not known while a frame is still under way"
+            at = max(expression.find(name), 0)
+            raise FilterError(expression, at, sentence, length=len(name))
+    if asked and wanted.needs <= {"stderr", "event"}:
+        sentence = f"only frames pass here, hence never what `{asked[0]}` asks for"
+        raise FilterError(expression, 0, sentence, length=len(expression))
+    return wanted
 
 
 class Matching:
@@ -34,18 +61,16 @@ class Matching:
         """Return what tells whether `expression` means a frame.
 
         Raises:
-            FilterError: it cannot be understood; the error says where and why.
+            FilterError: it cannot be understood, or asks for what nobody knows yet.
 
         Source: docs/filters.md.
         """
-        from acp_inspector.filter.language import compile_filter
-
-        compiled = compile_filter(expression)
+        compiled = under_way(expression)
         if compiled.needs_exchanges and self._questions is None:
             from acp_inspector.intercept.questions import Questions
 
             self._questions = Questions()
-        return lambda frame: compiled.matches(self._about(frame))
+        return lambda frame: compiled.decide(self._about(frame))
 
     def see(self, frame: Frame) -> None:
         """Take note of a frame before anything is asked about it."""

@@ -5,7 +5,6 @@ Source: docs/intercept.md, "Rules".
 
 from __future__ import annotations
 
-import re
 import signal
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
@@ -14,6 +13,7 @@ from typing import Any, Final, TypeAlias, cast
 
 from acp_inspector.filter.errors import FilterError, nearest
 from acp_inspector.filter.paths import Path, PathError, read_path
+from acp_inspector.filter.patterns import Bounded, PatternError
 from acp_inspector.intercept import actions
 from acp_inspector.intercept.actions import Action
 from acp_inspector.intercept.matching import Matcher
@@ -21,12 +21,15 @@ from acp_inspector.intercept.passage import COPIES_LIMIT, WAIT_LIMIT, DeedError,
 from acp_inspector.intercept.rules import Aim, Rule
 from acp_protocol.errors import AcpError
 from acp_protocol.framing import Side
+from acp_protocol.host.text import one_line
 from acp_protocol.jsonrpc import Json
 
 PATIENCE: Final = 5.0
 """Seconds that a reordered frame waits for others where the rule does not say."""
 _AIM: Final = ("name", "filter", "from", "after", "first", "every", "probability")
 _BIG: Final = 2**31
+SHOWN: Final = 60
+"""Characters of a key or name that a sentence repeats, at most."""
 
 
 class RulesError(AcpError):
@@ -44,7 +47,8 @@ def load_rules(path: FilePath, matcher: Callable[[str], Matcher]) -> Sequence[Ru
         RulesError: the file cannot be read, or something in it makes no sense.
     """
     try:
-        text = path.read_text("utf-8")
+        # Some editors put a mark in front.
+        text = path.read_text("utf-8-sig")
     except (OSError, UnicodeDecodeError) as problem:
         reason = problem.strerror if isinstance(problem, OSError) else "it is no UTF-8"
         raise RulesError(f"{path} cannot be read: {reason}") from None
@@ -70,7 +74,9 @@ def read_rules(text: str, matcher: Callable[[str], Matcher]) -> Sequence[Rule]:
     for number, members in enumerate(top.tables("rule"), 1):
         rule = _read_rule(_Table(members, f"rule {number}"), seed, matcher)
         if rule.name in {other.name for other in rules}:
-            raise RulesError(f"rule {number}: there are two of the name `{rule.name}`")
+            raise RulesError(
+                f"rule {number}: there are two of the name `{one_line(rule.name, SHOWN)}`"
+            )
         rules.append(rule)
     return tuple(rules)
 
@@ -84,7 +90,7 @@ class _Table:
 
     def wrong(self, key: str, sentence: str) -> RulesError:
         begin = f"{self.place}: " if self.place else ""
-        return RulesError(f"{begin}`{key}` {sentence}")
+        return RulesError(f"{begin}`{one_line(key, SHOWN)}` {sentence}")
 
     def allow(self, known: Sequence[str]) -> None:
         for key in self.members:
@@ -151,7 +157,7 @@ class _Table:
 
 def _read_rule(table: _Table, seed: int, matcher: Callable[[str], Matcher]) -> Rule:
     name = table.text("name")
-    table.place = f"rule `{name}`"
+    table.place = f"rule `{one_line(name, SHOWN)}`"
     if not name or name == "person":
         raise table.wrong("name", "has to be a name of its own")
     table.allow((*_AIM, *_READERS))
@@ -201,20 +207,24 @@ def _replace(table: _Table) -> Action:
 
 def _rewrite(table: _Table) -> Action:
     try:
-        pattern = re.compile(table.text("pattern").encode())
+        pattern = Bounded(table.text("pattern").encode())
         replacement = _on_one_line(table, "with")
         # Groups that do not exist show here, and not in the middle of the traffic.
-        re.compile(pattern.pattern + b"|").sub(replacement, b"")
-    except (re.error, RecursionError, OverflowError) as problem:
+        _refuse_line_ending(table, "with", pattern.check(replacement))
+    except PatternError as problem:
         raise table.wrong("pattern", f"is no pattern, or `with` does not fit: {problem}") from None
     return actions.Rewrite(pattern, replacement)
 
 
 def _on_one_line(table: _Table, key: str) -> bytes:
     text = table.text(key).encode()
+    _refuse_line_ending(table, key, text)
+    return text
+
+
+def _refuse_line_ending(table: _Table, key: str, text: bytes) -> None:
     if b"\n" in text or b"\r" in text:
         raise table.wrong(key, "must not hold a line ending")
-    return text
 
 
 def _answer(table: _Table) -> Action:

@@ -43,6 +43,8 @@ Question: TypeAlias = Mapping[str, Any]
 
 WAIT_LIMIT: Final = 3600.0
 """Seconds that somebody may wait for a hold, or for the answer to what was injected."""
+DEPARTURE: Final = 2.0
+"""Seconds that an injected frame has to leave, before its number is told as not known."""
 PREVIEW: Final = 16_384
 """Bytes of a held frame that stand in the state; `read` returns the rest, too."""
 
@@ -172,7 +174,8 @@ def _inject(interceptor: Interceptor, question: Question) -> Any:
     )
     wait = _patience(question, "wait")
     if not (wait and injection.is_question):
-        return _injected(injection)
+        # Its number is known as soon as it leaves, which the very first one does a little later.
+        return Waiting(DEPARTURE, injection.wait_to_leave, lambda: _injected(injection))
     return Waiting(
         wait,
         lambda seconds: injection.wait(seconds) is not None,

@@ -85,7 +85,7 @@ method contains /x/
                 ^^^ a pattern stands only behind `~`; write ~ for contains
 
 text ~ /(/
-       ^^^ the pattern cannot be used: missing ), unterminated subpattern at position 0
+       ^^^ the pattern cannot be used: missing ) at position 1
 
 n == 1e999
      ^^^^^ the number is too large

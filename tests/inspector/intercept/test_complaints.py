@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from acp_inspector.intercept.complaints import KINDS, WIDTH, Complaints
+from acp_inspector.intercept.desk import LaneClosedError
 
 
 def test_each_sort_of_problem_is_told_once_for_each_who_has_it() -> None:
@@ -17,6 +18,12 @@ def test_each_sort_of_problem_is_told_once_for_each_who_has_it() -> None:
         "b failed and is passed over: ValueError: 1",
         "b failed and is passed over: TypeError: 3",
     ]
+
+
+def test_a_sentence_of_ours_is_told_without_the_name_of_its_class() -> None:
+    said: list[str] = []
+    Complaints(said.append).failure("a", LaneClosedError("nothing more goes out"))
+    assert said == ["a failed and is passed over: nothing more goes out"]
 
 
 def test_what_is_said_is_short_and_safe_to_show() -> None:

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from acp_inspector.filter import patterns
 from acp_inspector.filter.errors import FilterError
 from acp_inspector.intercept.desk import LaneClosedError
 from acp_inspector.intercept.interceptor import ABSENCE, HOLD_LIMIT, Interceptor
@@ -404,3 +405,21 @@ def test_a_person_decides_while_both_directions_run_in_threads() -> None:
         b"behind\n",
     ]
     assert b"ours\n" in written["agent"]
+
+
+@pytest.mark.parametrize("expression", ["", " \t"])
+def test_an_empty_breakpoint_is_refused(expression: str) -> None:
+    with pytest.raises(FilterError, match="an empty breakpoint would hold everything"):
+        Scene().interceptor.set_breakpoint(expression)
+
+
+def test_a_breakpoint_whose_pattern_takes_too_long_holds_nothing_and_is_told_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(patterns, "PATIENCE", 0.02)
+    scene = Scene()
+    scene.interceptor.set_breakpoint("/((a|a)+)+$/")
+    line = b'{"m":"' + b"a" * 60 + b'b"}'
+    assert scene.passed("client", line, line) == [line + b"\n"] * 2
+    (said,) = scene.warnings
+    assert said.startswith("breakpoint 1 failed and is passed over: its pattern takes longer")

@@ -5,6 +5,9 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
+from acp_inspector.filter.errors import FilterError
 from acp_inspector.intercept.matching import Matching
 from tests.inspector.talks import answer, ask, frames, prompt
 
@@ -40,3 +43,28 @@ def test_who_interferes_with_nothing_does_not_pay_for_the_language() -> None:
     loaded = set(done.stdout.decode().split())
     assert not {"lark", "asyncio", "anyio", "pydantic", "tomllib", "typing_extensions"} & loaded
     assert not any(name.startswith("acp_inspector.filter") for name in loaded)
+
+
+@pytest.mark.parametrize(
+    ("expression", "name"),
+    [
+        ("turn == 1", "turn"),
+        ("from == agent and finding >= error", "finding"),
+        ("rule ~ x or method == y", "rule"),
+        ("not edited", "edited"),
+        ("marked", "marked"),
+        ("pending", "pending"),
+        ("stderr", "stderr"),
+        ("event == exit", "event"),
+    ],
+)
+def test_what_could_never_be_met_is_refused_in_place(expression: str, name: str) -> None:
+    with pytest.raises(FilterError, match=f"`{name}`") as refused:
+        Matching().matcher(expression)
+    assert expression[refused.value.position :].startswith(name)
+
+
+def test_what_may_still_be_met_by_frames_is_taken() -> None:
+    matching = Matching()
+    assert matching.matcher("error or malformed or stderr")
+    assert matching.matcher("")

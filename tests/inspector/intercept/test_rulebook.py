@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from acp_inspector.filter import patterns
 from acp_inspector.intercept.actions import Action, Crash, Delay, LetPass
 from acp_inspector.intercept.desk import Wait
 from acp_inspector.intercept.matching import Matcher, Matching
@@ -133,6 +134,9 @@ def test_a_rule_says_which_frames_it_strikes() -> None:
         (rule("set = { path = '$.a', value = 2020-01-01 }"), "`value` has to be a value that JSON"),
         (rule("replace = { text = '', with = '' }"), "`text` has to hold something"),
         (rule('replace = { text = "a", with = "\\n" }'), "`with` must not hold a line ending"),
+        (rule(r"rewrite = { pattern = 'a', with = 'a\nb' }"), "`with` must not hold a line ending"),
+        (rule('"\\u001b[31mx" = true'), "`␛[31mx` is not known here"),
+        (rule("filter = 'turn == 1'\ndrop = true"), "`turn` is not known while a frame is still"),
         (rule("rewrite = { pattern = '(', with = '' }"), "`pattern` is no pattern"),
         (rule(r"rewrite = { pattern = 'a', with = '\1' }"), "or `with` does not fit"),
         (rule("corrupt = { mode = 'melt' }"), "`mode` has to be `flip` or `replace`"),
@@ -158,6 +162,25 @@ def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
     (tmp_path / "binary.toml").write_bytes(b"\xff")
     with pytest.raises(RulesError, match="cannot be read: it is no UTF-8"):
         load_rules(tmp_path / "binary.toml", all_frames)
+
+
+def test_a_mark_in_front_of_a_file_is_passed_over(tmp_path: Path) -> None:
+    path = tmp_path / "rules.toml"
+    path.write_text(rule("drop = true"), encoding="utf-8-sig")
+    assert [each.name for each in load_rules(path, all_frames)] == ["r"]
+
+
+def test_a_rewriting_that_takes_too_long_changes_nothing_and_is_told_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(patterns, "PATIENCE", 0.02)
+    scene = Scene(
+        [*read_rules(rule("rewrite = { pattern = '((a|a)+)+$', with = 'b' }"), all_frames)]
+    )
+    line = b'{"m":"' + b"a" * 60 + b'b"}'
+    assert scene.passed("client", line, line) == [line + b"\n"] * 2
+    (said,) = scene.warnings
+    assert said.startswith("r failed and is passed over: its pattern takes longer")
 
 
 def call(method: str, **params: Any) -> dict[str, Any]:

@@ -63,4 +63,4 @@ def test_a_rule_that_fails_is_told_once_and_changes_nothing() -> None:
     assert scene.passed("client", ask, ask) == [ask + b"\n", ask + b"\n"]
     assert scene.told() == []
     (warning,) = scene.warnings
-    assert warning.startswith("odd failed and is passed over: DeedError: ")
+    assert warning.startswith("odd failed and is passed over: this cannot be spelled")

@@ -161,10 +161,10 @@ def test_who_waits_for_a_hold_gets_the_state_with_it() -> None:
 def test_what_is_injected_tells_its_id_its_number_and_the_answer() -> None:
     stage = Stage()
     question = {"jsonrpc": "2.0", "id": 7, "method": "m"}
-    assert stage.do("inject", **{"from": "agent", "json": {"jsonrpc": "2.0", "method": "n"}}) == {
-        "id": None,
-        "n": None,
-    }
+    leaving = stage.do("inject", **{"from": "agent", "json": {"jsonrpc": "2.0", "method": "n"}})
+    assert isinstance(leaving, Waiting)
+    assert not leaving.look(0)
+    assert leaving.told() == {"id": None, "n": None}
     waiting = stage.do("inject", **{"from": "client", "json": question, "wait": SOON})
     assert isinstance(waiting, Waiting)
     (line,) = stage.scene.out("client")
@@ -174,6 +174,8 @@ def test_what_is_injected_tells_its_id_its_number_and_the_answer() -> None:
     answer = json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": {}})
     injected = b'{"jsonrpc":"2.0","method":"n"}\n'
     assert stage.scene.passed("agent", answer.encode()) == [injected], "the answer is ours"
+    assert leaving.look(0)
+    assert leaving.told()["n"] is not None
     assert waiting.look(0)
     told: Mapping[str, Any] = waiting.told()
     assert told["id"] == asked["id"]

@@ -77,12 +77,13 @@ async def test_an_expression_that_is_understood_is_handed_on_and_makes_room() ->
         assert told(app) == ""
 
 
-async def test_who_asks_for_what_is_not_known_yet_is_told_so() -> None:
+async def test_what_is_not_known_yet_is_refused_and_stays_there() -> None:
     app = BoxApp()
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.press(*"turn == 3", "enter")
-        await until(pilot, lambda: "turn: not known while a frame is under way" in told(app))
-        assert app.set == ["turn == 3"]
+        await until(pilot, lambda: "`turn` is not known while a frame" in say(app))
+        assert app.set == []
+        assert app.box.input.value == "turn == 3"
 
 
 @pytest.mark.parametrize("key", ["escape", "tab", "down"])

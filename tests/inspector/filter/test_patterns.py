@@ -1,0 +1,72 @@
+"""Patterns that would take for ever, and those that do not."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from acp_inspector.filter import patterns
+from acp_inspector.filter.frames import FrameFacts
+from acp_inspector.filter.language import compile_filter
+from acp_inspector.filter.patterns import Bounded, PatternError, SlowPatternError
+from tests.inspector.talks import frames
+
+HOSTILE = "((a|a)+)+$"
+TEXT = "a" * 60 + "b"
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(patterns, "PATIENCE", 0.05)
+
+
+def test_a_pattern_that_takes_too_long_is_given_up_while_others_work() -> None:
+    begun, counted = threading.Event(), 0
+    refused: list[SlowPatternError] = []
+
+    def search() -> None:
+        pattern = Bounded(HOSTILE)
+        begun.set()
+        try:
+            pattern.is_in(TEXT)
+        except SlowPatternError as problem:
+            refused.append(problem)
+
+    thread = threading.Thread(target=search)
+    thread.start()
+    begun.wait(20)
+    while thread.is_alive():
+        counted += 1
+    assert "takes longer than" in str(refused[0])
+    assert counted > 1000
+
+
+def test_a_pattern_that_is_always_late_is_not_tried_any_more() -> None:
+    pattern = Bounded(HOSTILE.encode())
+    for _ in range(patterns.CHANCES):
+        with pytest.raises(SlowPatternError, match="takes longer"):
+            pattern.put(b"", TEXT.encode())
+    with pytest.raises(SlowPatternError, match="is given up"):
+        pattern.put(b"", b"short")
+
+
+@pytest.mark.parametrize("text", [f"/{HOSTILE}/", f"not text ~ /{HOSTILE}/", f"$.x ~ /{HOSTILE}/"])
+def test_what_a_late_pattern_would_have_found_counts_as_not_meant(text: str) -> None:
+    wanted = compile_filter(text)
+    assert wanted.complaint == ""
+    (frame,) = frames(("client", f'{{"x":"{TEXT}"}}'.encode()))
+    facts = FrameFacts(frame, None)
+    assert not wanted.matches(facts)
+    with pytest.raises(SlowPatternError):
+        wanted.decide(facts)
+    assert "takes longer than" in wanted.complaint
+
+
+def test_what_is_no_pattern_or_no_replacement_is_refused() -> None:
+    with pytest.raises(PatternError):
+        Bounded("(")
+    with pytest.raises(PatternError):
+        Bounded("(a)").check(r"\2")
+    assert Bounded(b"(a)").check(rb"\1\n") == b"\n"
+    assert Bounded("(A)", ignores_case=True).put(r"<\1>", "banana") == "b<a>n<a>n<a>"
