@@ -6,6 +6,7 @@ Read with argparse and without click: an editor waits for this start, and click 
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import sys
 from collections.abc import Mapping, Sequence
@@ -20,12 +21,11 @@ from acp_protocol.errors import AcpError, AgentStartError
 
 def run_command(arguments: Sequence[str]) -> int:
     """Run the proxy; return the agent's exit code, or 128 + n for signal n."""
-    words = list(arguments)
-    at = words.index("--") if "--" in words else len(words)
-    options = _parser().parse_args(words[:at])
-    command = words[at + 1 :]
-    if not command:
-        warn("the agent's command stands behind --: acp-console proxy -- my-agent --acp")
+    _fill_standard_descriptors()
+    options, command = _read(arguments)
+    if not command or not command[0]:
+        what = "is empty" if command else "stands behind --"
+        warn(f"the agent's command {what}: acp-console proxy -- my-agent --acp")
         return exits.USAGE
     wire = (0, 1)
     if options.addons:
@@ -55,6 +55,34 @@ def run_command(arguments: Sequence[str]) -> int:
         return exits.AGENT
     finally:
         observation.close()
+
+
+def _fill_standard_descriptors() -> None:
+    """Open nothing where stdin, stdout or stderr is closed.
+
+    The next file would get the number, and what is meant for a person would stand in a recording.
+    """
+    while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
+        os.set_inheritable(number, True)
+    os.close(number)
+    if sys.stdout is None:  # pyright: ignore[reportUnnecessaryComparison] - Python found it closed
+        sys.stdout = open(1, "w", closefd=False)  # noqa: SIM115 - lives as long as the process
+
+
+def _read(arguments: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
+    """Return the options, and the agent's command as far as it stands where it should."""
+    words = list(arguments)
+    at = words.index("--") if "--" in words else len(words)
+    parser = _parser()
+    options, rest = parser.parse_known_args(words[:at])
+    if rest and (at < len(words) or rest[0].startswith("-")):
+        parser.error(f"unrecognized arguments: {' '.join(rest)}")
+    if options.record is None:
+        needs = ("append", "overwrite", "rotate_size", "rotate_age")
+        for name in needs:
+            if getattr(options, name):
+                parser.error(f"--{name.replace('_', '-')} needs --record FILE")
+    return options, words[at + 1 :]
 
 
 def _wishes(options: argparse.Namespace) -> Wishes:

@@ -44,6 +44,15 @@ def test_the_exit_code_is_the_agents(script: str, code: int) -> None:
         (["--"], exits.USAGE, b"the agent's command stands behind --"),
         (["--color", "--", "cat"], exits.USAGE, b"unrecognized arguments: --color"),
         (["--append", "--overwrite", "--", "cat"], exits.USAGE, b"not allowed with"),
+        (["python", "x.py"], exits.USAGE, b"the agent's command stands behind --"),
+        (["python", "-m", "x"], exits.USAGE, b"the agent's command stands behind --"),
+        (["python", "--", "cat"], exits.USAGE, b"unrecognized arguments: python"),
+        (["--color"], exits.USAGE, b"unrecognized arguments: --color"),
+        (["--", ""], exits.USAGE, b"the agent's command is empty"),
+        (["--append", "--", "cat"], exits.USAGE, b"--append needs --record FILE"),
+        (["--overwrite", "--", "cat"], exits.USAGE, b"--overwrite needs --record FILE"),
+        (["--rotate-size", "1mb", "--", "cat"], exits.USAGE, b"--rotate-size needs --record"),
+        (["--rotate-age", "1d", "--", "cat"], exits.USAGE, b"--rotate-age needs --record"),
         (["--", "/no/such/agent"], exits.AGENT, b"cannot start /no/such/agent"),
     ],
 )
@@ -52,6 +61,49 @@ def test_a_wrong_call_is_told_what_is_wrong(words: list[str], code: int, sentenc
     assert (done.returncode, done.stdout) == (code, b"")
     assert sentence in done.stderr
     assert b"Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize("options", [(), ("--redact",)], ids=["plain", "redacted"])
+def test_a_standard_descriptor_that_is_closed_is_no_place_for_the_recording(
+    tmp_path: Path, closed: str, options: tuple[str, ...]
+) -> None:
+    path = tmp_path / "it.acp.ndjson"
+    secret = b"sk-ant-api03-" + b"aB3dE5fG7h" * 8
+    said = b'{"jsonrpc":"2.0","id":1,"method":"x","params":{"text":"%b"}}\n' % secret
+    agent = (
+        "import sys\nsys.stdout.buffer.write(sys.stdin.buffer.read())\n"
+        f"sys.stdout.flush(); sys.stderr.buffer.write({secret + b' is no token'!r}); sys.exit(3)"
+    )
+    words = ["--overwrite", "--record", str(path), *options, "--", sys.executable, "-c", agent]
+    command = [sys.executable, "-m", "acp_console", "proxy", *words]
+    done = subprocess.run(
+        ["sh", "-c", f'exec "$@" {closed}', "sh", *command],
+        input=said,
+        capture_output=True,
+        timeout=30,
+        check=False,
+    )
+    recording = read_recording(path)
+    assert (done.returncode, recording.faults) == (3, ())
+    assert recording.footer is not None
+    assert b"Traceback" not in done.stderr
+    assert done.stdout == (b"" if {"<&-", ">&-"} & set(closed.split()) else said)
+    assert done.stderr == (b"" if "2>&-" in closed else secret + b" is no token")
+    assert len(recording.frames) == (0 if "<&-" in closed.split() else 2)
+    assert (secret in path.read_bytes()) is not bool(options)
+
+
+def test_a_warning_for_a_stderr_that_is_closed_stands_nowhere_else(tmp_path: Path) -> None:
+    path = tmp_path / "it.acp.ndjson"
+    words = ["--record", str(path), "--", "/no/such/agent"]
+    command = [sys.executable, "-m", "acp_console", "proxy", *words]
+    done = subprocess.run(
+        ["sh", "-c", 'exec "$@" 2>&-', "sh", *command], capture_output=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (exits.AGENT, b"")
+    assert read_recording(path).faults == ()
+    assert b"cannot start" not in path.read_bytes()
 
 
 def test_a_recording_that_is_there_is_refused_unless_told_otherwise(tmp_path: Path) -> None:
