@@ -215,9 +215,12 @@ COMMANDS: Final = (
         "intercept",
     ),
     Command("hold.answer", "a", "answer", "Answer", "Answer a request by hand", "intercept"),
-    Command("hold.delay", "w", "delay", "Delay", "Let it leave after a while", "intercept"),
-    Command("hold.duplicate", "d", "duplicate", "Twice", "Let it leave twice", "intercept"),
-    Command("hold.keep", "k", "keep", "Keep", "More time: the countdowns begin anew", "intercept"),
+    Command("hold.delay", "w", "delay", "Delay", "Let it leave after a while", "intercept", False),
+    Command("hold.duplicate", "d", "duplicate", "Twice", "Let it leave twice", "intercept", False),
+    Command(
+        *("hold.keep", "k", "keep", "Keep", "More time: the countdowns begin anew"),
+        *("intercept", False),
+    ),
     Command(
         "hold.lose",
         "X",
@@ -228,13 +231,14 @@ COMMANDS: Final = (
         False,
     ),
     Command("hold.all", "R", "release_all", "All", "Release everything", "intercept"),
-    Command("hold.break", "b", "break", "Break", "Write which frames to hold", "intercept"),
+    Command("hold.break", "b", "break", "Break", "Write which frames to hold", "intercept", False),
     Command("hold.pause", "p", "pause", "Pause", "Hold everything, or no longer", "intercept"),
     Command(
         "hold.inject", "i", "inject", "Inject", "Send a frame of your own to a side", "intercept"
     ),
     Command(
-        "hold.clear", "delete", "clear", "Clear", "Take the newest breakpoint away", "intercept"
+        *("hold.clear", "delete", "clear", "Clear", "Take the newest breakpoint away"),
+        *("intercept", False),
     ),
 )
 

@@ -42,19 +42,19 @@ PARTS: Final = "#break-filter, #break-help, #breakpoints, #struck, #holds, #held
 EMPTY: Final = """\
 Nothing is held, and nothing will be: there is no breakpoint yet.
 
- 1  b, then write which frames shall wait, and press Enter:
+ 1  {write} which frames shall wait, and press Enter:
       method == session/prompt
       from == agent and method == session/request_permission
  2  The next such frame stops here for up to {limit:.0f} s, with all behind it.
  3  You release, edit, answer, delay or discard it, by one key each.
 
-p holds whatever comes.  i sends a frame of your own, to either side."""
+{leave}p holds whatever comes.  i sends a frame of your own, to either side."""
 WAITING: Final = """\
 No frame is held. What matches a breakpoint will wait here for up to {limit:.0f} s.
 
-Delete takes the newest breakpoint away, or the one chosen above; b writes another."""
+{leave}Delete takes the newest breakpoint away, or the one chosen above; {again} another."""
 PAUSED: Final = """\
-Everything that comes is held, both ways. Nothing has come yet; p ends that."""
+Everything that comes is held, both ways. Nothing has come yet; {end} ends that."""
 GONE: Final = """\
 The proxy has ended, or does not answer: nothing is held any more."""
 
@@ -123,11 +123,15 @@ class InterceptPane(Vertical):
         del parameters
         return action not in _DEEDS or action in self._possible()
 
+    @property
+    def _is_writing(self) -> bool:
+        """Whether letters go into the line on top, and are no keys."""
+        return bool(self.query("#break-filter")) and self.filter.has_focus
+
     def _possible(self) -> frozenset[str]:
         """Return the deeds that can be done now."""
-        is_writing = bool(self.query("#break-filter")) and self.filter.has_focus
         state, hold = self._shown, self._hold()
-        if is_writing or state is None or state.presence == "gone":
+        if self._is_writing or state is None or state.presence == "gone":
             return frozenset()
         possible: set[str] = {*_ALWAYS, *(["clear"] if state.breakpoints else [])}
         if hold is not None:
@@ -177,7 +181,8 @@ class InterceptPane(Vertical):
         self._offer()
 
     def on_descendant_focus(self) -> None:
-        """Offer other keys where something is written."""
+        """Offer other keys, and tell of other ones, where something is written."""
+        self._show_chosen()
         self._offer()
 
     def action_break(self) -> None:
@@ -332,7 +337,9 @@ class InterceptPane(Vertical):
             for place, hold in enumerate(state.holds):
                 self.holds.replace_option_prompt_at_index(place, self._line(hold, state))
         least = min((hold.left for hold in state.holds), default=0.0)
-        self.border_subtitle = f"{len(ids)} held · {least:.0f} s left" if ids else ""
+        self.border_subtitle = (
+            f"{len(ids)} held · {least:.0f} s left, k for more · F1 has all keys" if ids else ""
+        )
 
     def _line(self, hold: HeldFrame, state: DeskState) -> Content:
         way = "client → agent" if hold.side == "client" else "agent → client"
@@ -354,12 +361,14 @@ class InterceptPane(Vertical):
         if state is None:
             return
         points = bool(state.breakpoints)
-        key = (hold.id if hold else None, state.presence, state.is_paused, points, state.limit)
+        writes = hold is None and self._is_writing
+        about = (state.presence, state.is_paused, points, state.limit, writes)
+        key = (hold.id if hold else None, *about)
         if key == self._drawn:
             return
         self._drawn = key
         text = self.query_one("#held-text", Static)
-        text.update(_drawn(hold) if hold is not None else Content(_empty(state)))
+        text.update(_drawn(hold) if hold is not None else Content(_empty(state, writes)))
 
 
 _ALWAYS: Final = frozenset({"break", "pause", "inject", "release_all"})
@@ -369,12 +378,22 @@ _HELD: Final = frozenset(
 _DEEDS: Final = _ALWAYS | _HELD | {"clear"}
 
 
-def _empty(state: DeskState) -> str:
-    if state.presence == "gone":
-        return GONE
-    if state.is_paused:
-        return PAUSED
-    return (WAITING if state.breakpoints else EMPTY).format(limit=state.limit)
+def _empty(state: DeskState, writes: bool) -> str:
+    """Return what to do when nothing is held, in the words for where the keys go now."""
+    text = WAITING if state.breakpoints else EMPTY
+    if state.presence == "gone" or state.is_paused:
+        text = GONE if state.presence == "gone" else PAUSED
+    words = _WRITING if writes else _READING
+    return text.format(limit=state.limit, **words)
+
+
+_WRITING: Final = {
+    "write": "Write in the line above",
+    "leave": "Esc leaves the line above; then:\n",
+    "again": "the line takes",
+    "end": "Esc, then p,",
+}
+_READING: Final = {"write": "b, then write", "leave": "", "again": "b writes", "end": "p"}
 
 
 def _session(hold: HeldFrame) -> dict[str, Json]:

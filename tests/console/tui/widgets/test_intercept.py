@@ -60,6 +60,8 @@ async def test_who_is_new_here_reads_what_to_do(
     async with app.run_test(size=size) as pilot:
         await until(pilot, lambda: "there is no breakpoint yet" in say(app))
         assert "i sends a frame of your own" in say(app)
+        assert "1  Write in the line above which frames shall wait" in say(app)
+        assert "Esc leaves the line above" in say(app)
         assert await settled(pilot) == picture
 
 
@@ -85,6 +87,26 @@ async def test_held_frames_stand_there_with_what_they_say_and_their_countdowns(
         assert await settled(pilot) == picture
 
 
+async def test_the_hint_names_the_keys_that_work_where_the_cursor_is() -> None:
+    app = PaneApp(StillDesk())
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: "1  Write in the line above" in say(app))
+        await pilot.press("escape")
+        await until(pilot, lambda: "1  b, then write which frames" in say(app))
+        assert "Esc leaves" not in say(app)
+        await pilot.press("b")
+        await until(pilot, lambda: "1  Write in the line above" in say(app))
+        assert app.pane.filter.value == ""
+
+
+async def test_a_narrow_footer_cuts_nothing_off() -> None:
+    app = PaneApp(StillDesk(held(ASK)))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: "Answer" in footer(app))
+        assert "i Inject" in footer(app)
+        assert "F1 has all keys" in say(app)
+
+
 async def test_the_footer_offers_what_can_be_done_now() -> None:
     desk = StillDesk()
     app = PaneApp(desk)
@@ -95,10 +117,8 @@ async def test_the_footer_offers_what_can_be_done_now() -> None:
         await pilot.press("escape")
         await until(pilot, lambda: "Pause" in footer(app))
         assert "Release" not in footer(app)
-        assert "Clear" not in footer(app)
         desk.become(held(), breakpoints=((1, "x"),))
         await until(pilot, lambda: "Release" in footer(app) and "Answer" in footer(app))
-        assert "Clear" in footer(app)
         desk.become(held(b"no JSON"))
         await until(pilot, lambda: "Answer" not in footer(app))
         desk.state = DeskState("gone")
