@@ -82,8 +82,10 @@ class WatchScreen(Screen[None]):
         self.set_interval(TICK, self._take)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Offer to go on only where there is something to go to."""
+        """Offer to go on, and to interfere, only where there is something to do it to."""
         del parameters
+        if action == "intercept":
+            return isinstance(self._sources[self._place], ProxySource)
         return action != "next_source" or len(self._sources) > 1
 
     def on_unmount(self) -> None:
@@ -103,8 +105,6 @@ class WatchScreen(Screen[None]):
             pane = InterceptPane(self._desk)
             await self.mount(pane, after="#body")
             pane.filter.focus()
-        else:
-            self.notify("What is recorded cannot be changed any more", severity="warning")
 
     def _leave_desk(self) -> None:
         if self._desk is not None:
@@ -172,7 +172,8 @@ class WatchScreen(Screen[None]):
         self.remove_class("-analysed")
         await self.query_one("#body").mount(pane, analysis)
         # What is over is read from its beginning, what goes on from its newest frame.
-        pane.table.is_following = source.is_live
+        pane.goes_on = pane.table.is_following = source.is_live
+        self.refresh_bindings()
         if not source.is_live and pane.table.cursor > 0:
             # Its index was kept, and all of it is there at once.
             pane.table.go_to(0)

@@ -99,6 +99,8 @@ class TrafficPane(Vertical):
         self._sought: int | None = None
         """The row to go to once the filter has come to it."""
         self._was_open = self._is_stale = False
+        self.goes_on = True
+        """Whether there may be more to come, and to follow."""
         self._work = TrafficWork(self._view)
         self._timer: Timer | None = None
         self._slices = self._looks = self._rests = 0
@@ -241,6 +243,11 @@ class TrafficPane(Vertical):
             self.bar.set_filter(text)
 
     # Deeds.
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Offer to follow only what goes on."""
+        del parameters
+        return action != "follow" or self.goes_on
 
     def action_follow(self) -> None:
         """Keep the newest row in sight, or no longer."""

@@ -189,12 +189,16 @@ async def test_a_frame_is_held_changed_and_let_go(proxy: subprocess.Popen[bytes]
         await until(pilot, lambda: not app.screen.query("InterceptPane"))
 
 
-async def test_a_recording_cannot_be_interfered_with() -> None:
+async def test_a_recording_cannot_be_interfered_with_nor_followed_and_nobody_offers_to() -> None:
     app = ConsoleApp(cwd=Path(), watch=[FileSource(RECORDINGS / "hello.acp.ndjson")])
     async with app.run_test(size=(110, 36)) as pilot:
         await until(pilot, lambda: "■ recording" in say(app))
-        await pilot.press("f2")
-        await until(pilot, lambda: "cannot be changed any more" in notified(app))
+        await until(pilot, lambda: "Filter" in say(app).splitlines()[-1])
+        assert "Intercept" not in say(app).splitlines()[-1]
+        assert "Follow" not in say(app).splitlines()[-1]
+        await pilot.press("f2", "f")
+        await until(pilot, lambda: not app.screen.query("InterceptPane"))
+        assert "following" not in say(app)
 
 
 async def test_the_analysis_takes_the_place_of_the_traffic_where_there_is_little_room() -> None:
