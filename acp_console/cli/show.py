@@ -148,6 +148,8 @@ def command(
         _write_bytes((entry for entry, _ in found), is_followed=follow)
     else:
         _print_rows((row for _, row in found), names, format_, known, is_followed=follow)
+    if wanted.complaint:
+        say(f"--filter: {wanted.complaint}")
     return exits.DONE
 
 

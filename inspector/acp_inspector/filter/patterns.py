@@ -16,7 +16,7 @@ PATIENCE: Final = 0.5
 """Seconds that one text may take."""
 PACE: Final = 2**22
 """Characters for which a long text gets a second more."""
-CHANCES: Final = 10
+CHANCES: Final = 3
 """Texts that may take too long until a pattern is not tried any more."""
 
 

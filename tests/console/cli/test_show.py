@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from acp_console.cli import exits
+from acp_inspector.filter import patterns
 from acp_inspector.journal import Journal
 from acp_inspector.recording.origin import header_of_this_run
 from acp_inspector.recording.writer import RecordingWriter
@@ -224,3 +225,17 @@ def test_a_file_that_cannot_be_read_is_told(call: Call, tmp_path: Path) -> None:
         done = call("show", str(path))
         assert done.code == exits.USAGE
         assert f"cannot read {path}: {reason}" in done.err
+
+
+def test_a_filter_whose_pattern_takes_too_long_is_told_at_the_end(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(patterns, "PATIENCE", 0.02)
+    path, journal = tmp_path / "it.acp.ndjson", Journal(clock=Ticks())
+    journal.frame("client", b'{"x":"' + b"a" * 60 + b'b"}', b"\n")
+    writer = RecordingWriter(path, header_of_this_run(["a"], tmp_path))
+    writer.write(journal.entries)
+    writer.close()
+    done = call("show", "--count", "--filter", "/((a|a)+)+$/", str(path))
+    assert (done.code, done.out) == (exits.DONE, "0\n")
+    assert "its pattern takes longer than" in done.err

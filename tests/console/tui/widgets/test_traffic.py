@@ -16,6 +16,7 @@ from acp_console.tui import clipboard
 from acp_console.tui.widgets import traffic
 from acp_console.tui.widgets.traffic import TrafficPane
 from acp_console.tui.widgets.traffic_value import ValueScreen
+from acp_inspector.filter import patterns
 from acp_inspector.journal import Frame, JournalEvent, StderrText
 from tests.console.tui.conftest import entries, say, settled, until, update
 
@@ -413,3 +414,15 @@ async def test_nothing_that_is_said_can_break_the_screen(monkeypatch: pytest.Mon
             await until(pilot, lambda: chosen(app) == 47)
             await pilot.press("end", "v", "escape")
         assert "\u202e" not in say(app)
+
+
+async def test_a_pattern_that_takes_too_long_is_told_below_the_rows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(patterns, "PATIENCE", 0.02)
+    app = PaneApp()
+    async with app.run_test(size=(100, 24)) as pilot:
+        pane = app.query_one(TrafficPane)
+        pane.extend(entries(("client", {"method": "a" * 60 + "b"})))
+        pane.bar.set_filter("/((a|a)+)+$/")
+        await until(pilot, lambda: "a pattern takes too long" in say(app))
