@@ -158,6 +158,38 @@ def test_a_client_that_is_gone_takes_the_agent_with_it(
     assert read_recording(path).footer is not None
 
 
+@pytest.mark.parametrize(
+    ("stdin", "options"),
+    [
+        ("killed", ()),
+        ("killed", ("--break", "method == never")),
+        ("endless", ()),
+    ],
+    ids=["killed, chunks", "killed, lines", "endless"],
+)
+def test_a_client_that_is_gone_while_its_words_wait_takes_the_agent_with_it(
+    stage: Stage, path: Path, stdin: str, options: Sequence[str]
+) -> None:
+    """The agent never reads, so the way to it is full when the client goes."""
+    agent = python("import time\nprint('ready', flush=True)\ntime.sleep(600)")
+    talk = (
+        "import os, subprocess, sys\n"
+        f"stdin = open('/dev/zero') if {stdin == 'endless'} else subprocess.PIPE\n"
+        "proxy = subprocess.Popen(sys.argv[1:], stdin=stdin, stdout=subprocess.PIPE)\n"
+        "print(proxy.pid, flush=True)\nproxy.stdout.readline()\n"
+        "print('talks', flush=True)\n"
+        "if proxy.stdin: proxy.stdin.write(b'x' * 400_000)\n"
+        "sys.stdin.read()"
+    )
+    with stage.party([*python(talk), *proxy(path, *agent, options=options)]) as party:
+        assert int(party.line())
+        assert party.line() == b"talks\n"
+        party.process.kill()
+        assert party.code() == -signal.SIGKILL
+        assert stage.is_empty()
+    assert events(path)["exit"] == {"signal": signal.SIGTERM}
+
+
 def test_a_client_that_has_only_said_all_it_had_to_say_is_still_answered(
     stage: Stage, path: Path
 ) -> None:

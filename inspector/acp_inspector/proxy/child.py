@@ -76,6 +76,11 @@ class AgentChild:
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, number)
 
+    def signal_alone(self, number: int) -> None:
+        """Send a signal to the agent and to nothing that it started."""
+        with suppress(ProcessLookupError, PermissionError):
+            self._process.send_signal(number)
+
     def end(self, grace: float = GRACE) -> None:
         """End the agent and its group: SIGTERM, at most `grace` seconds, SIGKILL."""
         self.signal(signal.SIGTERM)

@@ -38,8 +38,31 @@ TURN: Final = 0.000001
 
 The recorder would keep it as long as it has something to do; a pump wants it for a microsecond.
 """
-FORWARDED: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-"""Signals that are passed on to the agent's process group."""
+GROUP_SIGNALS: Final = frozenset({signal.SIGTERM, signal.SIGINT, signal.SIGHUP})
+"""Signals that mean the agent and all that it started; the others mean the agent alone."""
+OWN_SIGNALS: Final = frozenset(
+    {
+        # They cannot be caught, tell of our own child and pipes, or stop us at our own terminal,
+        signal.SIGKILL,
+        signal.SIGSTOP,
+        signal.SIGCHLD,
+        signal.SIGPIPE,
+        signal.SIGTSTP,
+        signal.SIGTTIN,
+        signal.SIGTTOU,
+        # and these tell of a fault or a limit of this process.
+        signal.SIGABRT,
+        signal.SIGBUS,
+        signal.SIGFPE,
+        signal.SIGILL,
+        signal.SIGSEGV,
+        signal.SIGSYS,
+        signal.SIGTRAP,
+        signal.SIGXCPU,
+        signal.SIGXFSZ,
+    }
+)
+"""Signals that are not passed on."""
 
 
 def run_proxy(
@@ -59,17 +82,18 @@ def run_proxy(
         AgentStartError: the command could not be started.
     """
     sys.setswitchinterval(TURN)
-    child = AgentChild(command)
-    if recorder is not None:
-        recorder.event("spawn", pid=child.pid)
-    stdin, stdout, stderr = child.take_pipes()
-    started(child)
-    upwards = _pump("client", wire[0], stdin, recorder, interference)
-    downwards = [
-        _pump("agent", stdout, wire[1], recorder, interference),
-        Pump("stderr", stderr, 2, recorder),
-    ]
-    with _Signals(child) as signals:
+    with _Signals() as signals:
+        child = AgentChild(command)
+        signals.pass_to(child)
+        if recorder is not None:
+            recorder.event("spawn", pid=child.pid)
+        stdin, stdout, stderr = child.take_pipes()
+        started(child)
+        upwards = _pump("client", wire[0], stdin, recorder, interference)
+        downwards = [
+            _pump("agent", stdout, wire[1], recorder, interference),
+            Pump("stderr", stderr, 2, recorder),
+        ]
         for pump in (upwards, *downwards):
             pump.start()
         _watch_client(upwards, downwards[0], child)
@@ -105,12 +129,16 @@ def _drain(pump: Pump, signals: _Signals) -> None:
 def _watch_client(upwards: Pump, downwards: Pump, child: AgentChild) -> None:
     """See to it that the agent ends when its client has, though it may hear nothing of that.
 
-    A client that has only closed our stdin still waits for answers.
+    A client that has only closed our stdin still waits for answers. One that reads no answers is
+    gone when it says nothing more, or when the agent takes nothing of what it has said.
     """
 
     def watch() -> None:
-        upwards.join()
-        if downwards.wait_for_lost_sink() and not child.ends_within(GRACE):
+        if not downwards.wait_for_lost_sink():
+            return
+        while upwards.is_alive() and not upwards.is_stuck_for(GRACE):
+            pass
+        if upwards.is_alive() or not child.ends_within(GRACE):
             child.end()
 
     threading.Thread(target=watch, name="client", daemon=True).start()
@@ -141,6 +169,8 @@ class Pump(threading.Thread):
         self.moved = 0
         """Times that something has left."""
         self._has_lost_sink = False
+        self._closing = os.pipe()
+        """Where it can be read that the sink has been closed."""
 
     def run(self) -> None:
         """Move chunks; the interpreter's lock is free while a read or a write waits."""
@@ -199,13 +229,22 @@ class Pump(threading.Thread):
     def wait_for_lost_sink(self) -> bool:
         """Wait until nobody reads any more; False if this has closed its sink before."""
         poll = select.poll()
-        with suppress(OSError):
-            # The number may be another file's by now, hence the question whether it is still ours.
-            poll.register(self._sink, 0)
-            gone = select.POLLERR | select.POLLHUP
-            is_gone = any(mask & gone for _, mask in poll.poll())
-            return self._has_lost_sink or (is_gone and self._is_sink_open)
-        return self._has_lost_sink
+        poll.register(self._sink, 0)
+        # As long as the kernel looks at the sink, closing it does not reach the other end.
+        poll.register(self._closing[0], select.POLLIN)
+        found = dict(poll.poll()).get(self._sink, 0)
+        # The number may be another file's by now, hence the question whether it is still ours.
+        is_gone = bool(found & (select.POLLERR | select.POLLHUP))
+        return self._has_lost_sink or (is_gone and self._is_sink_open)
+
+    def is_stuck_for(self, limit: float) -> bool:
+        """Wait for the end, `limit` seconds at most; tell whether nobody took anything meanwhile.
+
+        Who has nothing to write is not stuck.
+        """
+        moved, was_writing = self.moved, self.is_writing
+        self.join(limit)
+        return self.is_alive() and was_writing and self.is_writing and self.moved == moved
 
     def close_sink(self) -> None:
         """Let the other end know that nothing more comes; closing twice is no error."""
@@ -214,6 +253,7 @@ class Pump(threading.Thread):
             self._is_sink_open = False
             with suppress(OSError):
                 os.close(self._sink)
+            os.write(self._closing[1], b".")
 
 
 def _wait_for(descriptor: int, event: int) -> None:
@@ -224,30 +264,51 @@ def _wait_for(descriptor: int, event: int) -> None:
 
 
 class _Signals:
-    """Passes signals on to the agent while it runs; what it ignores ends it after a grace."""
+    """Passes signals on to the agent; what it ignores of those that mean the end ends it later.
 
-    def __init__(self, child: AgentChild) -> None:
-        self._child = child
+    They are kept until there is an agent: blocked ones it would inherit. What was ignored when this
+    began, as below nohup, is ignored by the agent as well, so there is nothing to pass on.
+    """
+
+    def __init__(self) -> None:
+        self._child: AgentChild | None = None
+        self._kept: list[int] = []
         self._timer: threading.Timer | None = None
         self.has_come = False
-        """Whether there was one."""
+        """Whether there was one after which nobody waits for long."""
 
     def __enter__(self) -> Self:
-        for number in FORWARDED:
-            signal.signal(number, self._pass_on)
+        for number in signal.valid_signals() - OWN_SIGNALS:
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                signal.signal(number, self._take)
         return self
 
     def __exit__(self, *_: object) -> None:
         if self._timer is not None:
             self._timer.cancel()
 
-    def _pass_on(self, number: int, frame: FrameType | None) -> None:
+    def pass_to(self, child: AgentChild) -> None:
+        """Pass on what has come and what will come."""
+        self._child = child
+        for number in self._kept:
+            self._pass_on(number, child)
+
+    def _take(self, number: int, frame: FrameType | None) -> None:
         del frame
+        if self._child is None:
+            self._kept.append(number)
+        else:
+            self._pass_on(number, self._child)
+
+    def _pass_on(self, number: int, child: AgentChild) -> None:
+        if number not in GROUP_SIGNALS:
+            child.signal_alone(number)
+            return
         self.has_come = True
-        self._child.signal(number)
+        child.signal(number)
         # SIGINT may only mean that the running turn shall stop; the others mean the end.
         if number != signal.SIGINT and self._timer is None:
-            self._timer = threading.Timer(GRACE, self._child.signal, [signal.SIGKILL])
+            self._timer = threading.Timer(GRACE, child.signal, [signal.SIGKILL])
             self._timer.daemon = True
             self._timer.start()
 
