@@ -242,9 +242,8 @@ def test_an_agent_that_closes_its_stdout_is_heard_to_do_so_while_it_runs() -> No
         assert process.stdin is not None
         assert process.stdout is not None
         assert process.stdout.read() == b""
-        process.stdin.write(b"x")
-        process.stdin.close()
-        assert process.wait(LIMIT) == 0
+        process.communicate(b"x", LIMIT)
+        assert process.returncode == 0
 
 
 def test_a_client_that_stops_reading_ends_things_in_order() -> None:
