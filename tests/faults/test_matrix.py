@@ -60,6 +60,7 @@ MATRIX: dict[tuple[str, str], tuple[str, ...]] = {
     ("silent", "agent"): ("test_a_client_that_never_answers_can_still_cancel",),
     ("client gone", "proxy"): (
         "test_a_client_that_is_gone_takes_the_agent_with_it",
+        "test_a_client_that_is_gone_while_its_words_wait_takes_the_agent_with_it",
         "test_a_client_that_has_only_said_all_it_had_to_say_is_still_answered",
     ),
     ("client gone", "client"): (

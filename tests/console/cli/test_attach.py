@@ -136,7 +136,7 @@ def test_who_asks_line_by_line_is_attached_until_it_leaves(echo: subprocess.Pope
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as shell:
         for question, answer in (
             (b"no JSON", "a question has to be a JSON object"),
-            (b'{"do":"break","filter":""}', '{"ok":'),
+            (b'{"do":"break","filter":"from == client"}', '{"ok":'),
         ):
             say(shell, question)
             assert answer in hear(shell).decode()
