@@ -56,7 +56,9 @@ class RotatingWriter:
         self._first = path
         self._header = header
         self._limits = limits
-        self._next_mode: Mode = "overwrite" if mode == "overwrite" else "new"
+        # Looked for before the first of them is emptied: their names alone make no file ours.
+        self._replaced = frozenset(_parts_there(path)) if mode == "overwrite" else frozenset[Path]()
+        """Files that may be overwritten: those of the recording that is replaced."""
         self._warn = warn
         self._clock = clock
         self._told: set[str] = set()
@@ -101,7 +103,8 @@ class RotatingWriter:
         """Begin the next file, or let this one grow and age once more."""
         self._began = self._clock()
         try:
-            following = self._open(self._part + 1, self._next_mode)
+            is_ours = part_path(self._first, self._part + 1) in self._replaced
+            following = self._open(self._part + 1, "overwrite" if is_ours else "new")
         except RecordingError as problem:
             self._warn_once("turn", f"{problem}; the recording goes on in {self.path}")
             if self._limits.size is not None:
@@ -127,3 +130,11 @@ class RotatingWriter:
         if about not in self._told:
             self._told.add(about)
             self._warn(text)
+
+
+def _parts_there(path: Path) -> list[Path]:
+    try:
+        return part_paths(path)
+    except RecordingError:
+        # What is no recording has no parts.
+        return []

@@ -155,3 +155,15 @@ def test_any_entries_come_back_to_the_byte(batches: list[list[bytes]], size: int
         parts = [read_recording(part) for part in part_paths(path)]
     assert [entry for part in parts for entry in part.entries] == written
     assert all(part.faults == () and part.footer for part in parts)
+
+
+def test_overwriting_touches_no_file_that_only_bears_the_name_of_a_part(path: Path) -> None:
+    stranger = path.with_name("a.2.acp.ndjson")
+    stranger.write_text("my thesis\n")
+    warnings: list[str] = []
+    writer = RotatingWriter(path, HEADER, Limits(size=1), mode="overwrite", warn=warnings.append)
+    write(writer, frames(1, 1), frames(2, 2))
+    assert stranger.read_text() == "my thesis\n"
+    assert len(warnings) == 1
+    assert "the recording goes on in" in warnings[0]
+    assert [entry.n for entry in read_recording(path).entries] == [1, 2]
