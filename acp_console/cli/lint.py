@@ -13,6 +13,7 @@ import click
 from acp_console.cli import exits
 from acp_console.cli.lint_rules import print_rules
 from acp_console.cli.lint_text import print_report
+from acp_console.cli.notes import annotate
 from acp_console.cli.printer import ascii_json
 from acp_console.cli.problems import say
 from acp_console.cli.studies import filter_of, filter_option
@@ -20,7 +21,7 @@ from acp_inspector.analysis.exchanges import Exchanges
 from acp_inspector.analysis.reading import Reader
 from acp_inspector.filter.frames import FrameFacts
 from acp_inspector.filter.language import Filter
-from acp_inspector.journal import Entry, Frame, JournalEvent, StderrText
+from acp_inspector.journal import Frame, JournalEvent, StderrText
 from acp_inspector.lint.catalogue import SEVERITIES
 from acp_inspector.lint.engine import Finding, Linter, Report
 from acp_inspector.recording.reader import LineFault, read_lines
@@ -126,31 +127,31 @@ def fails(finding: Finding, fail_on: FailOn) -> bool:
 def _lint(file: Path, wanted: Filter, *, unstable: bool, dialect: str | None) -> _Linted:
     linter = Linter(unstable=unstable, dialect=dialect, limit=KEPT)
     linted = _Linted(linter.report)
-    meant: set[int] | None = None if wanted.is_empty else set()
-    exchanges, reader = Exchanges(), Reader()
+    exchanges = None if wanted.is_empty else Exchanges()
+    reader = Reader()
     for line, row in enumerate(read_lines(file), start=1):
         if isinstance(row, LineFault):
             say(f"{file}, line {row.line}: {row.reason}")
         elif isinstance(row, Frame | StderrText | JournalEvent):
             linted.lines.extend([line] * (row.n + 1 - len(linted.lines)))
             linter.feed(row)
-            if meant is not None:
-                _note(row, wanted, meant, exchanges, reader)
+            if exchanges is not None and isinstance(row, Frame):
+                exchanges.apply_all(row, reader.messages(row))
     linter.finish()
-    if meant is not None:
-        _keep(linter.report, meant)
+    if exchanges is not None:
+        _keep(linter.report, _meant(file, wanted, exchanges))
     return linted
 
 
-def _note(
-    entry: Entry, wanted: Filter, meant: set[int], exchanges: Exchanges, reader: Reader
-) -> None:
-    """Remember an entry that a filter means."""
-    if isinstance(entry, Frame):
-        for message in reader.messages(entry):
-            exchanges.apply(entry, message)
-        if wanted.matches(FrameFacts(entry, exchanges)):
-            meant.add(entry.n)
+def _meant(file: Path, wanted: Filter, exchanges: Exchanges) -> set[int]:
+    """Return the frames that a filter means, now that all of the recording is known."""
+    known = annotate(file, wanted)
+    return {
+        row.n
+        for row in read_lines(file)
+        if isinstance(row, Frame)
+        and wanted.matches(FrameFacts(row, exchanges, notes=known.of(row)))
+    }
 
 
 def _keep(report: Report, meant: set[int]) -> None:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
-from acp_console.cli.studies import entries_of
 from acp_inspector.analysis.study import Study
 from acp_inspector.filter.facts import Notes, Verdict
 from acp_inspector.filter.frames import NO_NOTES
 from acp_inspector.filter.language import Filter
-from acp_inspector.journal import Entry, Frame, JournalEvent
+from acp_inspector.journal import Entry, Frame, JournalEvent, StderrText
 from acp_inspector.lint.engine import Finding, Linter
+from acp_inspector.recording.reader import read_lines
 
 EDITS: Final = ("edited", "corrupted")
 """Events of frames that left otherwise than they came."""
@@ -56,7 +56,7 @@ def annotate(file: Path, wanted: Filter, *, has_findings: bool = False) -> Annot
     notes: dict[int, Notes] = {}
     fates: dict[int, Notes] = {}
     findings: dict[int, list[Finding]] = {}
-    for entry in entries_of(file):
+    for entry in _entries(file):
         if linter is not None:
             _place(linter.feed(entry), findings)
         if study is not None:
@@ -74,6 +74,13 @@ def annotate(file: Path, wanted: Filter, *, has_findings: bool = False) -> Annot
         known = notes.get(n, NO_NOTES)
         notes[n] = replace(known, is_held=fate.is_held, is_edited=fate.is_edited)
     return Annotations(notes, findings)
+
+
+def _entries(file: Path) -> Iterator[Entry]:
+    # What cannot be read is told by whoever shows the frames.
+    for line in read_lines(file):
+        if isinstance(line, Frame | StderrText | JournalEvent):
+            yield line
 
 
 def _keep_fate(event: JournalEvent, fates: dict[int, Notes]) -> None:

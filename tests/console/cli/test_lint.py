@@ -123,6 +123,14 @@ def test_a_filter_keeps_what_its_frames_prove(call: Call, wrong: Path) -> None:
     assert "ACP-L008" not in {each["rule"] for each in found}
 
 
+def test_a_filter_may_ask_for_what_stands_in_no_frame(call: Call, wrong: Path) -> None:
+    for text, rules_found in (("rule == ACP-L041", {"ACP-L041"}), ("turn == 1", set[str]())):
+        done = call("lint", "--filter", text, "--format", "json", str(wrong))
+        found = {each["rule"] for each in json.loads(done.out)["findings"]}
+        assert rules_found <= found
+        assert "ACP-L008" not in found
+
+
 def test_a_wrong_filter_is_shown_with_its_place(call: Call, wrong: Path) -> None:
     done = call("lint", "--filter", "methud == x", str(wrong))
     assert done.code == exits.USAGE

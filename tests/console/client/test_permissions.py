@@ -27,7 +27,7 @@ OPTIONS = (
 )
 
 
-def asked(cwd: Path = Path("/work"), **tool_call: Any) -> PermissionAsk:
+def asked(cwd: Path = Path("/ada"), **tool_call: Any) -> PermissionAsk:
     return PermissionAsk(1, "s1", tool_call, OPTIONS, cwd)
 
 
@@ -66,10 +66,10 @@ def test_a_title_decides_nothing() -> None:
     "tool_call",
     [
         {"locations": [{"path": "/etc/passwd"}]},
-        {"locations": [{"path": "/work/a"}, {"path": "/work/../etc/passwd"}]},
+        {"locations": [{"path": "/ada/a"}, {"path": "/ada/../etc/passwd"}]},
         {"locations": [{"path": "../secret"}]},
-        {"locations": [{"path": "/work\0/a"}]},
-        {"content": [{"type": "diff", "path": "/root/.profile", "newText": "x"}]},
+        {"locations": [{"path": "/ada\0/a"}]},
+        {"content": [{"type": "diff", "path": "/home/.profile", "newText": "x"}]},
     ],
 )
 def test_a_path_outside_the_session_needs_all(tool_call: dict[str, Any]) -> None:
@@ -80,8 +80,8 @@ def test_a_path_outside_the_session_needs_all(tool_call: dict[str, Any]) -> None
 
 
 def test_a_path_inside_the_session_does_not() -> None:
-    ask = asked(kind="edit", locations=[{"path": "/work/a/../b"}, {"path": "c"}, "?", {"path": 1}])
-    assert ask.paths == ("/work/a/../b", "c")
+    ask = asked(kind="edit", locations=[{"path": "/ada/a/../b"}, {"path": "c"}, "?", {"path": 1}])
+    assert ask.paths == ("/ada/a/../b", "c")
     assert allows("edits", ask)
 
 
@@ -105,7 +105,7 @@ async def test_what_is_refused_is_told_and_answered_with_the_refusal_that_was_of
 
 
 async def test_where_no_refusal_is_offered_nothing_is_chosen() -> None:
-    ask = PermissionAsk(1, "s1", {"kind": "execute"}, OPTIONS[:2], Path("/work"))
+    ask = PermissionAsk(1, "s1", {"kind": "execute"}, OPTIONS[:2], Path("/ada"))
     assert await PolicyDecider("none", lambda refused: None).decide(ask) is None
 
 
