@@ -14,7 +14,19 @@ from acp_protocol.jsonrpc import Json
 TEXT_LIMIT: Final = 64 * 1024
 """Characters of one text that a model and a user get to see."""
 
-Kind: TypeAlias = Literal["read", "edit", "delete", "search", "execute"]
+Kind: TypeAlias = Literal[
+    "read",
+    "edit",
+    "delete",
+    "move",
+    "search",
+    "execute",
+    "think",
+    "fetch",
+    "switch_mode",
+    "other",
+]
+"""What a call is about, in the protocol's words; consent depends on it."""
 Content: TypeAlias = Sequence[Mapping[str, Json]]
 Report: TypeAlias = Callable[[Content], Awaitable[None]]
 """Shows content of a call that is still running."""
