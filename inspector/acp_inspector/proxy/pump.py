@@ -13,17 +13,16 @@ from __future__ import annotations
 
 import os
 import select
-import signal
 import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from types import FrameType
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Final
 
 from acp_inspector.proxy.child import GRACE, AgentChild
 from acp_inspector.proxy.recorder import Recorder, Stream
+from acp_inspector.proxy.signals import Signals
 from acp_protocol.framing import Side
 
 if TYPE_CHECKING:
@@ -38,31 +37,6 @@ TURN: Final = 0.000001
 
 The recorder would keep it as long as it has something to do; a pump wants it for a microsecond.
 """
-GROUP_SIGNALS: Final = frozenset({signal.SIGTERM, signal.SIGINT, signal.SIGHUP})
-"""Signals that mean the agent and all that it started; the others mean the agent alone."""
-OWN_SIGNALS: Final = frozenset(
-    {
-        # They cannot be caught, tell of our own child and pipes, or stop us at our own terminal,
-        signal.SIGKILL,
-        signal.SIGSTOP,
-        signal.SIGCHLD,
-        signal.SIGPIPE,
-        signal.SIGTSTP,
-        signal.SIGTTIN,
-        signal.SIGTTOU,
-        # and these tell of a fault or a limit of this process.
-        signal.SIGABRT,
-        signal.SIGBUS,
-        signal.SIGFPE,
-        signal.SIGILL,
-        signal.SIGSEGV,
-        signal.SIGSYS,
-        signal.SIGTRAP,
-        signal.SIGXCPU,
-        signal.SIGXFSZ,
-    }
-)
-"""Signals that are not passed on."""
 
 
 def run_proxy(
@@ -82,7 +56,7 @@ def run_proxy(
         AgentStartError: the command could not be started.
     """
     sys.setswitchinterval(TURN)
-    with _Signals() as signals:
+    with Signals() as signals:
         child = AgentChild(command)
         signals.pass_to(child)
         if recorder is not None:
@@ -113,7 +87,7 @@ def run_proxy(
     return code if code >= 0 else 128 - code
 
 
-def _drain(pump: Pump, signals: _Signals) -> None:
+def _drain(pump: Pump, signals: Signals) -> None:
     """Wait until all that was said has been taken, however slowly, unless a signal wants the end.
 
     A source that keeps silent for `DRAIN` seconds is held by somebody who left the agent's group.
@@ -261,56 +235,6 @@ def _wait_for(descriptor: int, event: int) -> None:
     poll = select.poll()
     poll.register(descriptor, event)
     poll.poll()
-
-
-class _Signals:
-    """Passes signals on to the agent; what it ignores of those that mean the end ends it later.
-
-    They are kept until there is an agent: blocked ones it would inherit. What was ignored when this
-    began, as below nohup, is ignored by the agent as well, so there is nothing to pass on.
-    """
-
-    def __init__(self) -> None:
-        self._child: AgentChild | None = None
-        self._kept: list[int] = []
-        self._timer: threading.Timer | None = None
-        self.has_come = False
-        """Whether there was one after which nobody waits for long."""
-
-    def __enter__(self) -> Self:
-        for number in signal.valid_signals() - OWN_SIGNALS:
-            if signal.getsignal(number) is not signal.SIG_IGN:
-                signal.signal(number, self._take)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-
-    def pass_to(self, child: AgentChild) -> None:
-        """Pass on what has come and what will come."""
-        self._child = child
-        for number in self._kept:
-            self._pass_on(number, child)
-
-    def _take(self, number: int, frame: FrameType | None) -> None:
-        del frame
-        if self._child is None:
-            self._kept.append(number)
-        else:
-            self._pass_on(number, self._child)
-
-    def _pass_on(self, number: int, child: AgentChild) -> None:
-        if number not in GROUP_SIGNALS:
-            child.signal_alone(number)
-            return
-        self.has_come = True
-        child.signal(number)
-        # SIGINT may only mean that the running turn shall stop; the others mean the end.
-        if number != signal.SIGINT and self._timer is None:
-            self._timer = threading.Timer(GRACE, child.signal, [signal.SIGKILL])
-            self._timer.daemon = True
-            self._timer.start()
 
 
 def warn(text: str) -> None:

@@ -213,24 +213,6 @@ def test_a_question_stands_before_its_answer(tmp_path: Path) -> None:
     assert len(seen["agent"]) == 500
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
-def test_signals_reach_the_agent(number: signal.Signals) -> None:
-    agent = (
-        "import signal, sys, time\n"
-        f"signal.signal({int(number)}, lambda *_: (print('got it', flush=True), sys.exit(9)))\n"
-        "print('ready', flush=True); time.sleep(100)"
-    )
-    process = subprocess.Popen(
-        [*PROXY, "--", sys.executable, "-c", agent], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    )
-    with process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == b"ready\n"
-        process.send_signal(number)
-        assert process.stdout.readline() == b"got it\n"
-        assert process.wait(LIMIT) == 9
-
-
 def test_an_agent_that_closes_its_stdout_is_heard_to_do_so_while_it_runs() -> None:
     agent = "import os, sys\nos.close(1)\nos.read(0, 1)"
     process = subprocess.Popen(
