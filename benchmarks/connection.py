@@ -19,9 +19,9 @@ from typing import Any, Final, TypeAlias
 import anyio
 
 from acp_protocol.connection import Connection
+from acp_protocol.descriptors import DescriptorReader, DescriptorWriter
 from acp_protocol.jsonrpc import Json, Notification, Request
 from acp_protocol.transport.lines import LineTransport
-from acp_protocol.transport.stdio import DescriptorReader, DescriptorWriter
 from benchmarks.table import Row, Section, Spread
 
 ROUNDS: Final = 9

@@ -12,13 +12,13 @@ import anyio
 
 from acp_protocol import jsonrpc
 from acp_protocol.connection import Connection
+from acp_protocol.descriptors import DescriptorReader, DescriptorWriter
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.handling import Limits
 from acp_protocol.jsonrpc import Json, Notification, Request
 from acp_protocol.transport import Transport
 from acp_protocol.transport.lines import LineTransport
 from acp_protocol.transport.memory import memory_pair
-from acp_protocol.transport.stdio import DescriptorReader, DescriptorWriter
 
 LIMIT = 5.0
 """Seconds after which a talk counts as hung."""

@@ -11,12 +11,12 @@ import pytest
 
 from acp_protocol import jsonrpc
 from acp_protocol.connection import Connection
+from acp_protocol.descriptors import DescriptorReader, DescriptorWriter
 from acp_protocol.errors import ConnectionClosedError, RequestFailedError
 from acp_protocol.handling import Followed, Limits
 from acp_protocol.jsonrpc import Json, Notification, Request
 from acp_protocol.tasks import OwnedTasks
 from acp_protocol.transport.lines import LineTransport
-from acp_protocol.transport.stdio import DescriptorReader, DescriptorWriter
 from tests.protocol.talks import LIMIT, Script, read, talk, talk_with_bytes
 
 pytestmark = pytest.mark.usefixtures("over_every_wire")

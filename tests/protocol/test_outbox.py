@@ -11,12 +11,12 @@ import pytest
 
 from acp_protocol import jsonrpc
 from acp_protocol.connection import Connection
+from acp_protocol.descriptors import DescriptorReader, DescriptorWriter
 from acp_protocol.errors import ConnectionClosedError
 from acp_protocol.jsonrpc import Json, Request, RequestId
 from acp_protocol.outbox import HELD, Outbox
 from acp_protocol.transport import EagerTransport
 from acp_protocol.transport.lines import LineTransport
-from acp_protocol.transport.stdio import DescriptorReader, DescriptorWriter
 from tests.protocol.talks import LIMIT, Script
 
 

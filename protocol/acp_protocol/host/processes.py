@@ -13,14 +13,15 @@ import os
 import signal
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import ExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from subprocess import PIPE, STDOUT
 from typing import Final
 
 import anyio
-from anyio.abc import ByteReceiveStream, ByteSendStream, Process
+from anyio.abc import Process
 
+from acp_protocol.descriptors import DescriptorReader, DescriptorWriter
 from acp_protocol.errors import AgentStartError, start_error
 from acp_protocol.tasks import OwnedTasks
 
@@ -68,8 +69,8 @@ class ChildProcess:
         self,
         process: Process,
         command: tuple[str, ...],
-        stdin: ByteSendStream,
-        stdout: ByteReceiveStream,
+        stdin: DescriptorWriter,
+        stdout: DescriptorReader,
     ) -> None:
         self._process = process
         self._tail = StderrTail()
@@ -159,14 +160,14 @@ class ChildProcess:
         with anyio.CancelScope(shield=True):
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self._drain)
-                with suppress(anyio.BrokenResourceError):
-                    await self.stdin.aclose()
+                await self.stdin.aclose()
                 with anyio.move_on_after(grace):
                     await self._process.wait()
                 await self.terminate(grace)
                 with anyio.move_on_after(DRAIN):
                     await self._stderr_done.wait()
                 tasks.cancel_scope.cancel()
+            await self.stdout.aclose()
         with anyio.move_on_after(grace, shield=True):
             await self._process.aclose()
         return self.exit_code
@@ -211,10 +212,7 @@ async def spawn(
         AgentStartError: the command could not be started; the message says why, in one sentence.
     """
     command = tuple(command)
-    process = await _open(command, cwd, env, stderr=STDOUT if is_joined else PIPE)
-    assert process.stdin is not None
-    assert process.stdout is not None
-    child = ChildProcess(process, command, process.stdin, process.stdout)
+    child = await _start(command, cwd, env, stderr=STDOUT if is_joined else PIPE)
     async with OwnedTasks() as tasks:
         tasks.start_soon(child.read_stderr, on_stderr)
         try:
@@ -223,22 +221,39 @@ async def spawn(
             await child.stop(grace)
 
 
-async def _open(
+async def _start(
     command: tuple[str, ...], cwd: Path | None, env: Mapping[str, str] | None, *, stderr: int
-) -> Process:
+) -> ChildProcess:
+    """Start the child on two pipes of our own, which are read faster than those of asyncio."""
     if not command:
         raise AgentStartError("no command was given to start")
     if cwd is not None and not await anyio.Path(cwd).is_dir():
         raise AgentStartError(f"cannot start {command[0]}: {cwd} is not a directory")
+    with ExitStack() as childs, ExitStack() as ours:
+        stdin, outgoing = _pipe(command[0])
+        childs.callback(os.close, stdin)
+        ours.callback(os.close, outgoing)
+        incoming, stdout = _pipe(command[0])
+        ours.callback(os.close, incoming)
+        childs.callback(os.close, stdout)
+        try:
+            process = await anyio.open_process(
+                command,
+                stdin=stdin,
+                stdout=stdout,
+                stderr=stderr,
+                cwd=cwd,
+                env=env,
+                start_new_session=True,
+            )
+        except (OSError, ValueError) as problem:
+            raise start_error(command[0], problem) from None
+        ours.pop_all()
+    return ChildProcess(process, command, DescriptorWriter(outgoing), DescriptorReader(incoming))
+
+
+def _pipe(program: str) -> tuple[int, int]:
     try:
-        return await anyio.open_process(
-            command,
-            stdin=PIPE,
-            stdout=PIPE,
-            stderr=stderr,
-            cwd=cwd,
-            env=env,
-            start_new_session=True,
-        )
-    except (OSError, ValueError) as problem:
-        raise start_error(command[0], problem) from None
+        return os.pipe()
+    except OSError as problem:
+        raise start_error(program, problem) from None

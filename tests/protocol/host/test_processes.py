@@ -157,3 +157,16 @@ def test_the_tail_holds_bounded_memory() -> None:
         tail.feed(b"y" * 1000)
     tail.feed(b"\nlast\n\nunfinished")
     assert tail.lines() == ("last", "unfinished")
+
+
+async def test_no_descriptor_stays_open_behind_a_child_or_a_failed_start() -> None:
+    with anyio.fail_after(LIMIT):
+        async with spawn(script("pass")):
+            pass
+        before = os.listdir("/proc/self/fd")
+        async with spawn(script("print('unread')")):
+            pass
+        with pytest.raises(AgentStartError):
+            async with spawn(["no-such-command-at-all"]):
+                pass
+        assert len(os.listdir("/proc/self/fd")) == len(before)

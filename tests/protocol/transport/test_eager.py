@@ -6,11 +6,11 @@ import os
 
 import anyio
 
+from acp_protocol.descriptors import DescriptorReader, DescriptorWriter
 from acp_protocol.transport.eager import WaitingTransport, eager
 from acp_protocol.transport.lines import LineTransport
 from acp_protocol.transport.memory import memory_pair
 from acp_protocol.transport.observed import ObservedTransport
-from acp_protocol.transport.stdio import DescriptorReader, DescriptorWriter
 from acp_protocol.transport.translated import TranslatedTransport
 
 LIMIT = 5.0

@@ -7,9 +7,9 @@ import os
 import anyio
 import pytest
 
+from acp_protocol.descriptors import DescriptorReader, DescriptorWriter
 from acp_protocol.framing import Framing, frame_bytes
 from acp_protocol.transport.lines import LineTransport
-from acp_protocol.transport.stdio import DescriptorReader, DescriptorWriter
 
 LIMIT = 10.0
 """Seconds after which a transport counts as hung."""

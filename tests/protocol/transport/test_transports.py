@@ -11,6 +11,7 @@ from typing import TypeAlias
 import anyio
 import pytest
 
+from acp_protocol.descriptors import DescriptorReader, DescriptorWriter
 from acp_protocol.dialects.catalogue import open_dialect
 from acp_protocol.errors import ConnectionClosedError, FrameTooLongError
 from acp_protocol.host.processes import spawn
@@ -18,7 +19,6 @@ from acp_protocol.transport import Transport
 from acp_protocol.transport.lines import LineTransport
 from acp_protocol.transport.memory import memory_pair
 from acp_protocol.transport.process import ProcessTransport
-from acp_protocol.transport.stdio import DescriptorReader, DescriptorWriter
 from acp_protocol.transport.translated import TranslatedTransport
 
 LIMIT = 10.0
