@@ -8,15 +8,16 @@ Source: ACP, Tool Calls; ACP, Prompt Turn, "Cancellation".
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 import anyio
 
+from acp_agent.audit import Audit, Decision
 from acp_agent.models.model import CallTool, ToolAnswered
-from acp_agent.permissions import Permissions, Verdict
+from acp_agent.permissions import Permissions, Ruling, Verdict
 from acp_agent.tools.tool import Call, Content, Outcome, Tool, ToolFailedError, text_content
 from acp_agent.updates import Teller, Updates
 from acp_agent.workspace import Workspace
@@ -52,60 +53,90 @@ class Desk:
     tools: Mapping[str, Tool]
     calls: int = 0
     """Calls so far; the next one is named by the number behind it."""
+    audit: Audit | None = None
+    asking: anyio.Lock = field(default_factory=anyio.Lock)
+    """Held while the user is asked: one question at a time, and none that the last one answers."""
+
+    def call(self, wanted: CallTool) -> ShownCall:
+        """Return a call that the client knows nothing of yet."""
+        return ShownCall(self, wanted)
 
     async def carry_out(self, wanted: CallTool) -> ToolAnswered | None:
         """Run what the model wants, with all that the user sees; None when the user cancelled."""
-        self.calls += 1
-        shown = _ShownCall(self, f"call_{self.calls}", wanted)
+        call = self.call(wanted)
+        async with call.closing():
+            await call.prepare()
+            await call.show()
+            return await call.go()
+
+
+class ShownCall:
+    """A tool call as the client knows it: prepared, shown, asked about, run, in this order."""
+
+    def __init__(self, desk: Desk, wanted: CallTool) -> None:
+        self._desk = desk
+        self._id = ""
+        self._wanted = wanted
+        self._is_open = False
+        self._call: Call | ToolFailedError | None = None
+        self._content: Content = ()
+        self._last: Mapping[str, Json] | None = None
+
+    @asynccontextmanager
+    async def closing(self) -> AsyncGenerator[None]:
+        """See to it that the client knows how the call ended, however the block is left."""
         try:
-            return await shown.go()
+            yield
         except BaseException as problem:
             is_cancelled = isinstance(problem, anyio.get_cancelled_exc_class())
             with (
                 anyio.move_on_after(FAREWELL, shield=True),
                 suppress(ConnectionClosedError),
             ):
-                await shown.close(_REASONS["cancelled"] if is_cancelled else "broken off")
+                await self._close(_REASONS["cancelled"] if is_cancelled else "broken off")
             raise
 
+    async def prepare(self) -> None:
+        """Find out what the call would do, without doing it."""
+        tool = self._desk.tools.get(self._wanted.name)
+        if tool is None:
+            self._call = ToolFailedError(f"there is no tool {self._wanted.name}")
+            return
+        try:
+            self._call = await tool.prepare(self._wanted.arguments, self._desk.workspace)
+        except ToolFailedError as problem:
+            self._call = problem
 
-class _ShownCall:
-    """A tool call as the client knows it."""
-
-    def __init__(self, desk: Desk, id_: str, wanted: CallTool) -> None:
-        self._desk = desk
-        self._id = id_
-        self._wanted = wanted
-        self._is_open = False
-        self._content: Content = ()
-        self._last: Mapping[str, Json] | None = None
+    async def show(self) -> None:
+        """Tell the client of the call."""
+        members: Mapping[str, Json] = {"title": self._wanted.name}
+        if isinstance(self._call, Call):
+            self._content = self._call.content
+            members = _shown(self._call)
+        self._desk.calls += 1
+        self._id = f"call_{self._desk.calls}"
+        said = {"name": self._wanted.name, "rawInput": dict(self._wanted.arguments)}
+        await self._desk.updates.call(self._id, {**members, **said})
+        self._is_open = True
 
     async def go(self) -> ToolAnswered | None:
-        try:
-            call = await self._prepared()
-        except ToolFailedError as problem:
-            await self._open({"title": self._wanted.name})
-            return await self._failed(str(problem))
-        self._content = call.content
-        await self._open(
-            {
-                "title": call.title,
-                "kind": call.kind,
-                "locations": list(call.locations),
-                "content": list(call.content),
-            }
-        )
-        verdict = self._desk.permissions.known(call) or await self._ask(call)
-        if verdict != "allow":
-            answer = await self._failed(_REASONS[verdict])
-            return None if verdict == "cancelled" else answer
+        """Run the call if it may be; return what came of it, None when the user cancelled."""
+        call = self._call
+        assert call is not None
+        if isinstance(call, ToolFailedError):
+            return await self._failed(str(call))
+        ruling = self._desk.permissions.known(call) or await self._ask(call)
+        self._note(call, ruling)
+        if ruling.verdict != "allow":
+            answer = await self._failed(_REASONS[ruling.verdict])
+            return None if ruling.verdict == "cancelled" else answer
         await self._tell({"status": "in_progress"})
         try:
             return await self._ended(await call.run(self._report))
         except ToolFailedError as problem:
             return await self._failed(str(problem))
 
-    async def close(self, reason: str) -> None:
+    async def _close(self, reason: str) -> None:
         """Say how the call ended, if it was shown and nothing was said yet."""
         if not self._is_open:
             return
@@ -115,34 +146,42 @@ class _ShownCall:
             # Its last words may not have left; said twice they mean the same.
             await self._tell(self._last)
 
-    async def _prepared(self) -> Call:
-        tool = self._desk.tools.get(self._wanted.name)
-        if tool is None:
-            raise ToolFailedError(f"there is no tool {self._wanted.name}")
-        return await tool.prepare(self._wanted.arguments, self._desk.workspace)
-
-    async def _open(self, members: Mapping[str, Json]) -> None:
-        shown = {"name": self._wanted.name, "rawInput": dict(self._wanted.arguments)}
-        await self._desk.updates.call(self._id, {**members, **shown})
-        self._is_open = True
-
-    async def _ask(self, call: Call) -> Verdict:
-        permissions = self._desk.permissions
-        shown: dict[str, Json] = {
-            "title": call.title,
-            "kind": call.kind,
-            "locations": list(call.locations),
-            "content": list(call.content),
-        }
-        params = self._desk.updates.question(self._id, shown, permissions.options(call))
-        await self._desk.updates.asking()
+    async def _ask(self, call: Call) -> Ruling:
         try:
-            answer = await self._desk.client.request("session/request_permission", params)
+            async with self._desk.asking:
+                # What was answered meanwhile may answer this, too.
+                known = self._desk.permissions.known(call)
+                return known or await self._asked(call)
+        except anyio.get_cancelled_exc_class():
+            self._note(call, Ruling("cancelled", "turn"))
+            raise
+
+    async def _asked(self, call: Call) -> Ruling:
+        desk = self._desk
+        options = desk.permissions.options(call)
+        params = desk.updates.question(self._id, _shown(call), options)
+        await desk.updates.asking()
+        try:
+            answer = await desk.client.request("session/request_permission", params)
         except RequestFailedError:
             # A client that cannot ask its user has not consented.
-            return "reject"
-        await self._desk.updates.answered()
-        return permissions.decided(call, answer)
+            return Ruling("reject", "client")
+        await desk.updates.answered()
+        return desk.permissions.decided(call, answer)
+
+    def _note(self, call: Call, ruling: Ruling) -> None:
+        if self._desk.audit is not None:
+            decision = Decision(
+                session=self._desk.session_id,
+                call=self._id,
+                tool=self._wanted.name,
+                kind=call.kind,
+                subjects=call.about,
+                verdict=ruling.verdict,
+                why=ruling.why,
+                rule=ruling.rule,
+            )
+            self._desk.audit.note(decision)
 
     async def _report(self, content: Content) -> None:
         await self._tell({"content": list(content)})
@@ -167,3 +206,13 @@ class _ShownCall:
 
     async def _tell(self, members: Mapping[str, Json]) -> None:
         await self._desk.updates.tool(self._id, members)
+
+
+def _shown(call: Call) -> dict[str, Json]:
+    """Return what the user sees of a call before it runs."""
+    return {
+        "title": call.title,
+        "kind": call.kind,
+        "locations": list(call.locations),
+        "content": list(call.content),
+    }

@@ -1,23 +1,26 @@
 """What needs the user's consent, and what was consented to for good.
 
-Decided by a call's kind and scope, never by its title. "Always" holds for one session, one kind and
-one scope: for a command that is its program.
+Decided by a call's kind and by what it touches, never by its title. In this order: a mode that
+forbids; what the user has said for good; kinds that are always asked about; a mode that allows;
+kinds that are always allowed; the policy. "Always" holds for one session.
 
-Source: ACP, Tool Calls, "Requesting Permission".
+Source: ACP, Tool Calls, "Requesting Permission"; Continuum Router, "Permissions".
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias, cast
 
-from acp_agent.tools.tool import Call
+from acp_agent.audit import Why
+from acp_agent.rules import PermissionRules, PolicyId, Rule, lasting
+from acp_agent.tools.tool import Call, Kind
 from acp_protocol.jsonrpc import Json
 
 Verdict: TypeAlias = Literal["allow", "reject", "forbidden", "cancelled"]
 """`reject` comes from the user, `forbidden` from the mode."""
 ModeId: TypeAlias = Literal["ask", "code", "architect"]
-PolicyId: TypeAlias = Literal["allow_read", "ask_always", "allow_all"]
 
 MODES: Final[tuple[tuple[ModeId, str, str], ...]] = (
     ("ask", "Ask", "Ask before files are changed and programs are run"),
@@ -32,39 +35,70 @@ POLICIES: Final[tuple[tuple[PolicyId, str, str], ...]] = (
 )
 """Id, name and description of when the user is asked, where the mode leaves that open."""
 
-_HARMLESS: Final = frozenset({"read", "search"})
+_HARMLESS: Final[frozenset[Kind]] = frozenset({"read", "search", "think"})
+"""Kinds that change nothing and tell nobody."""
+_PLANNING: Final = _HARMLESS | {"fetch"}
+"""Kinds that the mode `architect` does not forbid."""
+_VERDICTS: Final[dict[str, Verdict]] = {
+    "allow": "allow",
+    "allow-always": "allow",
+    "allow-all": "allow",
+    "reject": "reject",
+    "reject-always": "reject",
+}
+"""What each option means that may be offered."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ruling:
+    """What was decided about a call, and by whom."""
+
+    verdict: Verdict
+    why: Why
+    rule: str | None = None
+    """The "always" that has decided, or that was made by the answer."""
 
 
 class Permissions:
     """The decisions of one session."""
 
-    def __init__(self) -> None:
+    def __init__(self, rules: PermissionRules | None = None) -> None:
         self.mode: ModeId = "ask"
-        self.policy: PolicyId = "allow_read"
-        self._always: dict[tuple[str, str], Verdict] = {}
+        self.rules = rules or PermissionRules()
+        self.policy: PolicyId = self.rules.default_policy
+        self._always: dict[Rule, Verdict] = {}
 
-    def known(self, call: Call) -> Verdict | None:
-        """Return the verdict that needs no question; None when the user has to be asked."""
-        is_harmless = call.kind in _HARMLESS
-        if self.mode == "architect" and not is_harmless:
-            return "forbidden"
-        if self.mode == "code" or self.policy == "allow_all":
-            return "allow"
-        if is_harmless and self.policy == "allow_read":
-            return "allow"
-        return self._always.get((call.kind, call.scope))
+    def known(self, call: Call) -> Ruling | None:
+        """Return the ruling that needs no question; None when the user has to be asked."""
+        kind = call.kind
+        if self.mode == "architect" and kind not in _PLANNING:
+            return Ruling("forbidden", "mode")
+        remembered = self._remembered(call)
+        if remembered is not None and remembered.verdict == "reject":
+            return remembered
+        if call.asks_always:
+            return None
+        if remembered is not None or kind in self.rules.always_ask:
+            return remembered
+        if self.mode == "code":
+            return Ruling("allow", "mode")
+        if kind in self.rules.auto_allow:
+            return Ruling("allow", "auto_allow")
+        is_harmless = kind in _HARMLESS and self.policy == "allow_read"
+        return Ruling("allow", "policy") if is_harmless or self.policy == "allow_all" else None
 
     def options(self, call: Call) -> list[dict[str, Json]]:
-        """Return the options to choose from, "always" with its scope spelled out."""
-        what = f"{call.kind} {call.scope}".strip()
-        return [
-            {"optionId": "allow", "name": "Allow", "kind": "allow_once"},
-            {"optionId": "allow-always", "name": f"Always allow {what}", "kind": "allow_always"},
-            {"optionId": "reject", "name": "Reject", "kind": "reject_once"},
-            {"optionId": "reject-always", "name": f"Always reject {what}", "kind": "reject_always"},
-        ]
+        """Return the options to choose from, "always" with what it means spelled out."""
+        options = [_option("allow", "Allow", "allow_once"), _option("reject", "Reject")]
+        if call.asks_always:
+            return options
+        narrow, wide = _rules(call, 0), _rules(call, -1)
+        options.insert(1, _option("allow-always", f"Always allow {_spelled(narrow)}"))
+        if wide != narrow:
+            options.insert(2, _option("allow-all", f"Always allow {_spelled(wide)}"))
+        return [*options, _option("reject-always", f"Always reject {_spelled(narrow)}")]
 
-    def decided(self, call: Call, answer: Json) -> Verdict:
+    def decided(self, call: Call, answer: Json) -> Ruling:
         """Return what the client's answer means, and remember it where it says "always".
 
         An answer that was not offered is a refusal.
@@ -72,13 +106,43 @@ class Permissions:
         outcome = _member(answer, "outcome")
         kind, option = _member(outcome, "outcome"), _member(outcome, "optionId")
         if kind == "cancelled":
-            return "cancelled"
-        if kind != "selected" or not isinstance(option, str):
-            return "reject"
-        verdict: Verdict = "allow" if option in {"allow", "allow-always"} else "reject"
-        if option in {"allow-always", "reject-always"}:
-            self._always[call.kind, call.scope] = verdict
-        return verdict
+            return Ruling("cancelled", "user")
+        offered = [each["optionId"] for each in self.options(call)]
+        if kind != "selected" or option not in offered:
+            return Ruling("reject", "client")
+        verdict = _VERDICTS[option]
+        if option in {"allow", "reject"}:
+            return Ruling(verdict, "user")
+        rules = _rules(call, -1 if option == "allow-all" else 0)
+        self._always |= dict.fromkeys(rules, verdict)
+        return Ruling(verdict, "user", _spelled(rules))
+
+    def _remembered(self, call: Call) -> Ruling | None:
+        """Return what was said for good: a refusal of one thing, or consent to all of them."""
+        allowing: list[Rule] = []
+        is_covered = True
+        for subject in call.about:
+            found = [rule for rule in self._always if rule.covers(call.kind, subject)]
+            for rule in found:
+                if self._always[rule] == "reject":
+                    return Ruling("reject", "rule", str(rule))
+            is_covered = is_covered and bool(found)
+            allowing += found[:1]
+        return Ruling("allow", "rule", _spelled(allowing)) if is_covered else None
+
+
+def _rules(call: Call, place: int) -> list[Rule]:
+    """Return what "always" comes to for all that `call` touches; 0 is narrow, -1 is wide."""
+    return list(dict.fromkeys(lasting(call.kind, subject)[place] for subject in call.about))
+
+
+def _spelled(rules: list[Rule]) -> str:
+    return ", ".join(dict.fromkeys(str(rule) for rule in rules))
+
+
+def _option(id_: str, name: str, kind: str | None = None) -> dict[str, Json]:
+    kinds = {"allow-all": "allow_always", "reject": "reject_once"}
+    return {"optionId": id_, "name": name, "kind": kind or kinds.get(id_, id_.replace("-", "_"))}
 
 
 def _member(value: Json, name: str) -> Json:

@@ -8,11 +8,13 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import asdict, dataclass, field
-from typing import Final, Literal, TypeAlias, assert_never
+from typing import Literal, TypeAlias, assert_never
 
 import anyio
 
+from acp_agent.batches import batches, carry_out
 from acp_agent.calls import Desk
+from acp_agent.conduct import TurnLimits
 from acp_agent.models.model import (
     CallTool,
     HistoryEntry,
@@ -36,9 +38,6 @@ StopReason: TypeAlias = Literal[
     "end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled"
 ]
 
-REQUEST_LIMIT: Final = 100
-"""Times that the model is asked in one turn."""
-
 
 @dataclass
 class Context:
@@ -51,6 +50,7 @@ class Context:
     """Seconds between two pieces of what the model streams."""
     spent: Used = field(default_factory=lambda: Used(0, 0))
     """What all replies of the session have taken together."""
+    limits: TurnLimits = field(default_factory=TurnLimits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,18 @@ async def run_turn(context: Context) -> StopReason:
     Raises:
         RequestFailedError: the model could not answer; the message tells why.
     """
-    for _ in range(REQUEST_LIMIT):
+    limits = context.limits
+    with anyio.move_on_after(limits.seconds) as clock:
+        return await _loop(context)
+    assert clock.cancelled_caught
+    await _tell_limit(context, f"{limits.seconds:g} s in one turn")
+    return "max_turn_requests"
+
+
+async def _loop(context: Context) -> StopReason:
+    limits = context.limits
+    before = context.spent.total
+    for _ in range(limits.requests):
         reply = await _stream_reply(context)
         if reply.stop is not None:
             return reply.stop
@@ -77,7 +88,18 @@ async def run_turn(context: Context) -> StopReason:
             return "end_turn"
         if not await _carry_out(context, reply.calls):
             return "cancelled"
+        if limits.tokens is not None and context.spent.total - before >= limits.tokens:
+            await _tell_limit(context, f"{limits.tokens} tokens in one turn")
+            return "max_tokens"
+    await _tell_limit(context, f"{limits.requests} requests in one turn")
     return "max_turn_requests"
+
+
+async def _tell_limit(context: Context, limit: str) -> None:
+    """Tell the user why the turn ends here; the model does not hear of it."""
+    await context.desk.updates.text(
+        "agent_message_chunk", f"\n\nI stop here: {limit} is the limit."
+    )
 
 
 async def _stream_reply(context: Context) -> _Reply:
@@ -150,23 +172,19 @@ async def _show(context: Context, event: Say | Think | ShowPlan | CallTool | Sea
 
 
 async def _carry_out(context: Context, calls: Sequence[CallTool]) -> bool:
-    """Run `calls` one after the other; return whether the turn goes on."""
+    """Run `calls`, see `batches`; return whether the turn goes on."""
     answers: list[ToolAnswered] = []
     try:
-        for wanted in calls:
-            answer = _unfit(wanted) or await context.desk.carry_out(wanted)
-            if answer is None:
+        for batch in batches(context.desk, calls):
+            came = await carry_out(context.desk, batch)
+            for place, answer in enumerate(came):
+                answers.append(answer or _cancelled(batch[place]))
+            if None in came:
                 return False
-            answers.append(answer)
         return True
     finally:
-        missing = calls[len(answers) :]
-        answers += [ToolAnswered(call.name, "cancelled", is_failed=True) for call in missing]
-        context.history += answers
+        context.history += [*answers, *map(_cancelled, calls[len(answers) :])]
 
 
-def _unfit(wanted: CallTool) -> ToolAnswered | None:
-    """Return what the model is told of a call that it has not written so that it can be done."""
-    if wanted.fault is None:
-        return None
-    return ToolAnswered(wanted.name, wanted.fault, is_failed=True)
+def _cancelled(call: CallTool) -> ToolAnswered:
+    return ToolAnswered(call.name, "cancelled", is_failed=True)

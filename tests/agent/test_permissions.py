@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+import os
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 
-from acp_agent.permissions import ModeId, Permissions, Verdict
+from acp_agent.permissions import ModeId, Permissions, Ruling, Verdict
+from acp_agent.rules import PermissionRules
+from acp_agent.tools.subject import command_subject, path_subject
 from acp_agent.tools.tool import Call, Kind, Outcome, Report
 from acp_protocol.jsonrpc import Json
 from tests.agent.conftest import selected
+
+SEED = PermissionRules(
+    "ask_always",
+    frozenset({"read", "search", "think"}),
+    frozenset({"edit", "delete", "execute"}),
+)
+"""What the Continuum Router has by default."""
 
 
 def call(kind: Kind, scope: str = "", title: str = "Read") -> Call:
@@ -16,6 +29,20 @@ def call(kind: Kind, scope: str = "", title: str = "Read") -> Call:
         return Outcome("")
 
     return Call(title, kind, run, scope=scope)
+
+
+def command(*words: str) -> Call:
+    return replace(call("execute"), subjects=[command_subject(words)])
+
+
+def edit(cwd: Path, *names: str) -> Call:
+    subjects = [path_subject(cwd, os.path.normpath(cwd / name)) for name in names]
+    return replace(call("edit"), subjects=subjects)
+
+
+def verdict_of(permissions: Permissions, wanted: Call) -> Verdict | None:
+    found = permissions.known(wanted)
+    return found.verdict if found is not None else None
 
 
 @pytest.mark.parametrize(
@@ -29,6 +56,8 @@ def call(kind: Kind, scope: str = "", title: str = "Read") -> Call:
         ("code", "execute", "allow"),
         ("code", "delete", "allow"),
         ("architect", "read", "allow"),
+        ("architect", "think", "allow"),
+        ("architect", "fetch", None),
         ("architect", "edit", "forbidden"),
         ("architect", "execute", "forbidden"),
     ],
@@ -36,7 +65,7 @@ def call(kind: Kind, scope: str = "", title: str = "Read") -> Call:
 def test_the_mode_and_the_kind_decide(mode: ModeId, kind: Kind, verdict: Verdict | None) -> None:
     permissions = Permissions()
     permissions.mode = mode
-    assert permissions.known(call(kind)) == verdict
+    assert verdict_of(permissions, call(kind)) == verdict
 
 
 def test_a_title_decides_nothing() -> None:
@@ -66,32 +95,131 @@ def test_a_title_decides_nothing() -> None:
 def test_an_answer_means(answer: Json, verdict: Verdict, is_remembered: bool) -> None:
     permissions = Permissions()
     wanted = call("execute", "ls")
-    assert permissions.decided(wanted, answer) == verdict
-    assert permissions.known(wanted) == (verdict if is_remembered else None)
+    assert permissions.decided(wanted, answer).verdict == verdict
+    assert verdict_of(permissions, wanted) == (verdict if is_remembered else None)
 
 
 def test_always_is_bound_to_kind_and_scope() -> None:
     permissions = Permissions()
-    permissions.decided(call("execute", "ls"), selected("allow-always"))
-    assert permissions.known(call("execute", "ls")) == "allow"
-    assert permissions.known(call("execute", "rm")) is None
-    assert permissions.known(call("delete", "ls")) is None
-    assert Permissions().known(call("execute", "ls")) is None
+    permissions.decided(call("execute", "w__look"), selected("allow-always"))
+    assert verdict_of(permissions, call("execute", "w__look")) == "allow"
+    assert permissions.known(call("execute", "w__paint")) is None
+    assert permissions.known(call("delete", "w__look")) is None
+    assert permissions.known(command("w__look")) is None
+    assert Permissions().known(call("execute", "w__look")) is None
+
+
+def test_always_holds_for_a_program_and_what_it_is_told_to_do() -> None:
+    permissions = Permissions()
+    permissions.decided(command("git", "status"), selected("allow-always"))
+    assert verdict_of(permissions, command("git", "status", "-s")) == "allow"
+    for words in (
+        ("git", "push"),
+        ("git",),
+        ("git", "-c", "core.pager=x", "status"),
+        ("git", "status;", "rm", "-rf"),
+        ("git status; rm -rf",),
+        ("sh", "-c", "git status"),
+        ("/tmp/git", "status"),
+    ):
+        assert permissions.known(command(*words)) is None, words
+
+
+def test_always_holds_for_the_files_of_a_folder(cwd: Path) -> None:
+    permissions = Permissions()
+    permissions.decided(edit(cwd, "src/main.py"), selected("allow-always"))
+    for name in ("src/main.py", "src/new.py", "src/deep/x"):
+        assert verdict_of(permissions, edit(cwd, name)) == "allow", name
+    (cwd / "src" / "out").symlink_to(cwd)
+    for name in ("notes.md", "srcs/x", "src/../notes.md", "src/out/notes.md", "/etc/passwd"):
+        assert permissions.known(edit(cwd, name)) is None, name
+
+
+def test_a_wide_always_ends_where_the_directory_does(cwd: Path) -> None:
+    permissions = Permissions()
+    permissions.decided(edit(cwd, "src/main.py"), selected("allow-all"))
+    assert verdict_of(permissions, edit(cwd, "notes.md")) == "allow"
+    assert permissions.known(edit(cwd, "../secret.txt")) is None
+
+
+def test_consent_to_several_files_needs_consent_to_each(cwd: Path) -> None:
+    permissions = Permissions()
+    permissions.decided(edit(cwd, "src/a"), selected("allow-always"))
+    assert permissions.known(edit(cwd, "src/a", "notes.md")) is None
+    permissions.decided(edit(cwd, "notes.md"), selected("reject-always"))
+    assert verdict_of(permissions, edit(cwd, "src/a", "notes.md")) == "reject"
 
 
 def test_a_mode_that_forbids_outweighs_an_earlier_always() -> None:
     permissions = Permissions()
     permissions.decided(call("edit"), selected("allow-always"))
     permissions.mode = "architect"
-    assert permissions.known(call("edit")) == "forbidden"
+    assert verdict_of(permissions, call("edit")) == "forbidden"
 
 
-def test_the_options_spell_out_what_always_means() -> None:
-    options = Permissions().options(call("execute", "ls"))
-    assert [option["name"] for option in options] == [
+def test_the_options_spell_out_what_always_means(cwd: Path) -> None:
+    def names(wanted: Call) -> list[str]:
+        options = Permissions().options(wanted)
+        assert len({option["optionId"] for option in options}) == len(options)
+        return [option["name"] for option in options]
+
+    assert names(command("ls", "-l")) == [
         "Allow",
         "Always allow execute ls",
         "Reject",
         "Always reject execute ls",
     ]
-    assert len({option["optionId"] for option in options}) == 4
+    assert names(edit(cwd, "src/main.py")) == [
+        "Allow",
+        "Always allow edit src/**",
+        "Always allow edit **",
+        "Reject",
+        "Always reject edit src/**",
+    ]
+
+
+def test_what_is_asked_about_each_time_offers_no_always() -> None:
+    permissions = Permissions()
+    permissions.mode, permissions.policy = "code", "allow_all"
+    wanted = replace(call("fetch", "localhost"), asks_always=True)
+    assert permissions.known(wanted) is None
+    assert [option["optionId"] for option in permissions.options(wanted)] == ["allow", "reject"]
+    assert permissions.decided(wanted, selected("allow-always")).verdict == "reject"
+    assert permissions.known(wanted) is None
+
+
+@pytest.mark.parametrize(
+    ("rules", "mode", "kind", "expected"),
+    [
+        (PermissionRules("ask_always"), "ask", "read", None),
+        (PermissionRules("allow_all"), "ask", "execute", ("allow", "policy")),
+        (PermissionRules("allow_read"), "ask", "think", ("allow", "policy")),
+        (PermissionRules("allow_read"), "ask", "fetch", None),
+        (SEED, "ask", "read", ("allow", "auto_allow")),
+        (SEED, "ask", "think", ("allow", "auto_allow")),
+        (SEED, "ask", "edit", None),
+        (SEED, "ask", "move", None),
+        (SEED, "ask", "other", None),
+        (SEED, "code", "edit", None),
+        (SEED, "code", "move", ("allow", "mode")),
+        (SEED, "architect", "move", ("forbidden", "mode")),
+        (replace(SEED, default_policy="allow_all"), "ask", "edit", None),
+        (replace(SEED, default_policy="allow_all"), "ask", "fetch", ("allow", "policy")),
+        (replace(SEED, auto_allow=frozenset({"edit"})), "ask", "edit", None),
+    ],
+)
+def test_lists_come_before_the_policy(
+    rules: PermissionRules, mode: ModeId, kind: Kind, expected: tuple[str, str] | None
+) -> None:
+    permissions = Permissions(rules)
+    permissions.mode = mode
+    found = permissions.known(call(kind))
+    assert (found and (found.verdict, found.why)) == expected
+
+
+def test_the_users_own_always_comes_before_every_list() -> None:
+    permissions = Permissions(SEED)
+    permissions.decided(call("edit"), selected("allow-always"))
+    permissions.decided(call("read"), selected("reject-always"))
+    assert permissions.known(call("edit")) == Ruling("allow", "rule", "edit")
+    assert permissions.known(call("read")) == Ruling("reject", "rule", "read")

@@ -10,6 +10,7 @@ import anyio
 import pytest
 
 from acp_agent.calls import Desk
+from acp_agent.conduct import REQUEST_LIMIT
 from acp_agent.models.model import (
     CallTool,
     Command,
@@ -30,7 +31,7 @@ from acp_agent.models.model import (
 )
 from acp_agent.permissions import Permissions
 from acp_agent.tools.catalogue import TOOLS
-from acp_agent.turn import REQUEST_LIMIT, Context, run_turn
+from acp_agent.turn import Context, run_turn
 from acp_agent.updates import Updates
 from acp_agent.workspace import Workspace
 from acp_protocol import jsonrpc

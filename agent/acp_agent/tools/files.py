@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from acp_agent.models.model import ToolOffer
+from acp_agent.tools.subject import path_subject
 from acp_agent.tools.tool import (
     Call,
     Kind,
@@ -45,7 +46,13 @@ class ReadTool:
             lines = text.count("\n") + (not text.endswith("\n") if text else 0)
             return Outcome(shortened(text), fenced(text), {"lines": lines})
 
-        return Call(f"Read {name}", self.kind, run, [{"path": path}])
+        return Call(
+            f"Read {name}",
+            self.kind,
+            run,
+            [{"path": path}],
+            subjects=[path_subject(workspace.cwd, path)],
+        )
 
 
 class EditTool:
@@ -126,7 +133,13 @@ class DeleteTool:
                 raise ToolFailedError(str(problem)) from None
             return Outcome("")
 
-        return Call(f"Delete {name}", self.kind, run, [{"path": path}])
+        return Call(
+            f"Delete {name}",
+            self.kind,
+            run,
+            [{"path": path}],
+            subjects=[path_subject(workspace.cwd, path)],
+        )
 
 
 def _change(workspace: Workspace, title: str, path: str, before: str | None, after: str) -> Call:
@@ -145,7 +158,8 @@ def _change(workspace: Workspace, title: str, path: str, before: str | None, aft
             raise ToolFailedError(str(problem)) from None
         return Outcome("", [diff])
 
-    return Call(title, "edit", run, [{"path": path}], [diff])
+    subjects = [path_subject(workspace.cwd, path)]
+    return Call(title, "edit", run, [{"path": path}], [diff], subjects=subjects)
 
 
 async def _read_if_there(workspace: Workspace, path: str) -> str | None:

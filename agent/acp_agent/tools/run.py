@@ -14,6 +14,7 @@ from typing import Final, cast
 import anyio
 
 from acp_agent.models.model import ToolOffer
+from acp_agent.tools.subject import command_subject
 from acp_agent.tools.tool import (
     Call,
     Kind,
@@ -74,7 +75,7 @@ class RunTool:
         async def run(report: Report) -> Outcome:
             return await _run(command, workspace, report, self._time_limit)
 
-        return Call(f"Run {' '.join(command)}", self.kind, run, scope=command[0])
+        return Call(f"Run {' '.join(command)}", self.kind, run, subjects=[command_subject(command)])
 
 
 class _Output:

@@ -11,6 +11,7 @@ import anyio.from_thread
 import anyio.to_thread
 
 from acp_agent.models.model import ToolOffer
+from acp_agent.tools.subject import path_subject
 from acp_agent.tools.tool import (
     Call,
     Kind,
@@ -68,7 +69,13 @@ class SearchTool:
             text = "\n".join(lines) or "nothing found"
             return Outcome(text, fenced(text), {"hits": len(hits)})
 
-        return Call(f"Search {pattern}", self.kind, run, [{"path": place}])
+        return Call(
+            f"Search {pattern}",
+            self.kind,
+            run,
+            [{"path": place}],
+            subjects=[path_subject(workspace.cwd, place)],
+        )
 
 
 def _found(pattern: str, cwd: Path, place: str) -> tuple[list[str], str | None]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Literal, Protocol, TypeAlias
+from typing import Final, Literal, Protocol, TypeAlias, get_args
 
 from acp_agent.models.model import ToolOffer
+from acp_agent.tools.subject import Subject, name_subject
 from acp_agent.workspace import Workspace
 from acp_protocol.errors import AcpError
 from acp_protocol.jsonrpc import Json
@@ -27,6 +28,7 @@ Kind: TypeAlias = Literal[
     "other",
 ]
 """What a call is about, in the protocol's words; consent depends on it."""
+KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 Content: TypeAlias = Sequence[Mapping[str, Json]]
 Report: TypeAlias = Callable[[Content], Awaitable[None]]
 """Shows content of a call that is still running."""
@@ -59,7 +61,16 @@ class Call:
     content: Content = ()
     """What the user should see before it runs, such as the diff."""
     scope: str = ""
-    """What "always" means for this call: the same kind and this, in the same session."""
+    """What "always" means for a call without `subjects`: the same kind and this name."""
+    subjects: Sequence[Subject] = ()
+    """What it touches: what a user's "always" is about, and what the audit log tells."""
+    asks_always: bool = False
+    """Whether the user is asked each time, whatever was said before: no "always" is offered."""
+
+    @property
+    def about(self) -> Sequence[Subject]:
+        """What it touches; the kind alone where nothing is named."""
+        return self.subjects or (name_subject(self.scope),)
 
 
 class Tool(Protocol):

@@ -1,0 +1,131 @@
+"""The audit log: one line of JSON for each decision about a tool call.
+
+It tells what a call would touch and who decided what, never what it would write: of the arguments
+only paths, commands and addresses are told, and these without passwords and queries. Whoever cannot
+write it goes on without: a full disk must not stop the work. The first time is said.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import logging
+import os
+import stat
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final, Literal, TypeAlias
+
+from acp_agent.tools.subject import Subject
+from acp_agent.tools.tool import Kind
+from acp_protocol.errors import describe_os_error
+
+logger = logging.getLogger(__name__)
+
+Why: TypeAlias = Literal[
+    "mode", "always_ask", "auto_allow", "policy", "rule", "user", "client", "turn"
+]
+"""Who decided: the session's mode, a list or the policy of the rules, an earlier "always", the
+user, a client that could not ask its user, or the end of the turn."""
+WIDTH: Final = 4096
+"""Characters of one path or command that are kept."""
+_FLAGS: Final = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NONBLOCK
+_MODE: Final = 0o600
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """What was decided about one tool call."""
+
+    session: str
+    call: str
+    """The id that the client knows it by."""
+    tool: str
+    kind: Kind | None
+    """None where there is no such tool."""
+    subjects: Sequence[Subject]
+    verdict: str
+    why: Why
+    rule: str | None = None
+    """The "always" that decided, or that the user has made of this answer."""
+
+
+def now() -> datetime:
+    """Return the time by the system's clock."""
+    return datetime.now(UTC)
+
+
+class Audit:
+    """Appends decisions to a file that only its owner may read.
+
+    Several processes may write to one file: a line is written at once.
+    """
+
+    def __init__(self, path: Path, *, clock: Callable[[], datetime] = now) -> None:
+        self._path = path
+        self._clock = clock
+        self._descriptor: int | None = None
+        self._is_warned = False
+        try:
+            self._descriptor = _opened(path)
+        except OSError as problem:
+            self._warn(problem)
+
+    def note(self, decision: Decision) -> None:
+        """Write a decision down, if that is possible."""
+        if self._descriptor is None:
+            return
+        line = (json.dumps(self._members(decision), ensure_ascii=True) + "\n").encode()
+        try:
+            written = os.write(self._descriptor, line)
+            if written < len(line):
+                # What came through is ended, so that the next line is one.
+                os.write(self._descriptor, b"\n")
+        except OSError as problem:
+            self._warn(problem)
+
+    def close(self) -> None:
+        """Let go of the file; what is noted later is lost."""
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+
+    def _members(self, decision: Decision) -> dict[str, object]:
+        told: dict[str, object] = {
+            "time": self._clock().astimezone(UTC).isoformat(timespec="milliseconds"),
+            "session": decision.session,
+            "call": decision.call,
+            "tool": decision.tool,
+            "kind": decision.kind,
+        }
+        for name, area in (("paths", "path"), ("commands", "command"), ("names", "name")):
+            found = [each.spelled()[:WIDTH] for each in decision.subjects if each.area == area]
+            if any(found):
+                told[name] = found
+        told |= {"verdict": decision.verdict, "why": decision.why}
+        return told | ({} if decision.rule is None else {"rule": decision.rule})
+
+    def _warn(self, problem: OSError) -> None:
+        if not self._is_warned:
+            self._is_warned = True
+            reason = describe_os_error(problem)
+            logger.warning("the audit log %s is not written: %s", self._path, reason)
+
+
+def _opened(path: Path) -> int:
+    """Open the file to append to it, made if it is missing, readable for its owner alone.
+
+    Raises:
+        OSError: that is not possible, or what is there is no file.
+    """
+    descriptor = os.open(path, _FLAGS, _MODE)
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EINVAL, "it is no regular file")  # noqa: TRY301 - the way out is the same
+        os.fchmod(descriptor, _MODE)
+    except OSError:
+        os.close(descriptor)
+        raise
+    return descriptor

@@ -1,0 +1,34 @@
+"""How turns behave: what they may do, where that is written down, and how far they go."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from acp_agent.audit import Audit
+from acp_agent.rules import PermissionRules
+
+REQUEST_LIMIT: Final = 100
+"""Times that the model is asked in one turn, unless another number is given."""
+
+
+@dataclass(frozen=True, slots=True)
+class TurnLimits:
+    """How far one turn goes; None is no limit."""
+
+    requests: int = REQUEST_LIMIT
+    """Times that the model is asked; then the turn ends with `max_turn_requests`."""
+    tokens: int | None = None
+    """Tokens that are read and written; then the turn ends with `max_tokens`."""
+    seconds: float | None = None
+    """Then the turn ends with `max_turn_requests`; the time the user takes to answer counts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Conduct:
+    """How the turns of every session behave."""
+
+    rules: PermissionRules = field(default_factory=PermissionRules)
+    audit: Audit | None = None
+    """Where each decision about a tool call is written down."""
+    limits: TurnLimits = field(default_factory=TurnLimits)

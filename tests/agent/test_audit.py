@@ -1,0 +1,108 @@
+"""The log of decisions: what stands in it, what does not, and what happens where it cannot be."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import stat
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from acp_agent import audit
+from acp_agent.audit import WIDTH, Audit, Decision
+from acp_agent.tools.subject import Subject, command_subject, name_subject
+from acp_protocol.jsonrpc import Json
+
+DECISION = Decision(
+    session="s",
+    call="call_1",
+    tool="run",
+    kind="execute",
+    subjects=[command_subject(["git", "commit", "-m", "a b"])],
+    verdict="allow",
+    why="user",
+)
+
+
+def fixed() -> datetime:
+    return datetime(2026, 11, 21, 12, 0, 0, 5000, UTC)
+
+
+def lines(path: Path) -> list[Json]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def test_a_decision_is_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "audit.jsonl"
+    log = Audit(path, clock=fixed)
+    log.note(DECISION)
+    files = [Subject("path", ("src", "a\nb")), Subject("path", ("/", "etc"))]
+    log.note(replace(DECISION, tool="edit", kind="edit", subjects=files, rule="edit src/**"))
+    log.note(replace(DECISION, tool="plan", kind="think", subjects=[name_subject("")]))
+    log.close()
+    first = {
+        "time": "2026-11-21T12:00:00.005+00:00",
+        "session": "s",
+        "call": "call_1",
+        "tool": "run",
+        "kind": "execute",
+        "commands": ["git commit -m 'a b'"],
+        "verdict": "allow",
+        "why": "user",
+    }
+    found = lines(path)
+    assert found[0] == first
+    assert (found[1]["paths"], found[1]["rule"]) == (["src/a\nb", "/etc"], "edit src/**")
+    assert not {"paths", "commands", "names", "rule"} & set(found[2])
+
+
+def test_only_its_owner_may_read_it_and_what_stands_there_stays(tmp_path: Path) -> None:
+    path = tmp_path / "audit.jsonl"
+    path.write_text('{"old":1}\n')
+    path.chmod(0o644)
+    Audit(path).note(DECISION)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert [("old" in line) for line in lines(path)] == [True, False]
+
+
+def test_a_long_command_is_cut(tmp_path: Path) -> None:
+    path = tmp_path / "audit.jsonl"
+    Audit(path).note(replace(DECISION, subjects=[command_subject(["x" * 10_000])]))
+    assert len(lines(path)[0]["commands"][0]) == WIDTH
+
+
+@pytest.mark.parametrize("name", [".", "gone/audit.jsonl", "fifo"])
+def test_a_log_that_cannot_be_written_is_said_once_and_stops_nothing(
+    tmp_path: Path, name: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    with caplog.at_level(logging.WARNING):
+        log = Audit(tmp_path / name)
+        log.note(DECISION)
+        log.note(DECISION)
+        log.close()
+    (record,) = caplog.records
+    assert "is not written" in record.message
+
+
+def test_a_disk_that_is_full_is_said_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = Audit(tmp_path / "audit.jsonl")
+
+    def full(descriptor: int, line: bytes) -> int:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(audit.os, "write", full)
+    with caplog.at_level(logging.WARNING):
+        log.note(DECISION)
+        log.note(DECISION)
+    monkeypatch.undo()
+    log.close()
+    assert [record.message.rpartition(": ")[2] for record in caplog.records] == [
+        "no space left on device"
+    ]

@@ -1,0 +1,73 @@
+"""What "always" comes to, in words that a user can agree to."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from acp_agent.rules import Rule, lasting
+from acp_agent.tools.subject import Subject
+
+WORDS = st.lists(st.sampled_from(["git", "status", ";", "rm", "-rf", "/", "a b", ""]), max_size=5)
+
+
+@pytest.mark.parametrize(
+    ("words", "rules"),
+    [
+        (("notes.md",), ["edit notes.md", "edit **"]),
+        (("src", "main.py"), ["edit src/**", "edit **"]),
+        (("a", "b", "c"), ["edit a/b/**", "edit **"]),
+        (("/", "etc", "passwd"), ["edit /etc/**"]),
+        (("/", "x"), ["edit /x"]),
+        (("a\x1b[2J", "x"), ["edit a␛[2J/**", "edit **"]),
+        ((), ["edit ."]),
+    ],
+)
+def test_files_are_allowed_by_their_folder_or_all(words: tuple[str, ...], rules: list[str]) -> None:
+    assert [str(rule) for rule in lasting("edit", Subject("path", words))] == rules
+
+
+@pytest.mark.parametrize(
+    ("words", "rule"),
+    [
+        (("ls", "-l"), "execute ls"),
+        (("git", "status", "-s"), "execute git status"),
+        (("git", "-C", "x", "status"), "execute git -C x status"),
+        (("git",), "execute git"),
+        (("sh", "-c", "ls"), "execute sh -c ls"),
+        (("/bin/bash", "-c", "ls"), "execute /bin/bash -c ls"),
+        (("python3.11", "x.py"), "execute python3.11 x.py"),
+        (("env", "x"), "execute env x"),
+        (("rm; ls", "a b"), "execute 'rm; ls'"),
+    ],
+)
+def test_a_command_is_allowed_as_far_as_its_words_say_what_it_does(
+    words: tuple[str, ...], rule: str
+) -> None:
+    (found,) = lasting("execute", Subject("command", words))
+    assert str(found) == rule
+    assert found.covers("execute", Subject("command", words))
+
+
+def test_a_name_is_allowed_as_it_is() -> None:
+    (rule,) = lasting("fetch", Subject("name", ("example.com",)))
+    assert str(rule) == "fetch example.com"
+    assert not rule.covers("fetch", Subject("name", ("example.com.evil",)))
+    assert not rule.covers("fetch", Subject("command", ("example.com",)))
+
+
+@given(st.lists(st.sampled_from(["a", "b", "**", "/"]), max_size=4), st.sampled_from([0, -1]))
+def test_a_rule_covers_what_it_was_made_of(words: list[str], place: int) -> None:
+    subject = Subject("path", tuple(words))
+    assert lasting("edit", subject)[place].covers("edit", subject)
+
+
+@given(WORDS, WORDS)
+def test_a_command_is_covered_only_by_its_own_first_words(
+    known: list[str], words: list[str]
+) -> None:
+    rule = Rule("execute", Subject("command", tuple(known)), is_open=True)
+    assert rule.covers("execute", Subject("command", tuple(words))) == (
+        words[: len(known)] == known
+    )
