@@ -8,6 +8,7 @@ from typing import Final
 
 from acp_agent.models.model import Model
 from acp_agent.permissions import MODES, POLICIES
+from acp_agent.rules import PolicyId
 
 MODE: Final = "mode"
 MODEL: Final = "model"
@@ -34,17 +35,23 @@ class Option:
     name: str
     category: str
     choices: tuple[Choice, ...]
-    """The first stands where nothing was chosen."""
+    default: str = ""
+    """The value where nothing was chosen; empty for the first one."""
 
     def chosen(self, settings: Mapping[str, str]) -> str:
         """Return the value in `settings`, or the first one if there is none that still exists."""
         value = settings.get(self.id)
         values = [choice.value for choice in self.choices]
-        return value if value in values else values[0]
+        if value in values:
+            return value
+        return self.default or values[0]
 
 
-def options_for(models: Sequence[Model]) -> tuple[Option, ...]:
-    """Return the options of a session that these models can serve, the most important first."""
+def options_for(models: Sequence[Model], policy: PolicyId = POLICIES[0][0]) -> tuple[Option, ...]:
+    """Return the options of a session that these models can serve, the most important first.
+
+    `policy` stands where none was chosen.
+    """
     named = tuple(Choice(model.name, model.name) for model in models)
     return (
         Option(MODE, "Mode", "mode", tuple(Choice(*mode) for mode in MODES)),
@@ -58,5 +65,5 @@ def options_for(models: Sequence[Model]) -> tuple[Option, ...]:
                 Choice("hide", "Hide", "Thoughts are not shown"),
             ),
         ),
-        Option(POLICY, "Policy", "_policy", tuple(Choice(*policy) for policy in POLICIES)),
+        Option(POLICY, "Policy", "_policy", tuple(Choice(*each) for each in POLICIES), policy),
     )
