@@ -19,6 +19,7 @@ from acp_console.tui.widgets.diff import changes_text, diff_text, patch_text
 from acp_console.tui.widgets.permission import PermissionPrompt
 from acp_inspector.analysis.items import (
     AgentMessage,
+    Elicitation,
     Item,
     Notice,
     Plan,
@@ -168,11 +169,19 @@ class NoticeView(Static):
     """A line worth knowing."""
 
     def __init__(self, item: Notice) -> None:
-        super().__init__(Text(f"· {one_line(item.text, 300)}"), classes="item notice")
+        super().__init__(classes="item notice")
         self.item = item
+        self._shown = ""
 
     async def sync(self) -> None:
-        """A notice does not change."""
+        """Write the line anew, if it has changed: what was asked or begun gets its end."""
+        item = self.item
+        told = f"· {one_line(item.text, 300)}"
+        if isinstance(item, Elicitation):
+            told += f": {one_line(_string(item.outcome, 'action') or 'open', 40)}"
+        if told != self._shown:
+            self._shown = told
+            self.update(Text(told))
 
 
 ItemView = UserView | AgentView | ThoughtView | PlanView | ToolCallView | TurnEndView | NoticeView

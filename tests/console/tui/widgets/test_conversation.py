@@ -164,3 +164,25 @@ async def test_code_stays_code_wherever_its_text_was_cut(step: int) -> None:
         await until(pilot, lambda: "and more" in say(app) and "# no heading" in say(app))
         kinds = [type(block).__name__ for block in app.query_one(Markdown).children]
         assert kinds == ["MarkdownParagraph", "MarkdownFence", "MarkdownParagraph"]
+
+
+async def test_a_line_that_tells_of_something_going_on_is_written_anew_when_it_ends() -> None:
+    app = TalkApp()
+    async with app.run_test(size=(100, 40)) as pilot:
+        await app.feed(entries(update("compaction_update", compactionId="k", status="[b]begun")))
+        await until(pilot, lambda: "· context compaction: [b]begun" in say(app))
+        await app.feed(entries(update("compaction_update", compactionId="k", status="completed")))
+        await until(pilot, lambda: "· context compaction: completed" in say(app))
+        assert "begun" not in say(app)
+
+
+async def test_a_question_to_the_user_tells_how_it_was_answered() -> None:
+    params = {"sessionId": "s1", "message": "Which one?", "mode": "form"}
+    asked = ("agent", {"id": 4, "method": "elicitation/create", "params": params})
+    told = ("client", {"id": 4, "result": {"action": "decline"}})
+    app = TalkApp()
+    async with app.run_test(size=(100, 40)) as pilot:
+        await app.feed(entries(asked))
+        await until(pilot, lambda: "· asks you: Which one?: open" in say(app))
+        await app.feed(entries(told))
+        await until(pilot, lambda: "· asks you: Which one?: decline" in say(app))
