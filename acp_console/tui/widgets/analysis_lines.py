@@ -9,14 +9,11 @@ from typing import ClassVar, Final, Protocol
 from rich.cells import cell_len, chop_cells, set_cell_size
 from rich.segment import Segment
 from rich.style import Style
-from textual.binding import Binding, BindingType
-from textual.cache import LRUCache
-from textual.events import Click, Resize
-from textual.geometry import Size
+from textual.events import Click
 from textual.message import Message
-from textual.reactive import var
-from textual.scroll_view import ScrollView
 from textual.strip import Strip
+
+from acp_console.tui.widgets.cursor_list import CursorList
 
 STYLES: Final = ("muted", "strong", "error", "warning", "info", "good", "accent")
 """Ways to write a part of a line, beside the plain one."""
@@ -103,15 +100,12 @@ def _wrapped(text: str, width: int) -> Iterator[str]:
         text = text[cut:]
 
 
-class LineList(ScrollView, can_focus=True):
+class LineList(CursorList):
     """Shows lines; the cursor stays on what it stands on when others take their place."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {f"line-list--{name}" for name in (*STYLES, "cursor")}
     DEFAULT_CSS = """
     LineList {
-        scrollbar-size-vertical: 1;
-        scrollbar-gutter: stable;
-        overflow-x: hidden;
         &> .line-list--muted {
             color: $text-muted;
         }
@@ -140,16 +134,6 @@ class LineList(ScrollView, can_focus=True):
         }
     }
     """
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up,k", "move(-1)", "Up", show=False),
-        Binding("down,j", "move(1)", "Down", show=False),
-        Binding("pageup", "page(-1)", "Page up", show=False),
-        Binding("pagedown", "page(1)", "Page down", show=False),
-        Binding("home,g", "edge(False)", "First", show=False),
-        Binding("end,G", "edge(True)", "Last", show=False),
-    ]
-
-    cursor: var[int] = var(0)
 
     @dataclass
     class Moved(Message):
@@ -175,15 +159,14 @@ class LineList(ScrollView, can_focus=True):
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's word
         super().__init__(id=id)
         self._lines: Lines = GivenLines()
-        self._cache: LRUCache[tuple[int, bool], Strip] = LRUCache(256)
 
     def show(self, lines: Lines) -> None:
         """Show other lines."""
         before = self.chosen
         above = self.cursor - self.scroll_offset.y
         self._lines = lines
-        self._cache.clear()
-        self._resize()
+        self.drawn.clear()
+        self.lay_out()
         place = self.cursor
         if before is not None and before.key is not None:
             found = lines.place_of(before.key)
@@ -191,14 +174,14 @@ class LineList(ScrollView, can_focus=True):
         self.cursor = max(0, min(place, len(lines) - 1))
         if place != above + self.scroll_offset.y:
             self.scroll_to(y=max(self.cursor - above, 0), animate=False, force=True)
-        self._reveal()
+        self.reveal()
         self.refresh()
         self.post_message(self.Moved(self))
 
     @property
-    def width(self) -> int:
-        """Columns that a line has."""
-        return self.scrollable_content_region.width
+    def count(self) -> int:
+        """How many lines there are."""
+        return len(self._lines)
 
     @property
     def chosen(self) -> Line | None:
@@ -207,43 +190,15 @@ class LineList(ScrollView, can_focus=True):
             return None
         return self._lines.line(self.cursor, self.width)
 
-    def go_to(self, place: int) -> None:
-        """Put the cursor on a line."""
-        if len(self._lines):
-            self.cursor = max(0, min(place, len(self._lines) - 1))
-            self._reveal()
-
     def watch_cursor(self) -> None:
         """Tell that the cursor has moved."""
         self.refresh()
         self.post_message(self.Moved(self))
 
-    def action_move(self, step: int) -> None:
-        """Move the cursor by lines."""
-        self.go_to(self.cursor + step)
-
-    def action_page(self, step: int) -> None:
-        """Move the cursor by pages."""
-        self.go_to(self.cursor + step * max(self.size.height - 1, 1))
-
-    def action_edge(self, is_last: bool) -> None:
-        """Move the cursor to the first or last line."""
-        self.go_to(len(self._lines) - 1 if is_last else 0)
-
     def on_click(self, event: Click) -> None:
-        """Put the cursor where the mouse is; a second click opens what stands there."""
-        place = event.y + self.scroll_offset.y
-        if place < len(self._lines):
-            if event.chain > 1:
-                self.post_message(self.Opened(self))
-            self.go_to(place)
-
-    def on_resize(self, event: Resize) -> None:
-        """Draw for the new width."""
-        del event
-        self._cache.clear()
-        self._resize()
-        self._reveal()
+        """Open what a second click is on; the first has put the cursor there."""
+        if event.chain > 1 and event.y + self.scroll_offset.y < self.count:
+            self.post_message(self.Opened(self))
 
     def render_line(self, y: int) -> Strip:
         """Draw one line of the window."""
@@ -251,9 +206,9 @@ class LineList(ScrollView, can_focus=True):
         if place >= len(self._lines) or width <= 0:
             return Strip.blank(width, self.rich_style)
         key = (place, place == self.cursor)
-        strip = self._cache.get(key)
+        strip = self.drawn.get(key)
         if strip is None:
-            strip = self._cache[key] = self._draw(place, width)
+            strip = self.drawn[key] = self._draw(place, width)
         return strip
 
     def _draw(self, place: int, width: int) -> Strip:
@@ -275,14 +230,3 @@ class LineList(ScrollView, can_focus=True):
         # Not the background: the cursor has its own.
         found = self.get_component_rich_style(f"line-list--{name}")
         return Style(color=found.color, bold=found.bold)
-
-    def _reveal(self) -> None:
-        top, height = self.scroll_offset.y, max(self.size.height, 1)
-        if self.cursor < top:
-            self.scroll_to(y=self.cursor, animate=False, force=True)
-        elif self.cursor >= top + height:
-            self.scroll_to(y=self.cursor - height + 1, animate=False, force=True)
-
-    def _resize(self) -> None:
-        self.virtual_size = Size(self.width, len(self._lines))
-        self.refresh()

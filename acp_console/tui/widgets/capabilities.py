@@ -65,7 +65,7 @@ class CapabilitiesTab(AnalysisTab[Study, Claims]):
             lines = TableLines(CAPABILITIES, rows, least=PATH_WIDTH)
             self.lines.show(lines)
             if self.lines.cursor < lines.first:
-                self.lines.go_to(lines.first)
+                self.lines.choose(lines.first)
         else:
             self.show_note("Nothing was claimed and nothing used.")
 

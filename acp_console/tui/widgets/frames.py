@@ -8,20 +8,16 @@ from typing import ClassVar, Final, Protocol
 from rich.cells import set_cell_size
 from rich.segment import Segment
 from rich.style import Style
-from textual.binding import Binding, BindingType
-from textual.cache import LRUCache
-from textual.events import Click, MouseScrollDown, MouseScrollUp, Resize
-from textual.geometry import Size
+from textual.events import MouseScrollDown, MouseScrollUp
 from textual.message import Message
 from textual.reactive import reactive, var
-from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
+from acp_console.tui.widgets.cursor_list import CursorList
 from acp_console.tui.widgets.frames_rows import TableRow, row_text
 
 DIGITS: Final = 4
 """Columns of the number, at least."""
-_CACHED_LINES: Final = 512
 
 
 class Rows(Protocol):
@@ -49,7 +45,7 @@ class Rows(Protocol):
         ...
 
 
-class FrameTable(ScrollView, can_focus=True):
+class FrameTable(CursorList):
     """A list of rows that takes any number of them."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {
@@ -61,9 +57,6 @@ class FrameTable(ScrollView, can_focus=True):
     }
     DEFAULT_CSS = """
     FrameTable {
-        scrollbar-size-vertical: 1;
-        scrollbar-gutter: stable;
-        overflow-x: hidden;
         &> .frame-table--client {
             color: $text-accent;
         }
@@ -83,15 +76,6 @@ class FrameTable(ScrollView, can_focus=True):
         }
     }
     """
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up,k", "move(-1)", "Up", show=False),
-        Binding("down,j", "move(1)", "Down", show=False),
-        Binding("pageup", "page(-1)", "Page up", show=False),
-        Binding("pagedown", "page(1)", "Page down", show=False),
-        Binding("home,g", "edge(False)", "First", show=False),
-        Binding("end,G", "edge(True)", "Last", show=False),
-    ]
-
     cursor: var[int] = var(-1)
     instead: reactive[str] = reactive("")
     """What is told where there is no row."""
@@ -122,7 +106,11 @@ class FrameTable(ScrollView, can_focus=True):
         """Whether a person has moved the cursor; whoever takes note of it sets it back."""
         self.digits = DIGITS
         """Columns of the number."""
-        self._cache: LRUCache[tuple[int, bool], Strip] = LRUCache(_CACHED_LINES)
+
+    @property
+    def count(self) -> int:
+        """How many rows are shown."""
+        return self._count
 
     @property
     def chosen(self) -> int | None:
@@ -140,12 +128,12 @@ class FrameTable(ScrollView, can_focus=True):
         if count > self._count:
             is_seen = self._count < self.scroll_offset.y + self.size.height
             self._count = count
-            self._resize()
+            self.lay_out()
             if is_seen:
                 self.refresh()
             if self.is_following:
                 self.cursor = count - 1
-                self._reveal()
+                self.reveal()
             elif self.cursor < 0:
                 self.cursor = 0
         if self._has_open:
@@ -157,49 +145,35 @@ class FrameTable(ScrollView, can_focus=True):
         """Show other rows; the cursor stays on its line of the screen, if possible."""
         above = self.cursor - self.scroll_offset.y
         self._count = len(self._rows)
-        self._cache.clear()
-        self._resize()
+        self.drawn.clear()
+        self.lay_out()
         last = self._count - 1
         before = self.cursor
         self.cursor = last if self.is_following else max(min(cursor, last), min(0, last))
         if self.cursor == before:
             self.watch_cursor()
         self.scroll_to(y=max(self.cursor - max(above, 0), 0), animate=False, force=True)
-        self._reveal()
+        self.reveal()
         self.refresh()
 
     def go_to(self, position: int) -> None:
         """Put the cursor on a position, and follow no more."""
         self.is_following = False
-        self.cursor = max(0, min(position, self._count - 1))
-        self._reveal()
-
-    def redraw(self) -> None:
-        """Draw anew what is seen: something about it has changed."""
-        self._cache.clear()
-        self.refresh()
+        self.cursor = self.clamped(position)
+        self.reveal()
 
     def watch_cursor(self) -> None:
         """Tell where the cursor stands."""
         self.refresh()
         self.post_message(self.Moved(self, self.cursor if self.cursor < self._count else -1))
 
-    def action_move(self, step: int) -> None:
-        """Move the cursor by rows."""
-        self._go(self.cursor + step)
-
-    def action_page(self, step: int) -> None:
-        """Move the cursor by pages."""
-        self._go(self.cursor + step * max(self.size.height - 1, 1))
-
-    def action_edge(self, is_last: bool) -> None:
-        """Move the cursor to the first or last row."""
-        self._go(self._count - 1 if is_last else 0)
-
-    def on_click(self, event: Click) -> None:
-        """Put the cursor where the mouse is."""
-        if event.y + self.scroll_offset.y < self._count:
-            self._go(event.y + self.scroll_offset.y)
+    def choose(self, place: int) -> None:
+        """Put the cursor on a row, as a person wants it; at the last, what comes is followed."""
+        if self._count:
+            self.has_moved = True
+            self.cursor = self.clamped(place)
+            self.is_following = self.cursor == self._count - 1
+            self.reveal()
 
     def on_mouse_scroll_up(self, event: MouseScrollUp) -> None:
         """Look at earlier ones: whoever does so follows no more."""
@@ -211,17 +185,10 @@ class FrameTable(ScrollView, can_focus=True):
         """Look at later ones."""
         del event
 
-    def on_resize(self, event: Resize) -> None:
-        """Draw for the new width."""
-        del event
-        self._cache.clear()
-        self._resize()
-        self._reveal()
-
     def render_line(self, y: int) -> Strip:
         """Draw one line of the window."""
         position = y + self.scroll_offset.y
-        width = self.scrollable_content_region.width
+        width = self.width
         if not self._count and y == self.size.height // 2:
             style = self.rich_style + self.get_component_rich_style(
                 "frame-table--beside", partial=True
@@ -230,9 +197,9 @@ class FrameTable(ScrollView, can_focus=True):
         if position >= self._count:
             return Strip.blank(width, self.rich_style)
         key = (position, position == self.cursor)
-        strip = self._cache.get(key)
+        strip = self.drawn.get(key)
         if strip is None:
-            strip = self._cache[key] = self._draw(position, width)
+            strip = self.drawn[key] = self._draw(position, width)
         return strip
 
     def _draw(self, position: int, width: int) -> Strip:
@@ -253,22 +220,7 @@ class FrameTable(ScrollView, can_focus=True):
         style = Style.combine([self.rich_style, style])
         return Strip([Segment(set_cell_size(text, width), style)], width)
 
-    def _go(self, position: int) -> None:
-        if self._count:
-            self.has_moved = True
-            self.cursor = max(0, min(position, self._count - 1))
-            self.is_following = self.cursor == self._count - 1
-            self._reveal()
-
-    def _reveal(self) -> None:
-        top, height = self.scroll_offset.y, max(self.size.height, 1)
-        if self.cursor < 0:
-            return
-        if self.cursor < top:
-            self.scroll_to(y=self.cursor, animate=False, force=True)
-        elif self.cursor >= top + height:
-            self.scroll_to(y=self.cursor - height + 1, animate=False, force=True)
-
-    def _resize(self) -> None:
+    def lay_out(self) -> None:
+        """Take note of how many rows there are, and how wide they and their numbers are."""
         self.digits = max(DIGITS, self._rows.digits)
-        self.virtual_size = Size(self.scrollable_content_region.width, self._count)
+        super().lay_out()

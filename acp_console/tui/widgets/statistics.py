@@ -74,7 +74,7 @@ class StatisticsTab(AnalysisTab[Study, Counted]):
         if answer.rows:
             self.lines.show(lines)
             if self.lines.cursor < lines.first:
-                self.lines.go_to(lines.first)
+                self.lines.choose(lines.first)
         else:
             self.show_note("Nothing to count.")
 

@@ -50,7 +50,7 @@ async def test_the_cursor_stays_on_its_line_when_others_come_before_it() -> None
     async with app.run_test(size=(30, 5)) as pilot:
         shown = app.query_one(LineList)
         shown.show(lines("b", "c"))
-        shown.go_to(1)
+        shown.choose(1)
         shown.show(lines("a", "b", "c", "d"))
         await pilot.pause()
         assert shown.chosen is not None

@@ -70,7 +70,7 @@ async def test_a_bar_can_take_the_whole_width_and_leads_to_its_frame() -> None:
     async with app.run_test(size=(100, 30)) as pilot:
         app.pane.open_tab("waterfall")
         await until(pilot, lambda: "→ session/prompt" in say(app))
-        app.pane.open.lines.go_to(2)
+        app.pane.open.lines.choose(2)
         await pilot.press("z")
         await until(pilot, lambda: "zoomed · 0.295 s … 0.405 s" in say(app))
         await pilot.press("z", "enter")
