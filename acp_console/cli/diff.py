@@ -14,7 +14,7 @@ import click
 from acp_console.cli import exits
 from acp_console.cli.ignores import ignore_option, ignores_of, tell_ignores
 from acp_console.cli.printer import ascii_json
-from acp_console.cli.studies import entries_of, filter_of
+from acp_console.cli.studies import FATES, entries_of, filter_of, tell_complaint
 from acp_inspector.analysis.diff import ABSENT, Comparison, Difference, compare
 from acp_inspector.analysis.steps import Level
 from acp_protocol.host.text import one_line, visible
@@ -78,8 +78,11 @@ def command(
     acp-console diff --only-left 'turn == 1' --only-right 'turn == 2' A A
     acp-console diff --ignore 'update == usage_update' --ignore '$.params.clientInfo' A B
     """  # noqa: D301 - the mark by which click keeps lines apart
-    ignores = ignores_of(ignored)
-    stretches = filter_of(ours, option="--only-left"), filter_of(theirs, option="--only-right")
+    ignores = ignores_of(ignored, lacks=FATES)
+    stretches = (
+        filter_of(ours, option="--only-left", lacks=FATES),
+        filter_of(theirs, option="--only-right", lacks=FATES),
+    )
     entries = list(entries_of(left)), list(entries_of(right))
     found = compare(*entries, level=level, ignores=ignores, stretches=stretches)
     if format_ == "json":
@@ -87,6 +90,8 @@ def command(
     else:
         for line in comparison_lines(found, left, right):
             click.echo(line)
+    for option, stretch in zip(("--only-left", "--only-right"), stretches, strict=True):
+        tell_complaint(stretch, option=option)
     if not tell_ignores(ignores):
         return exits.USAGE
     return exits.FOUND if found.differences else exits.DONE

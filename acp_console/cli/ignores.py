@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import TypeVar
 
 import click
 
 from acp_console.cli.problems import say
-from acp_console.cli.studies import filter_of
+from acp_console.cli.studies import filter_of, tell_complaint
 from acp_inspector.analysis.ignores import Ignore
+from acp_inspector.filter.language import Filter
 from acp_inspector.filter.paths import PathError, read_path
 
 Command = TypeVar("Command", bound=Callable[..., object])
@@ -26,28 +27,31 @@ def ignore_option(command: Command) -> Command:
     )(command)
 
 
-def ignores_of(texts: Sequence[str]) -> list[Ignore]:
-    """Return what was typed.
+def ignores_of(texts: Sequence[str], *, lacks: Collection[str] = ()) -> list[Ignore]:
+    """Return what was typed; `lacks` names the fields that nobody knows here.
 
     Raises:
-        click.UsageError: it cannot be understood; the error shows where.
+        click.UsageError: it cannot be understood, and the error shows where; or asks for what is
+            not known.
     """
-    return [_ignore(text) for text in texts]
+    return [_ignore(text, lacks) for text in texts]
 
 
-def _ignore(text: str) -> Ignore:
+def _ignore(text: str, lacks: Collection[str]) -> Ignore:
     if text.startswith("$"):
         try:
             return Ignore(text, read_path(text))
         except PathError:
             # With an operator behind it, it is an expression.
             pass
-    return Ignore(text, filter_of(text, option="--ignore"))
+    return Ignore(text, filter_of(text, option="--ignore", lacks=lacks))
 
 
 def tell_ignores(ignores: Sequence[Ignore]) -> bool:
     """Say how often each applied; tell whether all of them did."""
     for ignore in ignores:
+        if isinstance(ignore.what, Filter):
+            tell_complaint(ignore.what, option="--ignore")
         if ignore.applied:
             say(f"--ignore {ignore.text}: applied {ignore.applied} times")
         else:

@@ -16,7 +16,7 @@ from acp_console.cli.lint_text import print_report
 from acp_console.cli.notes import annotate
 from acp_console.cli.printer import ascii_json
 from acp_console.cli.problems import say
-from acp_console.cli.studies import filter_of, filter_option
+from acp_console.cli.studies import filter_of, filter_option, tell_complaint
 from acp_inspector.analysis.exchanges import Exchanges
 from acp_inspector.analysis.reading import Reader
 from acp_inspector.filter.frames import FrameFacts
@@ -103,6 +103,7 @@ def command(
     wanted = filter_of(text)
     linted = {str(file): _lint(file, wanted, unstable=unstable, dialect=dialect) for file in files}
     _print(linted, format_, fail_on, is_all=is_all)
+    tell_complaint(wanted)
     for file, each in linted.items():
         for name in sorted(each.report.dialects):
             say(f"{file} sounds like {name}; --dialect {name} judges what is meant")

@@ -14,6 +14,7 @@ from acp_console.cli.choice import AgentCommand, chosen_agent
 from acp_console.cli.ignores import ignore_option, ignores_of, tell_ignores
 from acp_console.cli.loop import run_until_signal
 from acp_console.cli.problems import say
+from acp_console.cli.studies import FATES
 from acp_inspector.recording.reader import Recording, read_recording
 from acp_inspector.replay.player import TIME_LIMIT, play_as_client
 from acp_inspector.replay.workspace import prepare_workspace
@@ -72,7 +73,7 @@ def command(
         raise click.UsageError(
             "which agent? Its command stands behind --; a recording's own is never run by itself"
         )
-    ignores = ignores_of(ignored)
+    ignores = ignores_of(ignored, lacks=(*FATES, "turn", "schema"))
     recording = read_recording(file)
     for fault in recording.faults:
         say(f"{file}, line {fault.line}: {fault.reason}")

@@ -19,13 +19,13 @@ from acp_console.cli import exits
 from acp_console.cli.notes import Annotations, annotate
 from acp_console.cli.printer import ascii_json
 from acp_console.cli.problems import say
+from acp_console.cli.studies import filter_of, tell_complaint
 from acp_console.cli.views import ViewCommand
 from acp_inspector.analysis.exchanges import Exchanges
 from acp_inspector.analysis.summary import SUMMARY_WIDTH, Row, describe
 from acp_inspector.filter.entries import PassingFrames
-from acp_inspector.filter.errors import FilterError
 from acp_inspector.filter.frames import FrameFacts
-from acp_inspector.filter.language import Filter, compile_filter
+from acp_inspector.filter.language import Filter
 from acp_inspector.filter.scanning import Scan
 from acp_inspector.journal import Entry, Frame, JournalEvent, StderrText
 from acp_inspector.recording.file import RecordingFile
@@ -134,7 +134,7 @@ def command(
     acp-console show --format raw session.acp.ndjson >frames
     """  # noqa: D301 - the mark by which click keeps lines apart
     names = _field_names(fields)
-    wanted = _filter(text)
+    wanted = filter_of(text)
     has_findings = FINDINGS in names
     if count and follow:
         raise click.UsageError("what is followed has no count: it has no end")
@@ -148,8 +148,7 @@ def command(
         _write_bytes((entry for entry, _ in found), is_followed=follow)
     else:
         _print_rows((row for _, row in found), names, format_, known, is_followed=follow)
-    if wanted.complaint:
-        say(f"--filter: {wanted.complaint}")
+    tell_complaint(wanted)
     return exits.DONE
 
 
@@ -191,14 +190,6 @@ def _field_names(fields: str) -> list[str]:
 
 def _value(name: str, row: Shown, known: Annotations) -> Json:
     return list(known.rules(row.n)) if name == FINDINGS else FIELDS[name](row)
-
-
-def _filter(text: str) -> Filter:
-    try:
-        return compile_filter(text)
-    except FilterError as problem:
-        picture = problem.picture.replace("\n", "\n  ")
-        raise click.UsageError(f"--filter: {problem}\n\n  {picture}") from None
 
 
 def _found(file: Path, wanted: Filter, known: Annotations) -> Iterator[tuple[Entry, Shown]]:

@@ -12,6 +12,7 @@ import click
 from acp_console.cli import exits
 from acp_console.cli.printer import ascii_json
 from acp_console.cli.studies import (
+    FATES,
     Layout,
     filter_of,
     filter_option,
@@ -64,7 +65,7 @@ def command(*, file: Path, by: By, text: str, format_: Format) -> int:
     acp-console stats --by turn session.acp.ndjson
     acp-console stats --by session --filter 'from == agent' --format json session.acp.ndjson
     """  # noqa: D301 - the mark by which click keeps lines apart
-    study = study_of(file, filter_of(text))
+    study = study_of(file, filter_of(text, lacks=FATES))
     if format_ == "json":
         click.echo(ascii_json(statistics_json(study, by)))
     else:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
@@ -29,6 +29,8 @@ CELL_WIDTH: Final = 60
 """Characters of what comes from the wire, at most, in a table."""
 LEAST: Final = 24
 """Columns that the flexible one of a table keeps before others are left out."""
+FATES: Final = ("finding", "rule", "held", "edited")
+"""Fields that a study does not know: lint and the proxy do."""
 _GAP: Final = 2
 """Columns between two of a table."""
 _WIDE: Final = 10_000
@@ -40,17 +42,33 @@ def filter_option(about: str) -> Callable[[Command], Command]:
     return click.option("--filter", "text", default="", metavar="EXPR", help=about)
 
 
-def filter_of(text: str, *, option: str = "--filter") -> Filter:
+def filter_of(text: str, *, option: str = "--filter", lacks: Collection[str] = ()) -> Filter:
     """Return the filter that was typed.
 
+    Args:
+        text: What was typed.
+        option: Where.
+        lacks: Fields that nobody knows here; to ask for them would silently mean nothing.
+
     Raises:
-        click.UsageError: it cannot be understood; the error shows where.
+        click.UsageError: it cannot be understood, and the error shows where; or asks for what is
+            not known.
     """
     try:
-        return compile_filter(text)
+        wanted = compile_filter(text)
     except FilterError as problem:
         picture = problem.picture.replace("\n", "\n  ")
         raise click.UsageError(f"{option}: {problem}\n\n  {picture}") from None
+    if unknown := sorted(wanted.needs.intersection(lacks)):
+        names = ", ".join(f"`{name}`" for name in unknown)
+        raise click.UsageError(f"{option}: nobody knows {names} here; show and lint do")
+    return wanted
+
+
+def tell_complaint(wanted: Filter, *, option: str = "--filter") -> None:
+    """Say on stderr if nobody knows of some frames whether the filter means them."""
+    if wanted.complaint:
+        say(f"{option} {wanted.source}: {wanted.complaint}")
 
 
 def entries_of(file: Path) -> Iterator[Entry]:
@@ -87,6 +105,7 @@ def study_of(file: Path, wanted: Filter | None = None, *, until: int | None = No
 
     for entry in entries:
         study.apply(entry, counts=counts)
+    tell_complaint(wanted)
     return study
 
 

@@ -16,6 +16,7 @@ from rich.text import Text
 from rich.tree import Tree
 
 from acp_console.cli import exits
+from acp_console.cli.notes import annotate
 from acp_console.cli.printer import ascii_json
 from acp_console.cli.studies import (
     Layout,
@@ -25,6 +26,7 @@ from acp_console.cli.studies import (
     safe,
     seconds,
     study_of,
+    tell_complaint,
 )
 from acp_console.cli.transcript import change_lines, transcript_lines
 from acp_inspector.analysis.capabilities import Capability
@@ -139,12 +141,19 @@ def _print_json(view: View, study: Study, **members: Json) -> None:
 
 
 def _exchanges(study: Study, wish: Wish) -> None:
+    known = annotate(wish.file, wish.wanted)
+
     def is_wanted(*frames: Frame | None) -> bool:
-        facts = (FrameFacts(frame, study.exchanges) for frame in frames if frame is not None)
+        facts = (
+            FrameFacts(frame, study.exchanges, notes=known.of(frame))
+            for frame in frames
+            if frame is not None
+        )
         return any(map(wish.wanted.matches, facts))
 
     shown = [each for each in study.exchanges.all if is_wanted(each.question, each.answer)]
     faults = [each for each in study.exchanges.faults if is_wanted(each.frame)]
+    tell_complaint(wish.wanted)
     if wish.is_json:
         exchanges = [_exchange_json(each) for each in shown]
         told = [_fault_json(each) for each in faults]

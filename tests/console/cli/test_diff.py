@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from acp_console.cli import exits
+from acp_inspector.filter import patterns
+from tests.console.cli.test_studies import SLOW, slow_recording
 from tests.console.conftest import Call
 
 RECORDINGS = Path(__file__).parents[3] / "recordings"
@@ -84,3 +86,20 @@ def test_two_turns_of_one_recording_can_be_compared(call: Call) -> None:
     assert done.code == exits.FOUND
     assert "+ agent: session/request_permission" in done.out
     assert call("diff", "--only-left", "turn ==", EDIT, EDIT).code == exits.USAGE
+
+
+@pytest.mark.parametrize("option", ["--ignore", "--only-left", "--only-right"])
+def test_a_pattern_that_takes_too_long_is_told(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, option: str
+) -> None:
+    monkeypatch.setattr(patterns, "PATIENCE", 0.02)
+    file = str(slow_recording(tmp_path))
+    done = call("diff", option, SLOW, file, file)
+    assert f"{option} {SLOW}: its pattern" in done.err
+
+
+@pytest.mark.parametrize("option", ["--ignore", "--only-left", "--only-right"])
+def test_what_nobody_knows_when_recordings_are_compared_is_refused(call: Call, option: str) -> None:
+    done = call("diff", option, "finding >= warning or held", EDIT, EDIT)
+    assert done.code == exits.USAGE
+    assert f"{option}: nobody knows `finding`, `held` here" in done.err

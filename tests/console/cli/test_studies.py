@@ -7,8 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from acp_console.cli import exits
 from acp_console.cli.studies import Layout, print_table, seconds, size, study_of
+from acp_inspector.filter import patterns
 from acp_inspector.filter.language import compile_filter
+from acp_inspector.journal import Journal
+from acp_inspector.recording.origin import header_of_this_run
+from acp_inspector.recording.writer import RecordingWriter
+from tests.console.conftest import Call
 
 EDIT = Path(__file__).parents[3] / "recordings/edit.acp.ndjson"
 LAYOUT = Layout(
@@ -18,12 +24,25 @@ LAYOUT = Layout(
     spare=("two", "one"),
 )
 ROWS = [["a" * 50, "1", "2", ""], ["[b]", "10", "20", ""]]
+SLOW = "/((a|a)+)+$/"
+"""A pattern that takes too long on the frames of `slow_recording`."""
 COLOURS = re.compile("\x1b\\[[0-9;]*m")
 
 
 def printed(capsys: pytest.CaptureFixture[str]) -> tuple[list[str], str]:
     shown = capsys.readouterr()
     return [line.rstrip() for line in COLOURS.sub("", shown.out).splitlines()], shown.err
+
+
+def slow_recording(folder: Path) -> Path:
+    """Write a recording on which some patterns take long."""
+    path, journal = folder / "slow.acp.ndjson", Journal()
+    text = b"a" * 60 + b"b"
+    journal.frame("client", b'{"jsonrpc":"2.0","id":1,"method":"m","params":["%b"]}' % text)
+    writer = RecordingWriter(path, header_of_this_run(["a"], folder))
+    writer.write(journal.entries)
+    writer.close()
+    return path
 
 
 def narrow(monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
@@ -87,3 +106,50 @@ def test_a_study_may_end_before_its_recording() -> None:
 def test_a_filter_that_needs_the_end_knows_it() -> None:
     study = study_of(EDIT, compile_filter("pending"), until=31)
     assert study.statistics.total.frames == 2
+
+
+TAKES_FILTER = (
+    ("show", "--filter"),
+    ("show", "--view", "exchanges", "--filter"),
+    ("show", "--format", "json", "--filter"),
+    ("stats", "--filter"),
+    ("lint", "--fail-on", "never", "--filter"),
+)
+"""Commands for one recording."""
+
+
+@pytest.mark.parametrize("words", TAKES_FILTER)
+def test_every_command_tells_of_a_pattern_that_takes_too_long(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    monkeypatch.setattr(patterns, "PATIENCE", 0.02)
+    done = call(*words, SLOW, str(slow_recording(tmp_path)))
+    assert done.code == exits.DONE
+    assert f"{words[-1]} {SLOW}: its pattern" in done.err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        *TAKES_FILTER,
+        *(("diff", str(EDIT), each) for each in ("--ignore", "--only-right")),
+        ("replay", "--ignore"),
+    ],
+)
+def test_every_command_shows_the_same_mistake_in_the_same_way(
+    call: Call, words: tuple[str, ...]
+) -> None:
+    done = call(*words, "size > 4kb and metod == x", str(EDIT), *(["demo"] * ("replay" in words)))
+    assert (done.code, done.out) == (exits.USAGE, "")
+    assert f"{words[-1]}: there is no field `metod`; did you mean `method`?" in done.err
+    assert "  size > 4kb and metod == x\n                 ^^^^^" in done.err
+
+
+def test_what_a_study_does_not_know_is_refused_and_not_silently_absent(call: Call) -> None:
+    done = call("stats", "--filter", "finding or turn == 1", str(EDIT))
+    assert done.code == exits.USAGE
+    assert "--filter: nobody knows `finding` here; show and lint do" in done.err
+    done = call("show", "--view", "exchanges", "--filter", "turn == 1 or rule", str(EDIT))
+    assert done.code == exits.DONE
+    assert "session/prompt" in done.out
+    assert "initialize" not in done.out
