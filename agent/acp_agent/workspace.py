@@ -10,22 +10,15 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Protocol, cast
+from typing import cast
 
 import anyio.to_thread
 
+from acp_agent.terminals import Asker, ClientTerminals
 from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.host.files import FileMissingError, FileRefusedError, Roots
 from acp_protocol.jsonrpc import Json
-
-
-class Asker(Protocol):
-    """Whoever can ask the client."""
-
-    async def request(self, method: str, params: Json = None) -> Json:
-        """Return the client's result."""
-        ...
 
 
 class Workspace:
@@ -40,8 +33,13 @@ class Workspace:
         client: Asker | None = None,
         client_reads: bool = False,
         client_writes: bool = False,
+        client_terminals: bool = False,
     ) -> None:
         self.cwd = cwd
+        self.terminals: ClientTerminals | None = None
+        """The client's terminals, where it offers them."""
+        if client is not None and client_terminals:
+            self.terminals = ClientTerminals(client, session_id)
         self._session_id = session_id
         self._disk = Roots([cwd, *additional])
         self._client = client
@@ -51,6 +49,48 @@ class Workspace:
     def path(self, name: str) -> str:
         """Return the absolute path that `name` means in this session; nothing is looked up."""
         return os.path.normpath(self.cwd / name)
+
+    def shown(self, path: Path) -> str:
+        """Return a path as a model is told it: from the session's directory, if it lies there."""
+        return str(path.relative_to(self.cwd)) if path.is_relative_to(self.cwd) else str(path)
+
+    async def place(self, path: str) -> Path:
+        """Return the directory or file at the absolute `path`, on the disk, its links resolved.
+
+        Raises:
+            FileRefusedError: it lies outside, or is not there.
+        """
+        return await anyio.to_thread.run_sync(self._placed, path)
+
+    async def directory(self, path: str) -> Path:
+        """Return the directory at the absolute `path`, on the disk, its links resolved.
+
+        Raises:
+            FileRefusedError: it lies outside, or is no directory.
+        """
+        return await anyio.to_thread.run_sync(self._disk.directory, path)
+
+    def text_on_disk(self, path: Path) -> str:
+        """Return the text of a file, whatever stands unsaved in an editor; for use in a thread.
+
+        Raises:
+            FileRefusedError: it may not or cannot be read; the message says why.
+        """
+        return self._disk.read_text(str(path))
+
+    def _placed(self, path: str) -> Path:
+        try:
+            return self._disk.directory(path)
+        except FileRefusedError:
+            # What is no directory lies in one.
+            self._disk.check_inside(path)
+            named = self._disk.directory(str(Path(path).parent)) / Path(path).name
+            try:
+                found = named.resolve(strict=True)
+            except (OSError, RuntimeError):
+                raise FileMissingError(path) from None
+            self._disk.check_inside(str(found))
+            return found
 
     async def read_text(self, path: str) -> str:
         """Return the text of the file at the absolute `path`.

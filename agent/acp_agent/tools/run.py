@@ -1,19 +1,24 @@
-"""Running a program in the directory of a session.
+"""Running a program in a directory of the session.
 
-It runs on this machine, also where the client offers terminals: one way that is always there comes
-before a second one that shows better.
+Where the client offers terminals, it runs in one of them, so that the user can watch it there;
+otherwise on this machine, and what it writes is shown as it grows. No shell reads the words: who
+wants one names it, and is asked about all that it is told.
 """
 
 from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Final, cast
 
 import anyio
 
 from acp_agent.models.model import ToolOffer
+from acp_agent.terminals import ClientTerminal, ClientTerminals, Ending, TerminalFailedError
+from acp_agent.tools.output import Output
 from acp_agent.tools.subject import command_subject
 from acp_agent.tools.tool import (
     Call,
@@ -21,26 +26,34 @@ from acp_agent.tools.tool import (
     Outcome,
     Report,
     ToolFailedError,
+    argument,
     fenced,
     parameters,
     text_content,
+    text_parameter,
 )
 from acp_agent.workspace import Workspace
 from acp_protocol.errors import AgentStartError, describe_exit
+from acp_protocol.host.files import FileRefusedError
 from acp_protocol.host.processes import ChildProcess, spawn
+from acp_protocol.host.text import one_line
 from acp_protocol.jsonrpc import Json
 from acp_protocol.tasks import OwnedTasks
 
 TIME_LIMIT: Final = 120.0
-"""Seconds that a program may run."""
+"""Seconds that a program may run, unless the model asks for another time."""
+LONGEST: Final = 3600.0
+"""Seconds that the model may ask for."""
 OUTPUT_LIMIT: Final = 64 * 1024
-"""Bytes of output that are kept: the first ones."""
+"""Bytes of output that a terminal of the client keeps: the newest ones."""
 REPORT_EVERY: Final = 0.25
 """Seconds between two looks at growing output."""
 DRAIN: Final = 0.5
 """Seconds for the rest of the output of a program that has ended; what it started may hold on."""
-GRACE: Final = 0.5
-"""Seconds that a program has after each sign to end."""
+GRACE: Final = 0.25
+"""Seconds that a program has after each sign to end; a cancelled turn waits for no more than it."""
+TITLE_WIDTH: Final = 200
+"""Characters of a command that its title shows."""
 
 
 class RunTool:
@@ -48,7 +61,8 @@ class RunTool:
 
     offer = ToolOffer(
         "run",
-        "Run a program in the session's directory, without a shell, and return its output.",
+        "Run a program in the session's directory and return its output. There is no shell: for "
+        "pipes and the like run `sh` with `-c`. The program gets no input.",
         parameters(
             {
                 "command": {
@@ -57,7 +71,16 @@ class RunTool:
                     "minItems": 1,
                     "description": "The program and its arguments.",
                 }
-            }
+            },
+            {
+                "cwd": text_parameter("The directory to run in; without it, the session's."),
+                "seconds": {
+                    "type": "number",
+                    "exclusiveMinimum": 0,
+                    "maximum": LONGEST,
+                    "description": f"How long it may run (default: {TIME_LIMIT:g}).",
+                },
+            },
         ),
     )
     kind: Kind = "execute"
@@ -71,59 +94,106 @@ class RunTool:
         if not isinstance(words, list) or not words:
             raise ToolFailedError("the argument command is no list of words")
         command = [str(word) for word in cast("list[Json]", words)]
+        cwd = workspace.cwd
+        if arguments.get("cwd") is not None:
+            try:
+                cwd = await workspace.directory(workspace.path(argument(arguments, "cwd")))
+            except FileRefusedError as problem:
+                raise ToolFailedError(str(problem)) from None
+        job = _Job(command, cwd, self._seconds(arguments))
+        terminals = workspace.terminals
 
         async def run(report: Report) -> Outcome:
-            return await _run(command, workspace, report, self._time_limit)
+            if terminals is None:
+                return await _run_here(job, report)
+            return await _run_there(job, terminals, report)
 
-        return Call(f"Run {' '.join(command)}", self.kind, run, subjects=[command_subject(command)])
+        return Call(
+            f"Run {one_line(' '.join(command), TITLE_WIDTH)}",
+            self.kind,
+            run,
+            [] if cwd == workspace.cwd else [{"path": str(cwd)}],
+            subjects=[command_subject(command)],
+        )
 
-
-class _Output:
-    """What a program has written, as far as it is kept."""
-
-    def __init__(self) -> None:
-        self._kept = bytearray()
-        self._left_out = 0
-        self.has_grown = False
-
-    def add(self, chunk: bytes) -> None:
-        room = OUTPUT_LIMIT - len(self._kept)
-        self._kept += chunk[:room]
-        self._left_out += max(len(chunk) - room, 0)
-        self.has_grown = True
-
-    def text(self) -> str:
-        self.has_grown = False
-        more = f"\n… {self._left_out} more bytes" if self._left_out else ""
-        return self._kept.decode(errors="replace") + more
+    def _seconds(self, arguments: Mapping[str, Json]) -> float:
+        seconds: Json = arguments.get("seconds")
+        if seconds is None:
+            return self._time_limit
+        is_number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
+        if not is_number or not 0 < seconds <= LONGEST:
+            raise ToolFailedError(f"the argument seconds is no number up to {LONGEST:g}")
+        return float(seconds)
 
 
-async def _run(
-    command: list[str], workspace: Workspace, report: Report, time_limit: float
-) -> Outcome:
-    output = _Output()
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """What is to be run."""
+
+    command: Sequence[str]
+    cwd: Path
+    seconds: float
+
+    def outcome(self, ending: Ending | None, text: str, *, is_shown: bool) -> Outcome:
+        """Return what came of it; `ending` None: its time was up."""
+        code = None if ending is None else ending.code
+        raw: dict[str, Json] = {"exitCode": code}
+        if ending is not None and ending.signal is not None:
+            raw["signal"] = ending.signal
+        if code == 0:
+            return Outcome(text, () if is_shown else fenced(text), raw)
+        reason = f"{self.command[0]} {self._end(ending)}"
+        shown = () if is_shown else (*fenced(text), text_content(reason))
+        return Outcome(f"{reason}\n{text}".rstrip(), shown, raw, is_failed=True)
+
+    def _end(self, ending: Ending | None) -> str:
+        if ending is None:
+            return f"ran longer than {self.seconds:g} s"
+        if ending.code is not None:
+            return describe_exit(ending.code)
+        return "ended" if ending.signal is None else f"was ended by {ending.signal}"
+
+
+async def _run_there(job: _Job, terminals: ClientTerminals, report: Report) -> Outcome:
+    """Run a program in a terminal of the client, which shows what it writes."""
+    try:
+        opening = terminals.open(job.command, cwd=str(job.cwd), limit=OUTPUT_LIMIT)
+        async with opening as terminal:
+            await report([{"type": "terminal", "terminalId": terminal.id}])
+            ending = await _waited(terminal, job.seconds)
+            text, is_cut = await terminal.output()
+    except TerminalFailedError as problem:
+        reason = one_line(str(problem), TITLE_WIDTH)
+        raise ToolFailedError(f"cannot run {job.command[0]} in a terminal: {reason}") from None
+    if is_cut:
+        text = f"… older output is left out …\n{text}"
+    return job.outcome(ending, text, is_shown=True)
+
+
+async def _waited(terminal: ClientTerminal, seconds: float) -> Ending | None:
+    ending: Ending | None = None
+    with anyio.move_on_after(seconds):
+        ending = await terminal.wait()
+    if ending is None:
+        await terminal.kill()
+    return ending
+
+
+async def _run_here(job: _Job, report: Report) -> Outcome:
+    output = Output()
     try:
         async with spawn(
-            command, cwd=workspace.cwd, env=os.environ, on_stderr=output.add, grace=GRACE
+            job.command, cwd=job.cwd, env=os.environ, grace=GRACE, is_joined=True
         ) as child:
-            code = await _watch(child, output, report, time_limit)
+            code = await _watch(child, output, report, job.seconds)
     except AgentStartError as problem:
         raise ToolFailedError(str(problem)) from None
-    text = output.text()
-    if code == 0:
-        return Outcome(text, fenced(text), {"exitCode": code})
-    ending = f"ran longer than {time_limit:g} s" if code is None else describe_exit(code)
-    reason = f"{command[0]} {ending}"
-    return Outcome(
-        f"{reason}\n{text}".rstrip(),
-        [*fenced(text), text_content(reason)],
-        {"exitCode": code},
-        is_failed=True,
-    )
+    ending = None if code is None else Ending(code, None)
+    return job.outcome(ending, output.text(), is_shown=False)
 
 
 async def _watch(
-    child: ChildProcess, output: _Output, report: Report, time_limit: float
+    child: ChildProcess, output: Output, report: Report, time_limit: float
 ) -> int | None:
     """Show what the child writes as it grows; return its exit code, None when its time is up."""
     ended = anyio.Event()
@@ -139,22 +209,31 @@ async def _watch(
                         await report(fenced(output.text()))
     finally:
         if not ended.is_set():
-            child.signal_group(signal.SIGTERM)
+            await _end(child)
     return child.exit_code if ended.is_set() else None
 
 
-async def _collect(child: ChildProcess, output: _Output, ended: anyio.Event) -> None:
+async def _end(child: ChildProcess) -> None:
+    """End a program and what it started, those that do not want to as well."""
+    child.signal_group(signal.SIGTERM)
+    with anyio.move_on_after(GRACE, shield=True):
+        await child.wait_group()
+    if child.group_lives():
+        child.signal_group(signal.SIGKILL)
+
+
+async def _collect(child: ChildProcess, output: Output, ended: anyio.Event) -> None:
     """Read what the child writes until it has ended; its end counts, not that of its pipes."""
     async with OwnedTasks() as tasks:
         has_all = anyio.Event()
-        tasks.start_soon(_read_stdout, child, output, has_all)
+        tasks.start_soon(_read_output, child, output, has_all)
         await child.wait()
         with anyio.move_on_after(DRAIN):
             await has_all.wait()
     ended.set()
 
 
-async def _read_stdout(child: ChildProcess, output: _Output, has_all: anyio.Event) -> None:
+async def _read_output(child: ChildProcess, output: Output, has_all: anyio.Event) -> None:
     try:
         while True:
             output.add(await child.stdout.receive())

@@ -9,12 +9,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 import anyio
+import anyio.lowlevel
 import pytest
 
 from acp_agent.tools import run
+from acp_agent.tools.output import HEAD_LIMIT, TAIL_LIMIT
 from acp_agent.tools.run import RunTool
 from acp_agent.tools.tool import Content, Outcome, ToolFailedError
 from acp_agent.workspace import Workspace
+from acp_protocol.errors import RequestFailedError
 from acp_protocol.host.processes import ChildProcess
 from acp_protocol.jsonrpc import Json
 
@@ -34,6 +37,10 @@ async def ran(
     call = await (tool or RunTool()).prepare({"command": list(command)}, workspace)
     with anyio.fail_after(LIMIT):
         return await call.run(report)
+
+
+async def ignore(content: Content) -> None:
+    del content
 
 
 def python(program: str) -> tuple[str, ...]:
@@ -117,12 +124,164 @@ async def test_output_is_shown_as_it_grows(
 
 
 @pytest.mark.parametrize("stream", ["stdout", "stderr"])
-async def test_a_flood_is_cut_and_counted(
-    workspace: Workspace, monkeypatch: pytest.MonkeyPatch, stream: str
-) -> None:
-    monkeypatch.setattr(run, "OUTPUT_LIMIT", 100)
+async def test_a_flood_is_cut_and_counted(workspace: Workspace, stream: str) -> None:
     outcome = await ran(workspace, *python(f"import sys; sys.{stream}.write('x' * 1000000)"))
-    assert outcome.text == "x" * 100 + "\n… 999900 more bytes"
+    left_out = 1_000_000 - HEAD_LIMIT - TAIL_LIMIT
+    text = f"{'x' * HEAD_LIMIT}\n… {left_out} bytes are left out …\n{'x' * TAIL_LIMIT}"
+    assert outcome.text == text
+
+
+async def test_both_streams_keep_their_order(workspace: Workspace) -> None:
+    outcome = await ran(workspace, "sh", "-c", "echo a; echo b >&2; echo c; exit 1")
+    assert outcome.text == "sh exited with code 1\na\nb\nc"
+
+
+async def test_a_program_runs_where_it_is_wanted(workspace: Workspace) -> None:
+    call = await RunTool().prepare({"command": ["pwd"], "cwd": "src"}, workspace)
+    assert call.locations == [{"path": str(workspace.cwd / "src")}]
+    assert (await call.run(ignore)).text == f"{workspace.cwd / 'src'}\n"
+    for place in ("..", "gone", "notes.md"):
+        with pytest.raises(ToolFailedError):
+            await RunTool().prepare({"command": ["pwd"], "cwd": place}, workspace)
+
+
+@pytest.mark.parametrize("seconds", [0, -1, 1e9, "1", True, [], float("nan")])
+async def test_a_time_that_is_none_fails_the_tool(workspace: Workspace, seconds: Json) -> None:
+    with pytest.raises(ToolFailedError, match="seconds"):
+        await RunTool().prepare({"command": ["ls"], "seconds": seconds}, workspace)
+
+
+class Editor:
+    """A client with terminals."""
+
+    def __init__(self, **answers: Json) -> None:
+        self.answers: dict[str, Json] = {
+            "create": {"terminalId": "t1"},
+            "wait_for_exit": {"exitCode": 0},
+            "output": {"output": "hi\n", "truncated": False},
+            "kill": {},
+            "release": None,
+        } | answers
+        self.asked: list[tuple[str, Json]] = []
+        self.waits = anyio.Event()
+
+    async def request(self, method: str, params: Json = None) -> Json:
+        deed = method.removeprefix("terminal/")
+        self.asked.append((deed, params))
+        answer = self.answers[deed]
+        if answer == "silence":
+            self.waits.set()
+            await anyio.sleep_forever()
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    def deeds(self) -> list[str]:
+        return [deed for deed, _ in self.asked]
+
+
+def watched(editor: Editor, cwd: Path) -> Workspace:
+    return Workspace("s", cwd, client=editor, client_terminals=True)
+
+
+async def test_the_clients_terminal_is_used_where_it_has_some(cwd: Path) -> None:
+    editor = Editor()
+    seen: list[Content] = []
+    outcome = await ran(watched(editor, cwd), "echo", "hi", told=seen.append)
+    assert seen == [[{"type": "terminal", "terminalId": "t1"}]]
+    # What is shown stays the terminal.
+    assert (outcome.text, outcome.content, outcome.raw) == ("hi\n", (), {"exitCode": 0})
+    assert editor.deeds() == ["create", "wait_for_exit", "output", "release"]
+    made = {"command": "echo", "args": ["hi"], "cwd": str(cwd), "outputByteLimit": 65536}
+    assert editor.asked[0][1] == {"sessionId": "s", **made}
+
+
+@pytest.mark.parametrize(
+    ("answers", "text", "raw"),
+    [
+        ({"wait_for_exit": {"exitCode": 2}}, "make exited with code 2\nhi", {"exitCode": 2}),
+        (
+            {"wait_for_exit": {"exitCode": None, "signal": "SIGKILL"}},
+            "make was ended by SIGKILL\nhi",
+            {"exitCode": None, "signal": "SIGKILL"},
+        ),
+        ({"wait_for_exit": {}}, "make ended\nhi", {"exitCode": None}),
+        (
+            {"output": {"output": "hi", "truncated": True}},
+            "… older output is left out …\nhi",
+            {"exitCode": 0},
+        ),
+    ],
+)
+async def test_a_program_in_a_terminal_says_how_it_ended(
+    cwd: Path, answers: dict[str, Json], text: str, raw: Json
+) -> None:
+    outcome = await ran(watched(Editor(**answers), cwd), "make")
+    assert (outcome.text, outcome.raw) == (text, raw)
+
+
+async def test_a_program_in_a_terminal_is_ended_when_its_time_is_up(cwd: Path) -> None:
+    editor = Editor(wait_for_exit="silence")
+    outcome = await ran(watched(editor, cwd), "make", tool=RunTool(time_limit=0.01))
+    assert outcome.text == "make ran longer than 0.01 s\nhi"
+    assert editor.deeds()[2:] == ["kill", "output", "release"]
+
+
+@pytest.mark.parametrize(
+    ("deed", "answer"),
+    [
+        ("create", RequestFailedError(-32603, "no \x1b such program")),
+        ("create", {}),
+        ("create", None),
+        ("create", {"terminalId": 7}),
+        ("output", {"output": None, "truncated": False}),
+        ("output", RequestFailedError(-32603, "gone")),
+        ("wait_for_exit", RequestFailedError(-32603, "gone")),
+    ],
+)
+async def test_a_client_that_does_not_do_what_it_offered_fails_the_tool(
+    cwd: Path, deed: str, answer: Json
+) -> None:
+    editor = Editor(**{deed: answer})
+    with pytest.raises(ToolFailedError, match=r"cannot run make in a terminal: [^\x1b]*$"):
+        await ran(watched(editor, cwd), "make")
+    assert (editor.deeds()[-1] == "release") == (deed != "create")
+
+
+@pytest.mark.parametrize("deed", ["create", "wait_for_exit", "output"])
+async def test_a_terminal_is_released_whenever_the_turn_is_cancelled(cwd: Path, deed: str) -> None:
+    editor = Editor(**{deed: "silence"})
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(ran, watched(editor, cwd), "make")
+        await editor.waits.wait()
+        tasks.cancel_scope.cancel()
+    assert ("release" in editor.deeds()) == (deed != "create")
+
+
+async def test_a_terminal_that_is_made_too_late_is_released_all_the_same(cwd: Path) -> None:
+    asked, made = anyio.Event(), anyio.Event()
+
+    class SlowEditor(Editor):
+        async def request(self, method: str, params: Json = None) -> Json:
+            answer = await super().request(method, params)
+            if method == "terminal/create":
+                asked.set()
+                await made.wait()
+            return answer
+
+    editor = SlowEditor()
+    async with anyio.create_task_group() as outer, anyio.create_task_group() as tasks:
+        tasks.start_soon(ran, watched(editor, cwd), "make")
+        await asked.wait()
+        tasks.cancel_scope.cancel()
+        outer.start_soon(_set_late, made)
+    assert editor.deeds() == ["create", "release"]
+
+
+async def _set_late(made: anyio.Event) -> None:
+    for _ in range(10):
+        await anyio.lowlevel.checkpoint()
+    made.set()
 
 
 async def test_output_that_is_no_text_is_shown_as_far_as_it_is(workspace: Workspace) -> None:
