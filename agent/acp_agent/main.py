@@ -77,10 +77,10 @@ def run(arguments: Sequence[str] | None = None) -> int:
 async def _serve(server: AgentServer, dialect: str | None) -> None:
     is_over = anyio.Event()
     server.connection = Connection(_transport(dialect), server, takes_batches=dialect == BATCHES)
-    async with server.connection as connection, OwnedTasks() as tasks:
-        tasks.start_soon(_wait_for_signal, is_over)
-        tasks.start_soon(_wait_for_end, connection, is_over)
-        tasks.start_soon(server.close_idle)
+    async with OwnedTasks() as server.tasks, server.connection as connection:
+        server.tasks.start_soon(_wait_for_signal, is_over)
+        server.tasks.start_soon(_wait_for_end, connection, is_over)
+        server.tasks.start_soon(server.close_idle)
         await is_over.wait()
         server.cancel_all()
         with anyio.move_on_after(FAREWELL):

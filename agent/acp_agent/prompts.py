@@ -10,12 +10,30 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Final, cast
 from urllib.parse import unquote, urlsplit
 
 from acp_agent.models.model import Attachment, UserSaid
+from acp_agent.params import Params, invalid
 from acp_protocol.jsonrpc import Json
 
 Block = Mapping[str, Json]
+
+OFFERED: Final = frozenset({"text", "resource_link", "resource"})
+"""Kinds of content that a prompt may hold, as `initialize` tells."""
+
+
+def blocks_of(params: Params) -> list[Block]:
+    """Return the blocks of a prompt.
+
+    Raises:
+        RequestFailedError: one is of a kind that was not offered.
+    """
+    blocks = cast("list[Block]", params["prompt"])
+    for place, block in enumerate(blocks):
+        if block.get("type") not in OFFERED:
+            raise invalid(f"params.prompt.{place}: {block.get('type')} was not offered")
+    return blocks
 
 
 def read_prompt(blocks: Sequence[Block], cwd: Path) -> UserSaid:

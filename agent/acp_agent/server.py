@@ -15,20 +15,17 @@ from dataclasses import dataclass
 from typing import Final
 
 import anyio
+from anyio.abc import TaskGroup
 
+from acp_agent.conduct import Conduct
+from acp_agent.mcp.servers import McpClient, McpSettings
 from acp_agent.models.demo import DemoModel
 from acp_agent.models.model import Model
+from acp_agent.params import Params, invalid, members_of
 from acp_agent.session import Staff
 from acp_agent.sessions.errors import StoreError
 from acp_agent.sessions.store import Store
-from acp_agent.surface import (
-    SESSION_LIMIT,
-    Household,
-    Params,
-    Surface,
-    invalid,
-    members_of,
-)
+from acp_agent.surface import SESSION_LIMIT, Household, Surface
 from acp_agent.surface_v1 import SurfaceV1
 from acp_agent.surface_v2 import SurfaceV2
 from acp_protocol import jsonrpc
@@ -65,15 +62,19 @@ class Keeping:
 
 
 class AgentServer:
-    """Handles what a client asks; `connection` is set before the first frame is read.
+    """Handles what a client asks; `connection` and `tasks` are set before the first frame is read.
+
+    `tasks` holds what runs for sessions beside their turns, such as MCP servers.
 
     `others` are models that a session may choose instead of `model`. `newest` is the newest version
     to speak: version 2 is a draft, and spoken only where somebody wants it. `new_id` names
     sessions. `pace` is in seconds, see `Context.pace`. `keeping` tells where sessions are kept and
-    for how long; without it, in memory.
+    for how long; without it, in memory. `mcp` tells which MCP servers every session has,
+    `conduct` what its turns may do and how far they go.
     """
 
     connection: Connection
+    tasks: TaskGroup
 
     def __init__(
         self,
@@ -84,11 +85,15 @@ class AgentServer:
         newest: int = 1,
         new_id: Callable[[], str] = random_id,
         keeping: Keeping | None = None,
+        mcp: McpSettings | None = None,
+        conduct: Conduct | None = None,
     ) -> None:
         self._models = (model or DemoModel(), *others)
         self._pace = pace
         self._new_id = new_id
         self._keeping = keeping or Keeping(Store())
+        self._mcp = mcp or McpSettings()
+        self._conduct = conduct or Conduct()
         self._versions = tuple(version for version in SURFACES if version <= newest)
         self._surface: Surface | None = None
         self._has_begun = False
@@ -147,21 +152,25 @@ class AgentServer:
         is_newer = asked["protocolVersion"] > version
         # Who asks for more than it gets has written for a version that we do not read.
         params = asked if is_newer else _read(request, version)
-        keeping = self._keeping
-        household = Household(
-            Staff(self.connection, self._models, self._pace),
-            keeping.store,
-            self._new_id,
-            keeping.limit,
-            keeping.is_unstable,
-        )
-        surface = SURFACES[version](household)
+        surface = SURFACES[version](self._household())
         result = surface.initialized(params)
         # Only now: an attempt that fails leaves an earlier agreement as it was.
         self._surface = surface
         if version < 2:
             self.connection.refuse_batches()
         return result
+
+    def _household(self) -> Household:
+        keeping = self._keeping
+        return Household(
+            Staff(self.connection, self._models, self._pace, self._conduct),
+            keeping.store,
+            self._new_id,
+            McpClient(self.connection, self.tasks, self._mcp.limits),
+            keeping.limit,
+            keeping.is_unstable,
+            self._mcp,
+        )
 
     def _agreed(self, params: Params) -> int:
         """Return the version to speak, which is decided before anything else is looked at."""
@@ -186,7 +195,13 @@ class AgentServer:
 def _read(request: Request, version: int) -> Params:
     """Return the params without what a reader bears; refuse what does not fit its shape."""
     # The shapes come in with the first request, not with the start of the agent.
+    from acp_protocol.schema.methods import find_method
     from acp_protocol.schema.validate import read_params
+
+    row = find_method(request.method, version, kind="request")
+    if row is not None and row.sent_by == "agent":
+        # A request of a dialect, whose name is taken by one that goes the other way.
+        return members_of(request.params)
 
     params, complaints = read_params(request.method, request.params, version, kind="request")
     if wrong := [str(complaint) for complaint in complaints if not complaint.lenient]:

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Final, Self, cast
 
 import anyio
 
 from acp_agent.calls import Client, Desk
+from acp_agent.conduct import Conduct
+from acp_agent.mcp.servers import McpServers
 from acp_agent.models.model import Command, HistoryEntry, Model, Used, UserSaid
 from acp_agent.permissions import ModeId, Permissions, PolicyId
 from acp_agent.sessions.chronicle import Chronicle
 from acp_agent.sessions.errors import StoreError
 from acp_agent.sessions.options import MODE, MODEL, POLICY, THINKING, Option, options_for
 from acp_agent.sessions.revival import Revived
-from acp_agent.tools.catalogue import TOOLS
 from acp_agent.turn import Context, StopReason, run_turn
 from acp_agent.updates import USAGE, Updates
 from acp_agent.workspace import Workspace
@@ -38,6 +39,8 @@ class Staff:
     """The first serves where none was chosen."""
     pace: float
     """Seconds between two pieces of what the model streams."""
+    conduct: Conduct = field(default_factory=Conduct)
+    """How turns behave."""
 
 
 class Session:
@@ -51,25 +54,30 @@ class Session:
         staff: Staff,
         workspace: Workspace,
         updates: Updates,
+        servers: McpServers,
     ) -> None:
         record = chronicle.record
         self.id = record.id
         self.chronicle = chronicle
         self.updates = updates
+        self.servers = servers
+        self._told_troubles: set[tuple[str, str]] = set()
         self.cwd: Path = workspace.cwd
-        self.permissions = Permissions()
+        self.permissions = Permissions(staff.conduct.rules)
         self.touched = anyio.current_time()
         """When it was used last, on the clock of the event loop."""
         self._models = {model.name: model for model in staff.models}
         self._turn: anyio.CancelScope | None = None
         self._turn_ended = anyio.Event()
         self._used = _members(Used(0, 0), Used(0, 0))
-        self.options = options_for(staff.models)
+        self.options = options_for(staff.models, staff.conduct.rules.default_policy)
         self._chosen = {option.id: option.chosen(record.settings) for option in self.options}
-        desk = Desk(record.id, staff.client, updates, workspace, self.permissions, TOOLS)
+        desk = Desk(record.id, staff.client, updates, workspace, self.permissions, servers)
         desk.calls = revived.calls
+        desk.audit = staff.conduct.audit
         history = _History(revived.history, chronicle)
         self._context = Context(staff.models[0], desk, history, staff.pace)
+        self._context.limits = staff.conduct.limits
         if record.spent is not None:
             self._context.spent = _spent(record.spent)
         self._apply()
@@ -94,6 +102,7 @@ class Session:
             with turn:
                 self.chronicle.touch()
                 await self._name_after(said.text)
+                await self.warn(is_in_turn=True)
                 self._context.history.append(said)
                 stop = await run_turn(self._context)
         except ConnectionClosedError:
@@ -124,8 +133,21 @@ class Session:
             await self._turn_ended.wait()
 
     async def announce(self) -> None:
-        """Tell the client which commands there are."""
+        """Tell the client which commands there are, and what is missing."""
         await self.updates.commands(self.model.commands)
+        await self.warn()
+
+    async def warn(self, *, is_in_turn: bool = False) -> None:
+        """Tell the user which servers cannot be used, each reason once.
+
+        Where notices are not shown it is said in words, for which there has to be a turn.
+        """
+        for id_, reason in self.servers.troubles.items():
+            if (id_, reason) in self._told_troubles:
+                continue
+            title = f"The MCP server {id_} {reason}"
+            if await self.updates.warn(title, "Its tools cannot be used.", is_in_turn=is_in_turn):
+                self._told_troubles.add((id_, reason))
 
     async def recall(self) -> None:
         """Tell the client what it is to know without what was said: title, usage, commands."""

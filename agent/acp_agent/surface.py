@@ -7,19 +7,23 @@ A surface answers the methods of one protocol version. Which one serves a connec
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar, Final, TypeAlias, cast
+from typing import ClassVar, Final, cast
 
 import anyio
 
+from acp_agent.mcp.declarations import DeclarationError, Server, session_servers
+from acp_agent.mcp.servers import McpClient, McpServers, McpSettings
+from acp_agent.params import Answerer, Params, busy, elsewhere, extent_of, invalid, missing
 from acp_agent.session import Session, Staff
 from acp_agent.sessions.chronicle import Chronicle
-from acp_agent.sessions.options import FORMER, MODE, Option
 from acp_agent.sessions.records import Record
 from acp_agent.sessions.revival import Revived, revive
 from acp_agent.sessions.store import Store
+from acp_agent.tools.catalogue import TOOLS
 from acp_agent.updates import Updates
 from acp_agent.workspace import Workspace
 from acp_protocol import jsonrpc
@@ -28,11 +32,6 @@ from acp_protocol.jsonrpc import Json
 
 SESSION_LIMIT: Final = 1000
 """Sessions that may be open at once, unless another number is given."""
-PROMPT_BLOCKS: Final = frozenset({"text", "resource_link", "resource"})
-"""Kinds of content that a prompt may hold, as `initialize` tells."""
-
-Params: TypeAlias = Mapping[str, Json]
-Answerer: TypeAlias = Callable[[Params], Awaitable[Json]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +41,13 @@ class Household:
     staff: Staff
     store: Store
     new_id: Callable[[], str]
+    servers: McpClient
+    """The way to MCP servers."""
     limit: int = SESSION_LIMIT
     """Sessions that may be open at once."""
     is_unstable: bool = False
     """Whether parts of the protocol are offered that are not stable yet."""
+    mcp: McpSettings = field(default_factory=McpSettings)
 
 
 class Surface(ABC):
@@ -57,17 +59,14 @@ class Surface(ABC):
         self.household = household
         self.sessions: dict[str, Session] = {}
         """Those that are open on this connection."""
-        self._closing: dict[str, anyio.Event] = {}
+        self._changing: dict[str, anyio.Event] = {}
+        """Those that are about to be opened or closed, and when they are."""
         self.answerers: Mapping[str, Answerer] = {}
         """By method; `initialize` is none of them."""
 
     @abstractmethod
     def initialized(self, params: Params) -> Json:
         """Take note of what the client can do; return the result of `initialize`."""
-
-    @abstractmethod
-    def check_servers(self, servers: Sequence[Params]) -> None:
-        """Refuse MCP servers of a kind that was not offered."""
 
     @abstractmethod
     def cancel(self, session: Session) -> None:
@@ -87,6 +86,8 @@ class Surface(ABC):
 
     def notified(self, method: str, params: Params) -> None:
         """Take note of what the client says; what is not known is ignored."""
+        if method == "mcp/message":
+            self.household.servers.notified(params)
         if method == "session/cancel":
             session_id = params.get("sessionId")
             session = self.sessions.get(session_id) if isinstance(session_id, str) else None
@@ -108,65 +109,69 @@ class Surface(ABC):
     async def close(self, session: Session) -> None:
         """Close a session: it is kept, and can be opened again."""
         del self.sessions[session.id]
-        has_closed = self._closing[session.id] = anyio.Event()
-        try:
-            await self.finish(session)
-        finally:
-            del self._closing[session.id]
-            self.household.store.claims.release(session.chronicle.record.number)
-            has_closed.set()
+        with self._change(session.id):
+            try:
+                await self.finish(session)
+                await session.servers.aclose()
+            finally:
+                self.household.store.claims.release(session.chronicle.record.number)
 
-    async def wait_closed(self, session_id: str) -> None:
-        """Return when a session is not about to be closed."""
-        while (closing := self._closing.get(session_id)) is not None:
-            await closing.wait()
+    async def wait_settled(self, session_id: str) -> None:
+        """Return when a session is about to be neither opened nor closed."""
+        while (changing := self._changing.get(session_id)) is not None:
+            await changing.wait()
 
     async def new(self, params: Params) -> Session:
         """Open a new session as the params of `session/new` want it."""
-        directories = await self._extent(params)
-        self._check_room()
+        servers, directories = self._servers(params), await extent_of(params)
         home = self.household
-        names = [str(directory) for directory in directories]
-        record = home.store.create(home.new_id(), names[0], names[1:], {})
-        return self._opened(Chronicle(home.store, record), Revived(), directories)
+        session_id = home.new_id()
+        async with self._furnished(session_id, servers, directories[0]) as room:
+            names = [str(directory) for directory in directories]
+            record = home.store.create(session_id, names[0], names[1:], {})
+            return self._opened(Chronicle(home.store, record), Revived(), directories, room)
 
     async def reopened(self, params: Params) -> Session:
         """Return a session that was closed or is still open, with what it knows.
 
-        It gets the additional directories of `params`, and no others.
+        It gets the additional directories and the servers of `params`, and no others.
         """
-        directories = await self._extent(params)
+        servers, directories = self._servers(params), await extent_of(params)
         session_id = cast("str", params["sessionId"])
-        await self.wait_closed(session_id)
+        await self.wait_settled(session_id)
         record = self.recorded(session_id)
         if str(directories[0]) != record.cwd:
             raise invalid("cwd is not the session's")
         store, names = self.household.store, [str(each) for each in directories[1:]]
         if (session := self.sessions.get(session_id)) is not None:
+            await self._refurnished(session, servers)
             store.change(record.number, directories=names)
             session.move(self.workspace_for(session_id, directories))
             return session
-        self._check_room()
         if not store.take(record.number):
             raise elsewhere(session_id)
         try:
-            store.change(record.number, directories=names)
-            chronicle = Chronicle(store, record)
-            return self._opened(chronicle, revive(chronicle), directories)
+            async with self._furnished(session_id, servers, directories[0]) as room:
+                store.change(record.number, directories=names)
+                chronicle = Chronicle(store, record)
+                return self._opened(chronicle, revive(chronicle), directories, room)
         except BaseException:
             store.claims.release(record.number)
             raise
 
     async def forked(self, params: Params) -> Session:
         """Open a copy of a session, which itself stays as it is."""
-        directories = await self._extent(params)
-        source = self.recorded(cast("str", params["sessionId"]))
-        self._check_room()
+        servers, directories = self._servers(params), await extent_of(params)
+        source_id = cast("str", params["sessionId"])
+        self.recorded(source_id)
         home = self.household
-        names = [str(directory) for directory in directories]
-        record = home.store.copy(source.number, home.new_id(), names[0], names[1:])
-        chronicle = Chronicle(home.store, record)
-        return self._opened(chronicle, revive(chronicle), directories)
+        session_id = home.new_id()
+        async with self._furnished(session_id, servers, directories[0]) as room:
+            names = [str(directory) for directory in directories]
+            source = self.recorded(source_id)
+            record = home.store.copy(source.number, session_id, names[0], names[1:])
+            chronicle = Chronicle(home.store, record)
+            return self._opened(chronicle, revive(chronicle), directories, room)
 
     def active(self, params: Params) -> Session:
         """Return the session of `params`, which has to be open on this connection."""
@@ -185,7 +190,11 @@ class Surface(ABC):
         return record
 
     def _opened(
-        self, chronicle: Chronicle, revived: Revived, directories: Sequence[Path]
+        self,
+        chronicle: Chronicle,
+        revived: Revived,
+        directories: Sequence[Path],
+        servers: McpServers,
     ) -> Session:
         session_id = chronicle.record.id
         session = self.sessions[session_id] = Session(
@@ -194,94 +203,61 @@ class Surface(ABC):
             staff=self.household.staff,
             workspace=self.workspace_for(session_id, directories),
             updates=self.updates_for(chronicle),
+            servers=servers,
         )
         return session
 
-    async def _extent(self, params: Params) -> list[Path]:
-        """Return the directories that a session is to have; refuse what was not offered."""
-        self.check_servers(cast("list[Params]", params.get("mcpServers") or []))
-        names = [("cwd", params["cwd"])]
-        names += [
-            (f"additionalDirectories.{place}", name)
-            for place, name in enumerate(params.get("additionalDirectories") or [])
-        ]
-        return [await directory(name, member) for member, name in names]
+    def _servers(self, params: Params) -> Sequence[Server]:
+        """Return the servers that a session is to have; refuse what was not offered."""
+        home = self.household
+        try:
+            return session_servers(
+                cast("list[Params]", params.get("mcpServers") or []),
+                version=self.version,
+                is_unstable=home.is_unstable,
+                allowed=home.mcp.allowed,
+                configured=home.mcp.configured,
+                limits=home.mcp.limits,
+            )
+        except DeclarationError as problem:
+            raise invalid(f"params.{problem}") from None
 
-    def _check_room(self) -> None:
+    @asynccontextmanager
+    async def _furnished(
+        self, session_id: str, servers: Sequence[Server], cwd: Path
+    ) -> AsyncGenerator[McpServers]:
+        """Start the servers of a session that is about to be opened; end them if it is not."""
         limit = self.household.limit
-        if len(self.sessions) + len(self._closing) >= limit:
+        if len(self.sessions) + len(self._changing) >= limit:
             raise RequestFailedError(
                 jsonrpc.INTERNAL_ERROR, f"Too many open sessions: {limit}; close one of them first"
             )
+        with self._change(session_id):
+            room = McpServers(TOOLS)
+            await room.open(servers, self.household.servers, cwd)
+            try:
+                yield room
+            except BaseException:
+                with anyio.CancelScope(shield=True):
+                    await room.aclose()
+                raise
 
+    async def _refurnished(self, session: Session, servers: Sequence[Server]) -> None:
+        """Give an open session other servers, if it has not those already."""
+        if session.servers.has(servers):
+            return
+        if session.is_busy:
+            raise busy()
+        await session.servers.change(servers, self.household.servers, session.cwd)
+        if self.sessions.get(session.id) is not session:
+            raise missing(session.id, "The session was closed meanwhile")
 
-def blocks_of(params: Params) -> list[Params]:
-    """Return the blocks of a prompt.
-
-    Raises:
-        RequestFailedError: one is of a kind that was not offered.
-    """
-    blocks = cast("list[Params]", params["prompt"])
-    for place, block in enumerate(blocks):
-        if block.get("type") not in PROMPT_BLOCKS:
-            raise invalid(f"params.prompt.{place}: {block.get('type')} was not offered")
-    return blocks
-
-
-def value_of(option: Option, value: Json, member: str) -> str:
-    """Return the value of `option` that stands in `member`.
-
-    Raises:
-        RequestFailedError: the option has no such value.
-    """
-    named = FORMER.get(value, value) if option.id == MODE and isinstance(value, str) else value
-    for choice in option.choices:
-        if choice.value == named:
-            return choice.value
-    raise invalid(f"{member}: there is no {option.id} {value!r}")
-
-
-async def directory(name: str, member: str = "cwd") -> Path:
-    """Return the directory of that name, which stands in `member`.
-
-    Raises:
-        RequestFailedError: there is none, or the name is not absolute.
-    """
-    path = Path(name)
-    if not path.is_absolute():
-        raise invalid(f"{member} is no absolute path")
-    try:
-        is_directory = await anyio.Path(path).is_dir()
-        if ".." in path.parts:
-            path = Path(await anyio.Path(path).resolve())
-    except (OSError, ValueError):
-        is_directory = False
-    if not is_directory:
-        raise invalid(f"{member} is no directory")
-    return path
-
-
-def invalid(reason: str) -> RequestFailedError:
-    """Return the refusal of params; `reason` names the member."""
-    return RequestFailedError(jsonrpc.INVALID_PARAMS, f"Invalid params: {reason}")
-
-
-def missing(session_id: str, reason: str) -> RequestFailedError:
-    """Return the refusal of a session that is not there, or not open."""
-    return RequestFailedError(jsonrpc.RESOURCE_NOT_FOUND, reason, {"sessionId": session_id})
-
-
-def elsewhere(session_id: str) -> RequestFailedError:
-    """Return the refusal of a session that another process has open."""
-    reason = "The session is open in another process; close it there first"
-    return RequestFailedError(jsonrpc.INVALID_REQUEST, reason, {"sessionId": session_id})
-
-
-def markers(names: Sequence[str]) -> dict[str, Json]:
-    """Return the capabilities of these names as the protocol claims them: by an empty object."""
-    return {name: {} for name in names}
-
-
-def members_of(value: Json) -> Params:
-    """Return the members of an object; none for what is no object."""
-    return cast("Params", value) if isinstance(value, dict) else {}
+    @contextmanager
+    def _change(self, session_id: str) -> Generator[None]:
+        """Let others wait while a session is opened or closed."""
+        has_changed = self._changing[session_id] = anyio.Event()
+        try:
+            yield
+        finally:
+            del self._changing[session_id]
+            has_changed.set()

@@ -10,11 +10,12 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final, cast
 
+from acp_agent.params import Answerer, Params, elsewhere, invalid
 from acp_agent.session import Session
 from acp_agent.sessions.paging import PAGE, continued, cursor_behind
 from acp_agent.sessions.records import Record
 from acp_agent.sessions.store import Archived, Wanted
-from acp_agent.surface import Answerer, Params, Surface, elsewhere, invalid
+from acp_agent.surface import Surface
 from acp_protocol.host.text import visible
 from acp_protocol.jsonrpc import Json
 
@@ -136,7 +137,7 @@ class SavedSessions:
 
     async def _freed(self, session_id: str) -> None:
         """Close a session that is open here."""
-        await self._surface.wait_closed(session_id)
+        await self._surface.wait_settled(session_id)
         if (session := self._surface.sessions.get(session_id)) is not None:
             await self._surface.close(session)
 

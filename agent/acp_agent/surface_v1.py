@@ -5,34 +5,22 @@ Source: ACP, Initialization; Session Setup; Prompt Turn; Session Modes; Session 
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from acp_agent.prompts import read_prompt
+from acp_agent.mcp.bridge import Bridge
+from acp_agent.params import Answerer, Params, busy, invalid, markers, members_of, value_of
+from acp_agent.prompts import blocks_of, read_prompt
 from acp_agent.session import Session
 from acp_agent.sessions.chronicle import Chronicle
 from acp_agent.sessions.options import MODE
-from acp_agent.surface import (
-    Household,
-    Params,
-    Surface,
-    blocks_of,
-    invalid,
-    markers,
-    members_of,
-    value_of,
-)
+from acp_agent.surface import Household, Surface
 from acp_agent.surface_saved import SavedSessions
 from acp_agent.updates import Updates, new_message_id
 from acp_agent.workspace import Workspace
-from acp_protocol import jsonrpc
-from acp_protocol.errors import RequestFailedError
 from acp_protocol.handling import Followed
 from acp_protocol.jsonrpc import Json
 from acp_protocol.version import VERSION
-
-logger = logging.getLogger(__name__)
 
 
 class SurfaceV1(Surface):
@@ -43,6 +31,8 @@ class SurfaceV1(Surface):
     def __init__(self, household: Household) -> None:
         super().__init__(household)
         self._files: Params = {}
+        self._has_terminals = False
+        self._shows_notices = False
         self.answerers = {
             "authenticate": self._authenticate,
             "session/new": self._new_session,
@@ -54,34 +44,34 @@ class SurfaceV1(Surface):
             "session/prompt": self._prompt,
             **({"session/fork": self._fork_session} if household.is_unstable else {}),
             **SavedSessions(self).answerers,
+            **_bridge_of(household),
         }
 
     def initialized(self, params: Params) -> Json:
         """Remember which files the client serves; tell who we are and what we can do."""
-        self._files = members_of(members_of(params.get("clientCapabilities")).get("fs"))
+        able = members_of(params.get("clientCapabilities"))
+        self._files = members_of(able.get("fs"))
+        self._has_terminals = able.get("terminal") is True
+        self._shows_notices = members_of(able.get("session")).get("notices") is not None
         offers = ["list", "close", "resume", "delete", "additionalDirectories"]
         if self.household.is_unstable:
             offers += ["fork", "archive", "status", "title"]
         title = f"acp-agent ({self.household.staff.models[0].name})"
+        # What the Continuum dialect claims, and the published protocol has no word for.
+        bridge = {"mcp": True, "mcpCapabilities": {"acp": True}}
+        claims = {"_meta": {"continuum": bridge}} if self.household.mcp.configured else {}
         return {
             "protocolVersion": self.version,
             "agentInfo": {"name": "acp-agent", "title": title, "version": VERSION},
             "agentCapabilities": {
                 "loadSession": True,
                 "promptCapabilities": {"image": False, "audio": False, "embeddedContext": True},
-                "mcpCapabilities": {"http": False, "sse": False},
+                "mcpCapabilities": self._reached(),
                 "sessionCapabilities": markers(offers),
+                **claims,
             },
             "authMethods": [],
         }
-
-    def check_servers(self, servers: Sequence[Params]) -> None:
-        """Take servers on stdio, which every agent of this version has to, and no others."""
-        for place, server in enumerate(servers):
-            if server.get("type", "stdio") != "stdio":
-                raise invalid(f"params.mcpServers.{place}: {server['type']} was not offered")
-        if servers:
-            logger.warning("MCP servers are not connected by this agent yet")
 
     def cancel(self, session: Session) -> None:
         """End the running turn; its prompt is answered with `cancelled`."""
@@ -89,7 +79,9 @@ class SurfaceV1(Surface):
 
     def updates_for(self, chronicle: Chronicle) -> Updates:
         """Return who tells the client of a session."""
-        return Updates(self.household.staff.client, chronicle.record.id, chronicle)
+        updates = Updates(self.household.staff.client, chronicle.record.id, chronicle)
+        updates.shows_notices = self._shows_notices
+        return updates
 
     def workspace_for(self, session_id: str, directories: Sequence[Path]) -> Workspace:
         """Return files that are the client's, as far as it serves them."""
@@ -100,11 +92,16 @@ class SurfaceV1(Surface):
             client=self.household.staff.client,
             client_reads=self._files.get("readTextFile") is True,
             client_writes=self._files.get("writeTextFile") is True,
+            client_terminals=self._has_terminals,
         )
 
     async def finish(self, session: Session) -> None:
         """End the running turn, and return when it has ended."""
         await session.end()
+
+    def _reached(self) -> dict[str, Json]:
+        """Return how servers may be reached, beside stdio."""
+        return {"http": True, "sse": True} | ({"acp": True} if self.household.is_unstable else {})
 
     async def _authenticate(self, params: Params) -> Json:
         method = params.get("methodId")
@@ -157,9 +154,24 @@ class SurfaceV1(Surface):
         return {"stopReason": stop, **(session.used() if self.household.is_unstable else {})}
 
 
+def _bridge_of(household: Household) -> Mapping[str, Answerer]:
+    """Return the methods by which a client reaches servers of ours; none if there are none."""
+    mcp = household.mcp
+    if not mcp.configured:
+        return {}
+    bridge = Bridge(
+        mcp.configured,
+        household.staff.client,
+        household.servers.tasks,
+        cwd=Path.cwd(),
+        new_id=household.new_id,
+        limits=mcp.limits,
+        allowed=mcp.allowed,
+    )
+    return bridge.answerers
+
+
 def _check_free(session: Session) -> None:
     """Refuse what cannot be while a turn runs."""
     if session.is_busy:
-        raise RequestFailedError(
-            jsonrpc.INVALID_REQUEST, "A turn is running in this session; cancel it first"
-        )
+        raise busy()

@@ -14,11 +14,12 @@ from pathlib import Path
 
 import anyio
 
-from acp_agent.prompts import read_prompt
+from acp_agent.params import Params, invalid, markers, value_of
+from acp_agent.prompts import blocks_of, read_prompt
 from acp_agent.session import Session
 from acp_agent.sessions.chronicle import Chronicle
 from acp_agent.sessions.errors import StoreError
-from acp_agent.surface import Household, Params, Surface, blocks_of, invalid, markers, value_of
+from acp_agent.surface import Household, Surface
 from acp_agent.surface_saved import SavedSessions
 from acp_agent.updates import Said, new_message_id
 from acp_agent.updates_v2 import UpdatesV2
@@ -72,18 +73,17 @@ class SurfaceV2(Surface):
         offers = ["delete", "additionalDirectories"]
         if self.household.is_unstable:
             offers += ["fork", "archive", "status", "title"]
-        session = markers(offers) | {"prompt": markers(["embeddedContext"])}
+        servers = ["stdio", "http"] + (["acp"] if self.household.is_unstable else [])
+        session = markers(offers) | {
+            "prompt": markers(["embeddedContext"]),
+            "mcp": markers(servers),
+        }
         return {
             "protocolVersion": self.version,
             "info": {"name": "acp-agent", "title": title, "version": VERSION},
             "capabilities": {"session": session},
             "authMethods": [],
         }
-
-    def check_servers(self, servers: Sequence[Params]) -> None:
-        """Refuse all: this version offers each way to reach a server, and we offer none."""
-        if servers:
-            raise invalid("mcpServers: none of them was offered by this agent")
 
     def cancel(self, session: Session) -> None:
         """End the running turn, and refuse the prompts that are held."""
@@ -114,7 +114,7 @@ class SurfaceV2(Surface):
 
     async def _new_session(self, params: Params) -> Json:
         session = await self.new(params)
-        return {"sessionId": session.id, **self._offered(session)}
+        return Followed({"sessionId": session.id, **self._offered(session)}, session.warn)
 
     async def _resume_session(self, params: Params) -> Json:
         start: Json = params.get("replayFrom")
@@ -128,11 +128,11 @@ class SurfaceV2(Surface):
             yield "state_update", self._state(session)
 
         await session.updates.replay(told, then)
-        return self._offered(session)
+        return Followed(self._offered(session), session.warn)
 
     async def _fork_session(self, params: Params) -> Json:
         session = await self.forked(params)
-        return {"sessionId": session.id, **self._offered(session)}
+        return Followed({"sessionId": session.id, **self._offered(session)}, session.warn)
 
     async def _close_session(self, params: Params) -> Json:
         # One that is not open, or not there, counts as closed.

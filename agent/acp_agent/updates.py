@@ -57,6 +57,8 @@ class Updates:
 
     shows_thoughts = True
     """Whether the user wants to see what the model thinks."""
+    shows_notices = False
+    """Whether the client shows notices."""
 
     def __init__(self, client: Teller, session_id: str, keeper: Keeper | None = None) -> None:
         self._client = client
@@ -125,6 +127,20 @@ class Updates:
                 yield "tool_call", {"toolCallId": event["id"], **event["members"]}
             case _:
                 yield "tool_call_update", {"toolCallId": event["id"], **_known(event["members"])}
+
+    async def warn(self, title: str, about: str, *, is_in_turn: bool) -> bool:
+        """Tell the user what went wrong beside the conversation; return whether that could be.
+
+        A notice is not kept: it is about now. A client that shows none is told in a message, as a
+        part of the turn that runs.
+        """
+        if self.shows_notices:
+            notice = {"severity": "warning", "title": title, "description": about}
+            await self.send("notice", notice)
+        elif is_in_turn:
+            await self.text("agent_message_chunk", f"{title}. {about}\n\n")
+            self._message = None
+        return self.shows_notices or is_in_turn
 
     async def asking(self) -> None:
         """Nothing: that a question waits for the user is told by the question itself."""

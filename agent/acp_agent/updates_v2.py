@@ -26,6 +26,7 @@ PLAN: Final = "main"
 class UpdatesV2(Updates):
     """Sends the updates of one session of version 2, in order."""
 
+    shows_notices = True
     is_asking = False
     """Whether nothing goes on until the user has answered."""
 

@@ -20,6 +20,7 @@ from acp_protocol.connection import Connection
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import Json, Notification, Request
 from acp_protocol.schema.validate import check_params
+from acp_protocol.tasks import OwnedTasks
 from acp_protocol.transport.memory import memory_pair
 from acp_protocol.transport.observed import ObservedTransport
 
@@ -133,6 +134,7 @@ async def talk(
     server.connection = Connection(theirs, server)
     with anyio.fail_after(LIMIT):
         async with (
+            OwnedTasks() as server.tasks,
             server.connection,
             Connection(ObservedTransport(ours, "client", keep), client) as connection,
         ):

@@ -17,6 +17,7 @@ from acp_protocol.connection import Connection
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import Json, Notification, Request
 from acp_protocol.schema.validate import check_params, check_result
+from acp_protocol.tasks import OwnedTasks
 from acp_protocol.transport.memory import memory_pair
 from tests.agent.conftest import LIMIT
 
@@ -152,7 +153,11 @@ async def before_hello(
     server = AgentServer(model=model, newest=newest, new_id=lambda: f"session_{next(names)}")
     server.connection = Connection(theirs, server)
     with anyio.fail_after(LIMIT):
-        async with server.connection, Connection(ours, client) as connection:
+        async with (
+            OwnedTasks() as server.tasks,
+            server.connection,
+            Connection(ours, client) as connection,
+        ):
             yield connection, client
 
 

@@ -15,6 +15,7 @@ from acp_protocol.connection import Connection
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import Json, Request
 from acp_protocol.schema.validate import check_result
+from acp_protocol.tasks import OwnedTasks
 from acp_protocol.transport.memory import memory_pair
 from acp_protocol.version import VERSION
 from tests.agent.conftest import LIMIT, ScriptedClient, selected, talk
@@ -32,7 +33,11 @@ async def before_hello() -> AsyncGenerator[Connection]:
     server = AgentServer()
     server.connection = Connection(theirs, server)
     with anyio.fail_after(LIMIT):
-        async with server.connection, Connection(ours, ScriptedClient()) as client:
+        async with (
+            OwnedTasks() as server.tasks,
+            server.connection,
+            Connection(ours, ScriptedClient()) as client,
+        ):
             yield client
 
 
@@ -102,9 +107,9 @@ BAD_PARAMS: list[tuple[str, Json, str]] = [
         "session/new",
         {
             "cwd": "/",
-            "mcpServers": [{"type": "http", "name": "x", "url": "http://localhost", "headers": []}],
+            "mcpServers": [{"type": "http", "name": "x", "url": "file:///etc", "headers": []}],
         },
-        "params.mcpServers.0: http",
+        "params.mcpServers.0.url is no http or https address",
     ),
     ("session/list", {"cursor": "x"}, "cursor"),
     ("session/prompt", {"prompt": []}, "params.sessionId is missing"),
@@ -143,7 +148,7 @@ async def test_a_new_session_tells_its_commands_behind_its_answer(cwd: Path) -> 
     assert b'"sessionId":"session_1","modes"' in answer
     assert b"available_commands_update" in update
     names = [command["name"] for command in it.client.updates[0]["availableCommands"]]
-    assert names == ["tour", "plan", "think", "help"]
+    assert names == ["tour", "plan", "think", "tools", "help"]
 
 
 async def test_a_session_that_is_not_there_is_named(cwd: Path) -> None:

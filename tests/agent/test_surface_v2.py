@@ -251,6 +251,6 @@ async def test_asking_for_consent_is_a_state_of_its_own(cwd: Path) -> None:
 
 async def test_servers_that_were_not_offered_are_refused(cwd: Path) -> None:
     async with talk(cwd) as it:
-        server = {"type": "stdio", "name": "a", "command": "/bin/true"}
+        server = {"type": "sse", "name": "a", "url": "http://localhost"}
         params = {"cwd": str(cwd), "mcpServers": [server]}
         assert await code_of(it.connection, "session/new", params) == jsonrpc.INVALID_PARAMS

@@ -12,6 +12,7 @@ from typing import Any, cast
 
 import anyio
 
+from acp_agent.mcp.servers import McpSettings
 from acp_agent.models.model import (
     Command,
     HistoryEntry,
@@ -33,6 +34,7 @@ from acp_protocol.connection import Connection
 from acp_protocol.framing import Side
 from acp_protocol.jsonrpc import Json, Notification, Request
 from acp_protocol.schema.validate import check_result
+from acp_protocol.tasks import OwnedTasks
 from acp_protocol.transport.memory import memory_pair
 from acp_protocol.transport.observed import ObservedTransport
 from tests.agent.conftest import LIMIT, selected
@@ -180,8 +182,14 @@ async def visit(
     limit: int = 1000,
     idle_timeout: float = 3600.0,
     lints: bool = True,
+    mcp: McpSettings | None = None,
+    patience: float = LIMIT,
+    hello: dict[str, Json] | None = None,
 ) -> AsyncGenerator[Visit]:
-    """Connect to an agent; at the end, all that was said must lint without an error."""
+    """Connect to an agent; at the end, all that was said must lint without an error.
+
+    `patience` is in seconds; `hello` holds members of `initialize` that stand in for others.
+    """
     ours, theirs = memory_pair()
     visitor, journal = Visitor(), Journal()
 
@@ -195,15 +203,17 @@ async def visit(
         newest=version,
         new_id=lambda: f"session_{next(_IDS)}",
         keeping=keeping,
+        mcp=mcp,
     )
     server.connection = Connection(theirs, server)
-    with anyio.fail_after(LIMIT):
+    with anyio.fail_after(patience):
         async with (
+            OwnedTasks() as server.tasks,
             server.connection,
             Connection(ObservedTransport(ours, "client", note), visitor) as connection,
         ):
             it = Visit(connection, visitor, server, journal, cwd, version)
-            it.hello = await it.ask("initialize", **HELLO[version])
+            it.hello = await it.ask("initialize", **(HELLO[version] | (hello or {})))
             yield it
             await server.connection.wait_settled()
     if lints:

@@ -138,6 +138,7 @@ async def test_it_is_told_our_commands_and_modes(cwd: Path) -> None:
         "tour",
         "plan",
         "think",
+        "tools",
         "help",
     ]
 

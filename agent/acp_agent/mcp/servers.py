@@ -6,7 +6,8 @@ The SDK is imported when a session names a server, and not before: it takes a se
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
@@ -30,6 +31,17 @@ CLOSING: Final = 4.0
 
 _HUSHED: Final = {"mcp": logging.CRITICAL, "client": logging.CRITICAL, "httpx2": logging.WARNING}
 """Loggers of the SDK: its tracebacks and addresses are no words for a user, who gets ours."""
+
+
+@dataclass(frozen=True, slots=True)
+class McpSettings:
+    """What the configuration says of MCP servers."""
+
+    configured: Sequence[Server] = ()
+    """Servers that each session has, see `configured_servers`."""
+    allowed: Collection[str] = ()
+    """Ids of the servers that may be used, whoever names them; empty allows all."""
+    limits: Limits = field(default_factory=Limits)
 
 
 class McpClient:
@@ -69,12 +81,29 @@ class McpServers(Mapping[str, Tool]):
         self._own = own
         self._links: tuple[Link, ...] = ()
         self._closing = CLOSING
+        self._declared: tuple[Server, ...] = ()
+        self._changing = anyio.Lock()
+        self._is_closed = False
+
+    def has(self, servers: Sequence[Server]) -> bool:
+        """Whether these are the servers that were opened last."""
+        return tuple(servers) == self._declared
+
+    async def change(self, servers: Sequence[Server], home: McpClient, cwd: Path) -> None:
+        """Close all, and open `servers` instead, unless they are the same."""
+        async with self._changing:
+            if self.has(servers) or self._is_closed:
+                return
+            await self._leave()
+            if not self._is_closed:
+                await self.open(servers, home, cwd)
 
     async def open(self, servers: Sequence[Server], home: McpClient, cwd: Path) -> None:
         """Start `servers` and return when each is ready or has failed, see `troubles`.
 
         Cancelled, it leaves nothing behind.
         """
+        self._declared, self._links = tuple(servers), ()
         if not servers:
             return
         from acp_agent.mcp.link import Link, Place
@@ -106,7 +135,11 @@ class McpServers(Mapping[str, Tool]):
         return {link.id: link.trouble for link in self._links if link.trouble is not None}
 
     async def aclose(self) -> None:
-        """Close everything, side by side; every wait is bounded."""
+        """Close everything for good, side by side; every wait is bounded."""
+        self._is_closed = True
+        await self._leave()
+
+    async def _leave(self) -> None:
         for link in self._links:
             link.leave()
         with anyio.move_on_after(self._closing):

@@ -35,6 +35,7 @@ class DemoModel:
         Command("tour", "Show each feature once: thoughts, a plan, reading, editing, running"),
         Command("plan", "Show a plan whose steps get done"),
         Command("think", "Think aloud before answering", "what to think about"),
+        Command("tools", "Name the tools that there are, those of MCP servers too"),
         Command("help", "What the demo agent can do"),
     )
 
@@ -42,12 +43,11 @@ class DemoModel:
         self, history: Sequence[HistoryEntry], tools: Sequence[ToolOffer]
     ) -> AsyncIterator[ModelEvent]:
         """Yield what the script of the last prompt says after the answers that are there."""
-        del tools
         start = max(at for at, entry in enumerate(history) if isinstance(entry, UserSaid))
         prompt = history[start]
         assert isinstance(prompt, UserSaid)
         answers = [entry for entry in history[start:] if isinstance(entry, ToolAnswered)]
-        for event in _next_events(script(prompt), answers):
+        for event in _next_events(script(prompt, tools), answers):
             for piece in _in_pieces(event):
                 yield piece
 

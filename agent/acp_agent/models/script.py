@@ -6,10 +6,11 @@ what is said and done, and where it calls a tool it is sent what came of it.
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from collections.abc import Callable, Generator, Sequence
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, cast
 
 from acp_agent.models.model import (
     Attachment,
@@ -20,9 +21,11 @@ from acp_agent.models.model import (
     Step,
     Think,
     ToolAnswered,
+    ToolOffer,
     UserSaid,
 )
 from acp_agent.tools.tool import fence
+from acp_protocol.host.text import one_line
 from acp_protocol.jsonrpc import Json
 
 Script: TypeAlias = Generator[ModelEvent, ToolAnswered | None]
@@ -30,6 +33,10 @@ Script: TypeAlias = Generator[ModelEvent, ToolAnswered | None]
 
 SHOWN_LINES: Final = 8
 """Lines of a tool's answer that are repeated in words."""
+TOOLS: Final = "tools"
+"""The order that is about the tools themselves."""
+ABOUT_WIDTH: Final = 80
+"""Characters of what a tool does that are repeated."""
 TOUR_FILE: Final = "acp-tour.txt"
 TOUR_TEXT: Final = "The tour of the demo agent.\nThis line will be changed.\n"
 
@@ -45,19 +52,21 @@ I am the **demo agent**: no network, no key, yet what I do is real. Tell me, one
 | `write FILE: text` | give a file a new text |
 | `delete FILE` | delete a file, after asking you |
 | `run COMMAND` | run a program, after asking you |
+| `call TOOL name=value …` | call any tool, such as one of an MCP server |
+| `tools` | name the tools that there are |
 | `plan`, `think`, `/tour` | show what a plan, a thought, and everything looks like |
 """
 
 
-def script(prompt: UserSaid) -> Script:
-    """Yield what is said and done on `prompt`."""
+def script(prompt: UserSaid, tools: Sequence[ToolOffer] = ()) -> Script:
+    """Yield what is said and done on `prompt`, where `tools` are there."""
     if prompt.attachments:
         yield _received(prompt.attachments)
     orders = _orders(prompt.text)
     if not orders:
         yield Say(HELP)
     for order in orders:
-        yield from _script_of(order)
+        yield from _list(tools) if _word(order) == TOOLS else _script_of(order)
 
 
 def _orders(text: str) -> list[str]:
@@ -66,7 +75,7 @@ def _orders(text: str) -> list[str]:
     was_known = True
     for line in text.splitlines():
         for part in _THEN.split(line.strip()):
-            is_known = _script_named(part) is not None
+            is_known = _word(part) == TOOLS or _script_named(part) is not None
             if part and (is_known or was_known):
                 orders.append(part)
             elif part:
@@ -84,14 +93,22 @@ def _script_of(order: str) -> Script:
 
 
 def _script_named(order: str) -> Callable[[str], Script] | None:
-    word, _, rest = order.partition(" ")
-    word = word.lower().removeprefix("/")
+    word, rest = _word(order), order.partition(" ")[2]
     return _ALONE.get(word) or (_WITH_OBJECT.get(word) if rest.strip() else None)
+
+
+def _word(order: str) -> str:
+    return order.partition(" ")[0].lower().removeprefix("/")
 
 
 def _help(rest: str) -> Script:
     del rest
     yield Say(HELP)
+
+
+def _list(tools: Sequence[ToolOffer]) -> Script:
+    lines = [f"- `{tool.name}`: {one_line(tool.about, ABOUT_WIDTH)}" for tool in tools]
+    yield Say("\n".join(["I can call these tools:\n", *lines, "\n"]))
 
 
 def _think(rest: str) -> Script:
@@ -152,6 +169,38 @@ def _run(rest: str) -> Script:
         return
     yield Say(f"I run `{rest}`.\n\n")
     yield _told(f"`{rest}`", (yield from _call("run", command=command)))
+
+
+def _use(rest: str) -> Script:
+    name, _, told = rest.partition(" ")
+    arguments = _arguments(told.strip())
+    if arguments is None:
+        yield Say(f"`{told}` are no arguments: write `name=value` or a JSON object.\n\n")
+        return
+    yield Say(f"I call `{name}`.\n\n")
+    yield _told(f"`{name}`", (yield from _call(name, **arguments)))
+
+
+def _arguments(told: str) -> dict[str, Json] | None:
+    """Return the arguments of a call: a JSON object, or names and values; None if neither."""
+    if told.startswith("{"):
+        value = _value(told)
+        return cast("dict[str, Json]", value) if isinstance(value, dict) else None
+    try:
+        pairs = [each.partition("=") for each in shlex.split(told)]
+    except ValueError:
+        return None
+    if not all(name and equals for name, equals, _ in pairs):
+        return None
+    return {name: _value(text) for name, _, text in pairs}
+
+
+def _value(text: str) -> Json:
+    """Return what `text` stands for: JSON, and where it is none, itself."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
 
 
 def _tour(rest: str) -> Script:
@@ -240,7 +289,8 @@ _WITH_OBJECT: Final[dict[str, Callable[[str], Script]]] = {
     "write": _write,
     "delete": _delete,
     "run": _run,
+    "call": _use,
 }
-_ORDER_WORDS: Final = "|".join([*_ALONE, *_WITH_OBJECT])
+_ORDER_WORDS: Final = "|".join([*_ALONE, *_WITH_OBJECT, TOOLS])
 _THEN: Final = re.compile(rf"\s+then\s+(?=/?(?:{_ORDER_WORDS})\b)", re.IGNORECASE)
 """Joins two orders; the word in a sentence does not."""

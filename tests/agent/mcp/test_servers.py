@@ -49,7 +49,9 @@ async def test_a_call_is_asked_about_whatever_the_server_says_of_itself(tmp_path
     permissions = Permissions()
     assert permissions.known(prepared) is None
     permissions.mode = "architect"
-    assert permissions.known(prepared) == "forbidden"
+    ruling = permissions.known(prepared)
+    assert ruling is not None
+    assert ruling.verdict == "forbidden"
 
 
 async def test_servers_run_in_the_directory_of_the_session(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from acp_agent.models.model import (
     ShowPlan,
     Think,
     ToolAnswered,
+    ToolOffer,
     UserSaid,
 )
 from acp_agent.models.script import HELP, TOUR_FILE, script
@@ -65,6 +66,8 @@ def said(events: list[ModelEvent]) -> str:
         ("write x: now then later", ("write", {"path": "x", "text": "now then later\n"})),
         ("delete x", ("delete", {"path": "x"})),
         ("run ls -la 'a b'", ("run", {"command": ["ls", "-la", "a b"]})),
+        ("call w__look place=Rome n=1", ("w__look", {"place": "Rome", "n": 1})),
+        ('/call look {"place": "New York"}', ("look", {"place": "New York"})),
         ("run echo $HOME; rm x", ("run", {"command": ["echo", "$HOME;", "rm", "x"]})),
     ],
 )
@@ -82,6 +85,18 @@ def test_a_command_line_that_cannot_be_taken_apart_is_told() -> None:
     assert [type(event) for event in events] == [Say]
     assert "cannot be" not in said(events)
     assert "that I can take apart" in said(events)
+
+
+@pytest.mark.parametrize("told", ["place", "=x", "{no", "'a"])
+def test_arguments_that_cannot_be_read_are_told(told: str) -> None:
+    assert "are no arguments" in said(played(f"call look {told}"))
+
+
+def test_the_tools_are_named_as_they_are_offered() -> None:
+    offers = (ToolOffer("look", "Look out", {}), ToolOffer("w__go", "Go", {}))
+    events = list(script(UserSaid("tools then help"), offers))
+    assert "- `look`: Look out" in said(events)
+    assert "- `w__go`: Go" in said(events)
 
 
 def test_a_plan_goes_from_its_first_step_to_the_last() -> None:

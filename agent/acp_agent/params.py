@@ -1,0 +1,97 @@
+"""What the surfaces read of params, and how they refuse what does not fit."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TypeAlias, cast
+
+import anyio
+
+from acp_agent.sessions.options import FORMER, MODE, Option
+from acp_protocol import jsonrpc
+from acp_protocol.errors import RequestFailedError
+from acp_protocol.jsonrpc import Json
+
+Params: TypeAlias = Mapping[str, Json]
+Answerer: TypeAlias = Callable[[Params], Awaitable[Json]]
+
+
+def value_of(option: Option, value: Json, member: str) -> str:
+    """Return the value of `option` that stands in `member`.
+
+    Raises:
+        RequestFailedError: the option has no such value.
+    """
+    named = FORMER.get(value, value) if option.id == MODE and isinstance(value, str) else value
+    for choice in option.choices:
+        if choice.value == named:
+            return choice.value
+    raise invalid(f"{member}: there is no {option.id} {value!r}")
+
+
+async def extent_of(params: Params) -> list[Path]:
+    """Return the directories that a session is to have, its own first.
+
+    Raises:
+        RequestFailedError: one of them is none.
+    """
+    names = [("cwd", params["cwd"])]
+    names += [
+        (f"additionalDirectories.{place}", name)
+        for place, name in enumerate(params.get("additionalDirectories") or [])
+    ]
+    return [await directory(name, member) for member, name in names]
+
+
+async def directory(name: str, member: str = "cwd") -> Path:
+    """Return the directory of that name, which stands in `member`.
+
+    Raises:
+        RequestFailedError: there is none, or the name is not absolute.
+    """
+    path = Path(name)
+    if not path.is_absolute():
+        raise invalid(f"{member} is no absolute path")
+    try:
+        is_directory = await anyio.Path(path).is_dir()
+        if ".." in path.parts:
+            path = Path(await anyio.Path(path).resolve())
+    except (OSError, ValueError):
+        is_directory = False
+    if not is_directory:
+        raise invalid(f"{member} is no directory")
+    return path
+
+
+def invalid(reason: str) -> RequestFailedError:
+    """Return the refusal of params; `reason` names the member."""
+    return RequestFailedError(jsonrpc.INVALID_PARAMS, f"Invalid params: {reason}")
+
+
+def missing(session_id: str, reason: str) -> RequestFailedError:
+    """Return the refusal of a session that is not there, or not open."""
+    return RequestFailedError(jsonrpc.RESOURCE_NOT_FOUND, reason, {"sessionId": session_id})
+
+
+def elsewhere(session_id: str) -> RequestFailedError:
+    """Return the refusal of a session that another process has open."""
+    reason = "The session is open in another process; close it there first"
+    return RequestFailedError(jsonrpc.INVALID_REQUEST, reason, {"sessionId": session_id})
+
+
+def busy() -> RequestFailedError:
+    """Return the refusal of what cannot be while a turn runs."""
+    return RequestFailedError(
+        jsonrpc.INVALID_REQUEST, "A turn is running in this session; cancel it first"
+    )
+
+
+def markers(names: Sequence[str]) -> dict[str, Json]:
+    """Return the capabilities of these names as the protocol claims them: by an empty object."""
+    return {name: {} for name in names}
+
+
+def members_of(value: Json) -> Params:
+    """Return the members of an object; none for what is no object."""
+    return cast("Params", value) if isinstance(value, dict) else {}

@@ -1,0 +1,256 @@
+"""MCP servers in sessions: real servers of the SDK, over pipes and HTTP, from `session/new` on."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import anyio
+import pytest
+
+from acp_agent.mcp.declarations import StdioServer, WebServer
+from acp_agent.mcp.limits import Limits
+from acp_agent.mcp.servers import McpSettings
+from acp_inspector.analysis.calls import ToolCall
+from acp_protocol import jsonrpc
+from acp_protocol.errors import RequestFailedError
+from acp_protocol.jsonrpc import Json
+from tests.agent.mcp.rooms import (
+    LIMIT,
+    LIMITS,
+    WEATHER,
+    is_running,
+    logged,
+    on_web,
+    scripted,
+    weather,
+)
+from tests.agent.visits import Visit, visit
+
+VERSIONS = pytest.mark.parametrize("version", [1, 2])
+NOTICES: dict[str, Json] = {"clientCapabilities": {"session": {"notices": {}}}}
+SILENT = "import signal; signal.pause()"
+
+
+@asynccontextmanager
+async def calling(
+    cwd: Path,
+    version: int = 1,
+    *,
+    limits: Limits = LIMITS,
+    configured: tuple[StdioServer | WebServer, ...] = (),
+    allowed: tuple[str, ...] = (),
+    hello: dict[str, Json] | None = None,
+    lints: bool = True,
+) -> AsyncGenerator[Visit]:
+    """Connect to an agent that has MCP servers."""
+    mcp = McpSettings(configured, allowed, limits)
+    async with visit(cwd, version, mcp=mcp, patience=LIMIT, hello=hello, lints=lints) as it:
+        yield it
+
+
+def declared(how: str = "stdio", name: str = "w", version: int = 1) -> Json:
+    """Return the server of `weather.py` as a client names it."""
+    kind: dict[str, Json] = {"type": "stdio"} if version == 2 else {}
+    return {**kind, "name": name, "command": sys.executable, "args": [WEATHER, how], "env": []}
+
+
+def ended(it: Visit, session_id: str) -> list[tuple[str, str]]:
+    """Return title and last status of each tool call."""
+    calls = [item for item in it.conversation(session_id).items if isinstance(item, ToolCall)]
+    return [(call.title or "", call.status or "") for call in calls]
+
+
+def said(it: Visit, session_id: str) -> str:
+    """Return all that the agent has said."""
+    chunks = [
+        params["update"]["content"]["text"]
+        for params in it.visitor.updates
+        if params["sessionId"] == session_id
+        and params["update"]["sessionUpdate"] == "agent_message_chunk"
+    ]
+    return "".join(chunks)
+
+
+@VERSIONS
+async def test_a_tool_of_a_program_is_asked_about_called_and_answers(
+    cwd: Path, version: int
+) -> None:
+    async with calling(cwd, version) as it:
+        session_id = await it.new(mcpServers=[declared(version=version)])
+        assert await it.turn(session_id, "call w__look place=Rome") == "end_turn"
+        assert it.visitor.asked == ["session/request_permission"]
+        assert "It rains in Rome." in said(it, session_id)
+        assert ended(it, session_id) == [("Look␛[2J outside (w)", "completed")]
+        await it.ask("session/close", sessionId=session_id)
+
+
+@pytest.mark.parametrize("how", ["http", "sse"])
+async def test_a_tool_at_an_address_is_called(cwd: Path, how: str) -> None:
+    async with on_web(cwd, how) as (server, _), calling(cwd) as it:
+        at: Json = {"type": how, "name": "w", "url": server.url, "headers": []}
+        session_id = await it.new(mcpServers=[at])
+        await it.turn(session_id, "call w__look place=Oslo")
+        assert "It rains in Oslo." in said(it, session_id)
+        await it.ask("session/close", sessionId=session_id)
+
+
+@VERSIONS
+async def test_what_may_be_reached_is_claimed(cwd: Path, version: int) -> None:
+    async with visit(cwd, version, unstable=True) as it:
+        able = it.hello["agentCapabilities" if version == 1 else "capabilities"]
+    if version == 1:
+        assert able["mcpCapabilities"] == {"http": True, "sse": True, "acp": True}
+    else:
+        assert able["session"]["mcp"] == {"stdio": {}, "http": {}, "acp": {}}
+
+
+async def test_a_cancelled_turn_ends_the_call_and_the_server_lives_on(cwd: Path) -> None:
+    with logged() as log:
+        async with calling(cwd) as it, anyio.create_task_group() as tasks:
+            session_id = await it.new(mcpServers=[declared()])
+            stops: list[str] = []
+            has_ended = anyio.Event()
+
+            async def hang() -> None:
+                stops.append(await it.turn(session_id, "call w__hang"))
+                has_ended.set()
+
+            tasks.start_soon(hang)
+            await log.wait_for("w: hanging")
+            await it.cancel(session_id)
+            await log.wait_for("w: no longer hanging")
+            await has_ended.wait()
+            assert stops == ["cancelled"]
+            assert await it.turn(session_id, "call w__look place=Bonn") == "end_turn"
+            assert "It rains in Bonn." in said(it, session_id)
+
+
+@VERSIONS
+async def test_a_server_that_dies_fails_its_call_and_the_user_is_told_once(
+    cwd: Path, version: int
+) -> None:
+    async with calling(cwd, version) as it:
+        session_id = await it.new(mcpServers=[declared(version=version)])
+        assert await it.turn(session_id, "call w__die code=3") == "end_turn"
+        assert ended(it, session_id)[-1][1] == "failed"
+        assert "the MCP server w exited with code 3" in said(it, session_id)
+        for _ in range(2):
+            await it.turn(session_id, "hello")
+        if version == 2:
+            assert it.visitor.kinds().count("notice") == 1
+        else:
+            assert said(it, session_id).count("The MCP server w exited with code 3.") == 1
+
+
+@pytest.mark.parametrize(("version", "hello"), [(1, {}), (1, NOTICES), (2, {})])
+async def test_a_session_opens_without_a_server_that_does_not_get_ready_and_says_so(
+    cwd: Path, version: int, hello: dict[str, Json]
+) -> None:
+    limits = Limits(spawn_timeout=0.3, eof_grace=0.1, kill_after=0.2)
+    async with calling(cwd, version, limits=limits, hello=hello) as it:
+        kind: dict[str, Json] = {"type": "stdio"} if version == 2 else {}
+        slow = {"name": "slow", "command": sys.executable, "args": ["-c", SILENT], "env": []}
+        session_id = await it.new(mcpServers=[kind | slow])
+        told = "The MCP server slow was not ready within 0.3 s"
+        if version == 2 or hello:
+            await it.visitor.until(lambda: "notice" in it.visitor.kinds())
+            [notice] = [
+                params["update"]
+                for params in it.visitor.updates
+                if params["update"]["sessionUpdate"] == "notice"
+            ]
+            assert (notice["severity"], notice["title"]) == ("warning", told)
+        await it.turn(session_id, "hello")
+        assert (told in said(it, session_id)) == (version == 1 and not hello)
+
+
+@VERSIONS
+async def test_a_session_that_closes_ends_its_servers_even_stubborn_ones(
+    cwd: Path, version: int
+) -> None:
+    async with calling(cwd, version) as it:
+        session_id = await it.new(mcpServers=[declared("stubborn", version=version)])
+        await it.turn(session_id, "call w__family")
+        pids = [int(word) for word in said(it, session_id).split() if word.isdecimal()][-2:]
+        assert [is_running(pid) for pid in pids] == [True, True]
+        await it.ask("session/close", sessionId=session_id)
+        assert [is_running(pid) for pid in pids] == [False, False]
+
+
+async def test_a_session_that_is_opened_again_gets_other_servers(cwd: Path) -> None:
+    async with calling(cwd) as it:
+        session_id = await it.new(mcpServers=[declared()])
+        members: dict[str, Json] = {"sessionId": session_id, "cwd": str(cwd)}
+        await it.ask("session/resume", **members, mcpServers=[declared()])
+        await it.turn(session_id, "call w__look place=Rome")
+        await it.ask("session/resume", **members, mcpServers=[declared(name="v")])
+        await it.turn(session_id, "call w__look place=Rome then call v__look place=Paris")
+        assert "there is no tool w__look" in said(it, session_id)
+        assert "It rains in Paris." in said(it, session_id)
+
+
+async def test_other_servers_wait_for_the_end_of_a_turn(cwd: Path) -> None:
+    with logged() as log:
+        async with calling(cwd) as it, anyio.create_task_group() as tasks:
+            session_id = await it.new(mcpServers=[declared()])
+            tasks.start_soon(it.turn, session_id, "call w__hang")
+            await log.wait_for("w: hanging")
+            members: dict[str, Json] = {"sessionId": session_id, "cwd": str(cwd)}
+            with pytest.raises(RequestFailedError, match="A turn is running"):
+                await it.connection.request("session/resume", members | {"mcpServers": []})
+            await it.ask("session/resume", **members, mcpServers=[declared()])
+            await it.cancel(session_id)
+
+
+async def test_a_configured_server_stands_beside_those_of_the_client(cwd: Path) -> None:
+    async with calling(cwd, configured=(weather(id_="home"),)) as it:
+        session_id = await it.new(mcpServers=[declared()])
+        await it.turn(session_id, "call home__look place=Rome then call w__look place=Oslo")
+        assert [status for _, status in ended(it, session_id)] == ["completed", "completed"]
+        await it.turn(session_id, "tools")
+        assert "- `home__measure`: Measure the temperature." in said(it, session_id)
+
+
+async def test_what_is_wrong_with_a_server_is_told_by_its_place(cwd: Path) -> None:
+    async with calling(cwd, allowed=("w",)) as it:
+        elsewhere: Json = {"type": "http", "name": "w", "url": "ftp://a", "headers": []}
+        for server, reason in (
+            (declared(name="x"), "params.mcpServers.0.name: x is none of the allowed servers"),
+            (elsewhere, "params.mcpServers.0.url is no http or https address"),
+        ):
+            with pytest.raises(RequestFailedError) as caught:
+                await it.new(mcpServers=[server])
+            assert caught.value.code == jsonrpc.INVALID_PARAMS
+            assert caught.value.message == f"Invalid params: {reason}"
+        listed = await it.ask("session/list")
+        assert listed["sessions"] == []
+
+
+async def test_a_client_that_gives_up_leaves_no_session_and_no_server(cwd: Path) -> None:
+    code = f"import os, sys; print(os.getpid(), file=sys.stderr, flush=True)\n{SILENT}"
+    pid = 0
+    with logged() as log:
+        async with calling(cwd, configured=(scripted(code),)) as it:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(it.new)
+                pid = int((await log.wait_for("MCP server s: ")).rpartition(" ")[2])
+                tasks.cancel_scope.cancel()
+            await it.server.connection.wait_settled()
+            assert not is_running(pid)
+            assert (await it.ask("session/list"))["sessions"] == []
+
+
+async def test_a_client_of_the_continuum_dialect_reaches_configured_servers(cwd: Path) -> None:
+    async with calling(cwd, configured=(weather(),), lints=False) as it:
+        bridge = it.hello["agentCapabilities"]["_meta"]["continuum"]
+        assert bridge == {"mcp": True, "mcpCapabilities": {"acp": True}}
+        opened = await it.connection.request("mcp/connect", {"id": "w"})
+        params: Json = {"protocolVersion": "2025-06-18", "capabilities": {}}
+        params |= {"clientInfo": {"name": "test", "version": "1"}}
+        message: Json = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}
+        answer = await it.connection.request("mcp/message", {**opened, "message": message})
+        assert answer["result"]["serverInfo"]["name"] == "weather"
+        assert await it.connection.request("mcp/disconnect", opened) == {}
