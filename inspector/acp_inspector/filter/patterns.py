@@ -7,7 +7,9 @@ pattern is used, not before.
 
 from __future__ import annotations
 
+import re
 import warnings
+from collections import OrderedDict
 from typing import Any, AnyStr, Final, Generic
 
 from acp_protocol.errors import AcpError
@@ -18,6 +20,16 @@ PACE: Final = 2**22
 """Characters for which a long text gets a second more."""
 CHANCES: Final = 3
 """Texts that may take too long until a pattern is not tried any more."""
+LONGEST: Final = 100_000
+"""Parts of a pattern, its counts written out: `(ab){3}` has six. More take the memory away."""
+SHORT: Final = 100
+"""Characters of a text that is remembered with what came of it."""
+REMEMBERED: Final = 4096
+"""Texts that are remembered."""
+
+_PART: Final = re.compile(
+    r"""\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|[()]|\{(?P<least>\d*)(?P<more>,?)\d*\}|.""", re.DOTALL
+)
 
 
 class PatternError(AcpError):
@@ -41,6 +53,10 @@ class Bounded(Generic[AnyStr]):
 
         library: Any = regex
         self._late = 0
+        self._known: OrderedDict[AnyStr, bool | None] = OrderedDict()
+        spelled = pattern.decode("latin-1") if isinstance(pattern, bytes) else pattern
+        if written_out(spelled) > LONGEST:
+            raise PatternError("its counts, written out, make it too long")
         try:
             with warnings.catch_warnings():
                 # What may be read otherwise one day is no business of who types a filter.
@@ -68,12 +84,30 @@ class Bounded(Generic[AnyStr]):
             raise PatternError(str(problem)) from None
 
     def is_in(self, text: AnyStr) -> bool:
-        """Tell whether it is found in `text`.
+        """Tell whether it is found in `text`; of short texts that is remembered.
 
         Raises:
             SlowPatternError: that takes too long.
         """
-        return bool(self._tried(self._pattern.search, text))
+        if len(text) > SHORT:
+            return bool(self._tried(self._pattern.search, text))
+        if text in self._known:
+            found = self._known[text]
+        else:
+            try:
+                found = bool(self._tried(self._pattern.search, text))
+            except SlowPatternError:
+                self._remember(text, None)
+                raise
+            self._remember(text, found)
+        if found is None:
+            raise SlowPatternError(_late(len(text)))
+        return found
+
+    def _remember(self, text: AnyStr, found: bool | None) -> None:
+        self._known[text] = found
+        if len(self._known) > REMEMBERED:
+            self._known.popitem(last=False)
 
     def put(self, replacement: AnyStr, text: AnyStr) -> AnyStr:
         r"""Return `text` with `replacement` in the place of what is found; `\1` is a group.
@@ -86,10 +120,40 @@ class Bounded(Generic[AnyStr]):
     def _tried(self, deed: Any, *texts: AnyStr) -> Any:
         if self._late >= CHANCES:
             raise SlowPatternError("its pattern has taken too long again and again: it is given up")
-        seconds = PATIENCE + len(texts[-1]) / PACE
         try:
-            return deed(*texts, timeout=seconds, concurrent=True)
+            return deed(*texts, timeout=_patience(len(texts[-1])), concurrent=True)
         except TimeoutError:
             self._late += 1
-            sentence = f"its pattern takes longer than {seconds:.1f} s, and counts as not found"
-            raise SlowPatternError(sentence) from None
+            raise SlowPatternError(_late(len(texts[-1]))) from None
+
+
+def _patience(length: int) -> float:
+    return PATIENCE + length / PACE
+
+
+def _late(length: int) -> str:
+    return f"its pattern takes longer than {_patience(length):.1f} s, and counts as not found"
+
+
+def written_out(pattern: str) -> int:
+    """Return about how many parts a pattern has once its counts are written out.
+
+    What repeats at least once is written twice by the library: once, and once to repeat.
+    """
+    groups: list[list[int]] = [[0, 0]]
+    """For each group that is open, the parts in it before the last, and those of the last."""
+    for part in _PART.finditer(pattern):
+        group = groups[-1]
+        if part[0] == "(":
+            groups.append([0, 0])
+        elif part[0] == ")" and len(groups) > 1:
+            before = groups.pop()
+            groups[-1] = [sum(groups[-1]), sum(before)]
+        elif part[0] == "+":
+            group[1] *= 2
+        elif part["least"] is not None and (part["least"] or part["more"]):
+            least = min(int(part["least"][:9] or 0), LONGEST + 1)
+            group[1] *= max(least + bool(part["more"]), 1)
+        else:
+            group[:] = [sum(group), 1]
+    return sum(map(sum, groups))

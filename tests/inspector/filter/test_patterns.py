@@ -9,7 +9,12 @@ import pytest
 from acp_inspector.filter import patterns
 from acp_inspector.filter.frames import FrameFacts
 from acp_inspector.filter.language import compile_filter
-from acp_inspector.filter.patterns import Bounded, PatternError, SlowPatternError
+from acp_inspector.filter.patterns import (
+    Bounded,
+    PatternError,
+    SlowPatternError,
+    written_out,
+)
 from tests.inspector.talks import frames
 
 HOSTILE = "((a|a)+)+$"
@@ -70,3 +75,54 @@ def test_what_is_no_pattern_or_no_replacement_is_refused() -> None:
         Bounded("(a)").check(r"\2")
     assert Bounded(b"(a)").check(rb"\1\n") == b"\n"
     assert Bounded("(A)", ignores_case=True).put(r"<\1>", "banana") == "b<a>n<a>n<a>"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "parts"),
+    [
+        ("abc", 3),
+        ("(ab){3}", 6),
+        ("(?:a{9}b){10,}", 12 * 11),
+        (r"\{9}[{9}(]{2}", 5),
+        (r"[\]{9}]{5}", 5),
+        ("((a+)+)+", 8),
+        ("x{,9}y*z?", 5),
+        ("a{}b{x}", 6),
+        ("))", 2),
+    ],
+)
+def test_the_parts_of_a_pattern_are_counted_as_they_are_written_out(
+    pattern: str, parts: int
+) -> None:
+    assert written_out(pattern) == parts
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    ["(?:(?:(?:a{99}){99}){99}){99}", "(?:" * 30 + "ab" + ")+" * 30, "a{99999999999999999999999}"],
+)
+def test_a_pattern_that_would_take_all_memory_is_refused(pattern: str) -> None:
+    with pytest.raises(PatternError, match="too long"):
+        Bounded(pattern)
+    with pytest.raises(PatternError, match="too long"):
+        Bounded(pattern.encode())
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}",
+        r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}",
+        r"(\w+\.)+\w{2,}",
+    ],
+)
+def test_usual_patterns_are_not(pattern: str) -> None:
+    assert not Bounded(pattern).is_in("")
+
+
+def test_what_came_of_a_short_text_is_remembered_late_ones_too() -> None:
+    pattern = Bounded(HOSTILE)
+    for _ in range(patterns.CHANCES + 1):
+        with pytest.raises(SlowPatternError, match="takes longer"):
+            pattern.is_in(TEXT)
+    assert pattern.is_in("aaa")
