@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from acp_agent.tools.files import DeleteTool, EditTool, ReadTool, WriteTool
+from acp_agent.tools.edit import EditTool, PatchTool
+from acp_agent.tools.files import DeleteTool, ReadTool, WriteTool
 from acp_agent.tools.run import RunTool
 from acp_agent.tools.search import SearchTool
 from acp_agent.tools.tool import Tool
@@ -13,6 +14,7 @@ _ALL: Final[tuple[Tool, ...]] = (
     ReadTool(),
     SearchTool(),
     EditTool(),
+    PatchTool(),
     WriteTool(),
     DeleteTool(),
     RunTool(),

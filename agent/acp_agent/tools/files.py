@@ -1,4 +1,4 @@
-"""Reading, editing, writing and deleting the files of a session."""
+"""Reading, writing and deleting the files of a session."""
 
 from __future__ import annotations
 
@@ -6,89 +6,67 @@ from collections.abc import Mapping
 from typing import Final
 
 from acp_agent.models.model import ToolOffer
+from acp_agent.tools.changes import Change, change_call, read, read_if_there
 from acp_agent.tools.subject import path_subject
 from acp_agent.tools.tool import (
+    TEXT_LIMIT,
     Call,
     Kind,
     Outcome,
     Report,
     ToolFailedError,
     argument,
-    diff_content,
     fenced,
+    number,
     parameters,
     shortened,
     text_parameter,
 )
 from acp_agent.workspace import Workspace
-from acp_protocol.host.files import FileMissingError, FileRefusedError
+from acp_protocol.host.files import FileRefusedError
 from acp_protocol.jsonrpc import Json
 
-EDIT_LIMIT: Final = 4 * 2**20
-"""Characters of the largest text that is edited: a diff carries the old and the new one whole."""
 _PATH: Final = {"path": text_parameter("The file, relative to the session's directory.")}
 
 
 class ReadTool:
-    """Returns the text of a file."""
+    """Returns the text of a file, or some of its lines."""
 
-    offer = ToolOffer("read", "Return the text of a file.", parameters(_PATH))
+    offer = ToolOffer(
+        "read",
+        "Return the text of a file, or some of its lines.",
+        parameters(
+            _PATH,
+            {
+                "line": {"type": "integer", "minimum": 1, "description": "The first line to read."},
+                "limit": {"type": "integer", "minimum": 1, "description": "How many lines."},
+            },
+        ),
+    )
     kind: Kind = "read"
 
     async def prepare(self, arguments: Mapping[str, Json], workspace: Workspace) -> Call:
         """Name the file; it is read when the call runs."""
         name = argument(arguments, "path")
         path = workspace.path(name)
+        first, limit = number(arguments, "line"), number(arguments, "limit")
 
         async def run(report: Report) -> Outcome:
             del report
-            text = await _read(workspace, path)
-            lines = text.count("\n") + (not text.endswith("\n") if text else 0)
-            return Outcome(shortened(text), fenced(text), {"lines": lines})
+            text = await read(workspace, path)
+            if first is None and limit is None:
+                return Outcome(_cut(text, 1), fenced(text), {"lines": len(_lines(text))})
+            start = first or 1
+            lines = _lines(text)[start - 1 :][:limit]
+            part = "".join(lines)
+            if not lines:
+                raise ToolFailedError(f"{name} has no line {start}: it has {len(_lines(text))}")
+            return Outcome(_cut(part, start), fenced(part), {"lines": len(lines), "line": start})
 
-        return Call(
-            f"Read {name}",
-            self.kind,
-            run,
-            [{"path": path}],
-            subjects=[path_subject(workspace.cwd, path)],
-        )
-
-
-class EditTool:
-    """Replaces text in a file, or adds to its end."""
-
-    offer = ToolOffer(
-        "edit",
-        "Replace the first place of a text in a file, or add to the end of the file.",
-        parameters(
-            _PATH | {"new": text_parameter("The text to put there.")},
-            {
-                "old": {
-                    "type": ["string", "null"],
-                    "description": "The text to replace; without it, `new` is added to the end.",
-                }
-            },
-        ),
-    )
-    kind: Kind = "edit"
-
-    async def prepare(self, arguments: Mapping[str, Json], workspace: Workspace) -> Call:
-        """Work out the new text, so that the user can be shown the change before it is made."""
-        name = argument(arguments, "path")
-        path = workspace.path(name)
-        before = await _read(workspace, path)
-        new = argument(arguments, "new")
-        old = arguments.get("old")
-        if old is None:
-            gap = "" if before.endswith("\n") or not before else "\n"
-            after = before + gap + new
-        else:
-            old = argument(arguments, "old")
-            if not old or old not in before:
-                raise ToolFailedError(f"{name} does not hold the text {old!r}")
-            after = before.replace(old, new, 1)
-        return _change(workspace, f"Edit {name}", path, before, after)
+        location: dict[str, Json] = {"path": path} | ({} if first is None else {"line": first})
+        subjects = [path_subject(workspace.cwd, path)]
+        title = f"Read {name}{_range(first, limit)}"
+        return Call(title, self.kind, run, [location], subjects=subjects)
 
 
 class WriteTool:
@@ -108,10 +86,11 @@ class WriteTool:
         """Find out what the file holds now, if it is there."""
         name = argument(arguments, "path")
         path = workspace.path(name)
-        before = await _read_if_there(workspace, path)
+        before = await read_if_there(workspace, path)
         if before is not None and arguments.get("is_new") is True:
             raise ToolFailedError(f"{name} is there already")
-        return _change(workspace, f"Write {name}", path, before, argument(arguments, "text"))
+        change = Change(path, before, argument(arguments, "text"))
+        return change_call(workspace, f"Write {name}", [change])
 
 
 class DeleteTool:
@@ -138,41 +117,28 @@ class DeleteTool:
             self.kind,
             run,
             [{"path": path}],
-            subjects=[path_subject(workspace.cwd, path)],
+            subjects=[path_subject(workspace.cwd, path, is_last_followed=False)],
         )
 
 
-def _change(workspace: Workspace, title: str, path: str, before: str | None, after: str) -> Call:
-    if len(before or "") + len(after) > 2 * EDIT_LIMIT:
-        raise ToolFailedError(f"{path}: the text is too large to show its change")
-    diff = diff_content(path, before, after)
-
-    async def run(report: Report) -> Outcome:
-        del report
-        # The user has consented to this change of this text, and may have thought about it long.
-        if await _read_if_there(workspace, path) != before:
-            raise ToolFailedError(f"{path}: the file has changed meanwhile; nothing was written")
-        try:
-            await workspace.write_text(path, after)
-        except FileRefusedError as problem:
-            raise ToolFailedError(str(problem)) from None
-        return Outcome("", [diff])
-
-    subjects = [path_subject(workspace.cwd, path)]
-    return Call(title, "edit", run, [{"path": path}], [diff], subjects=subjects)
+def _lines(text: str) -> list[str]:
+    r"""Return the lines with their ends; only `\n` ends one."""
+    lines = text.split("\n")
+    ended = [f"{line}\n" for line in lines[:-1]]
+    return [*ended, lines[-1]] if lines[-1] else ended
 
 
-async def _read_if_there(workspace: Workspace, path: str) -> str | None:
-    try:
-        return await workspace.read_text(path)
-    except FileMissingError:
-        return None
-    except FileRefusedError as problem:
-        raise ToolFailedError(str(problem)) from None
+def _range(first: int | None, limit: int | None) -> str:
+    if first is None and limit is None:
+        return ""
+    start = first or 1
+    return f" from line {start}" if limit is None else f", lines {start} to {start + limit - 1}"
 
 
-async def _read(workspace: Workspace, path: str) -> str:
-    try:
-        return await workspace.read_text(path)
-    except FileRefusedError as problem:
-        raise ToolFailedError(str(problem)) from None
+def _cut(text: str, first: int) -> str:
+    """Return the beginning of `text`, whose first line has the number `first`."""
+    if len(text) <= TEXT_LIMIT or "\n" not in text[:TEXT_LIMIT]:
+        return shortened(text)
+    end = text.rindex("\n", 0, TEXT_LIMIT) + 1
+    following = first + text.count("\n", 0, end)
+    return f"{text[:end]}… {len(text) - end} more characters, from line {following} on"

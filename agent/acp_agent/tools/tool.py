@@ -151,3 +151,31 @@ def argument(arguments: Mapping[str, Json], name: str) -> str:
     if not isinstance(value, str):
         raise ToolFailedError(f"the argument {name} is missing or no string")
     return value
+
+
+def number(arguments: Mapping[str, Json], name: str) -> int | None:
+    """Return the argument `name`, a number from 1 on; None if it is missing.
+
+    Raises:
+        ToolFailedError: it is something else.
+    """
+    value = arguments.get(name)
+    if value is None:
+        return None
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise ToolFailedError(f"the argument {name} is no number from 1 on")
+    return value
+
+
+def flag(arguments: Mapping[str, Json], name: str) -> bool:
+    """Return the argument `name`; false if it is missing.
+
+    Raises:
+        ToolFailedError: it is neither true nor false.
+    """
+    value = arguments.get(name, False)
+    if not isinstance(value, bool):
+        raise ToolFailedError(f"the argument {name} is neither true nor false")
+    return value

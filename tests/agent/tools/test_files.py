@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_agent.tools import files
-from acp_agent.tools.files import DeleteTool, EditTool, ReadTool, WriteTool
+from acp_agent.tools.files import DeleteTool, ReadTool, WriteTool
 from acp_agent.tools.tool import TEXT_LIMIT, Content, Outcome, Tool, ToolFailedError
 from acp_agent.workspace import Workspace
 from acp_protocol.jsonrpc import Json
@@ -38,6 +37,43 @@ async def test_of_a_large_file_the_beginning_is_read(workspace: Workspace) -> No
     assert len(outcome.content[0]["content"]["text"]) < TEXT_LIMIT + 100
 
 
+async def test_of_a_large_file_it_is_told_where_to_read_on(workspace: Workspace) -> None:
+    (workspace.cwd / "it").write_text("0123456\n" * (TEXT_LIMIT // 8 + 3))
+    text = (await done(ReadTool(), workspace, path="it")).text
+    assert text.endswith(f"0123456\n… 24 more characters, from line {TEXT_LIMIT // 8 + 1} on")
+    outcome = await done(ReadTool(), workspace, path="it", line=TEXT_LIMIT // 8 + 1)
+    assert (outcome.text, outcome.raw["lines"]) == ("0123456\n" * 3, 3)
+
+
+@pytest.mark.parametrize(
+    ("line", "limit", "text", "title"),
+    [
+        (2, None, "b\nc", "Read it from line 2"),
+        (2, 1, "b\n", "Read it, lines 2 to 2"),
+        (None, 2, "a\nb\n", "Read it, lines 1 to 2"),
+        (3.0, 9, "c", "Read it, lines 3 to 11"),
+    ],
+)
+async def test_some_lines_are_read(
+    workspace: Workspace, line: Json, limit: Json, text: str, title: str
+) -> None:
+    (workspace.cwd / "it").write_text("a\nb\nc")
+    call = await ReadTool().prepare({"path": "it", "line": line, "limit": limit}, workspace)
+    assert call.title == title
+    assert call.locations[0].get("line") == line
+    outcome = await call.run(ignore)
+    assert (outcome.text, outcome.raw["line"]) == (text, line or 1)
+
+
+@pytest.mark.parametrize(("line", "limit"), [(0, 1), (1, 0), ("1", 1), (True, 1), (1.5, 1), (5, 1)])
+async def test_lines_that_are_none_fail_the_tool(
+    workspace: Workspace, line: Json, limit: Json
+) -> None:
+    (workspace.cwd / "it").write_text("a\nb\nc")
+    with pytest.raises(ToolFailedError, match=r"line|limit"):
+        await done(ReadTool(), workspace, path="it", line=line, limit=limit)
+
+
 @pytest.mark.parametrize(
     ("path", "reason"),
     [
@@ -54,47 +90,14 @@ async def test_what_cannot_be_read_fails_the_tool(
     workspace: Workspace, path: str, reason: str
 ) -> None:
     (workspace.cwd / "out").symlink_to(workspace.cwd.parent / "secret.txt")
-    for tool in (ReadTool(), EditTool()):
-        with pytest.raises(ToolFailedError, match=reason):
-            await done(tool, workspace, path=path, old=None, new="x")
+    with pytest.raises(ToolFailedError, match=reason):
+        await done(ReadTool(), workspace, path=path)
 
 
-@pytest.mark.parametrize(
-    ("before", "old", "new", "after"),
-    [
-        ("a b a\n", "a", "c", "c b a\n"),
-        ("a\n", None, "b\n", "a\nb\n"),
-        ("a", None, "b\n", "a\nb\n"),
-        ("", None, "b\n", "b\n"),
-        ("a\r\nb\r\n", "b", "c", "a\r\nc\r\n"),
-        ("abc", "b", "", "ac"),
-    ],
-)
-async def test_an_edit_changes_what_it_names_and_nothing_else(
-    workspace: Workspace, before: str, old: str | None, new: str, after: str
-) -> None:
-    path = workspace.cwd / "it"
-    path.write_bytes(before.encode())
-    call = await EditTool().prepare({"path": "it", "old": old, "new": new}, workspace)
-    diff = {"type": "diff", "path": str(path), "oldText": before, "newText": after}
-    assert call.content == [diff]
-    assert path.read_bytes() == before.encode()
-    await call.run(ignore)
-    assert path.read_bytes() == after.encode()
-
-
-@pytest.mark.parametrize("old", ["nothing", "", 1])
-async def test_an_edit_of_what_is_not_there_fails(workspace: Workspace, old: Json) -> None:
-    with pytest.raises(ToolFailedError):
-        await done(EditTool(), workspace, path="notes.md", old=old, new="x")
-
-
-@pytest.mark.parametrize("tool", [EditTool(), WriteTool()])
 async def test_a_file_that_changed_while_the_user_thought_is_left_alone(
-    workspace: Workspace, tool: Tool
+    workspace: Workspace,
 ) -> None:
-    arguments = {"path": "notes.md", "old": "milk", "new": "bread", "text": "all new"}
-    call = await tool.prepare(arguments, workspace)
+    call = await WriteTool().prepare({"path": "notes.md", "text": "all new"}, workspace)
     (workspace.cwd / "notes.md").write_text("somebody else's milk\n")
     with pytest.raises(ToolFailedError, match="changed meanwhile"):
         await call.run(ignore)
@@ -123,14 +126,6 @@ async def test_a_file_that_must_be_new_is_not_written_over(workspace: Workspace)
 async def test_what_cannot_be_written_fails_the_tool(workspace: Workspace, path: str) -> None:
     with pytest.raises(ToolFailedError):
         await done(WriteTool(), workspace, path=path, text="x")
-
-
-async def test_a_change_that_is_too_large_to_be_shown_is_not_made(
-    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(files, "EDIT_LIMIT", 10)
-    with pytest.raises(ToolFailedError, match="too large"):
-        await done(WriteTool(), workspace, path="new", text="x" * 21)
 
 
 async def test_a_file_is_deleted_and_a_link_without_what_it_names(workspace: Workspace) -> None:

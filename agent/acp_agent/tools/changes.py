@@ -1,0 +1,91 @@
+"""Changes of files: worked out and shown before they are made, and made only if they still fit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from acp_agent.tools.subject import path_subject
+from acp_agent.tools.tool import Call, Outcome, Report, ToolFailedError, diff_content
+from acp_agent.workspace import Workspace
+from acp_protocol.host.files import FileMissingError, FileRefusedError
+
+CHANGE_LIMIT: Final = 8 * 2**20
+"""Characters of all texts of one call: a diff carries the old and the new one whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What a file is to hold."""
+
+    path: str
+    """Absolute."""
+    before: str | None
+    """None for a file that is not there."""
+    after: str
+
+
+def change_call(workspace: Workspace, title: str, changes: Sequence[Change]) -> Call:
+    """Return the call that makes `changes`, all of them or none where that can be known before.
+
+    Raises:
+        ToolFailedError: they are too large to be shown.
+    """
+    size = sum(len(change.before or "") + len(change.after) for change in changes)
+    if size > CHANGE_LIMIT:
+        raise ToolFailedError(f"{title}: the text is too large to show its change")
+    diffs = [diff_content(change.path, change.before, change.after) for change in changes]
+
+    async def run(report: Report) -> Outcome:
+        del report
+        # The user has consented to this change of this text, and may have thought about it long.
+        for change in changes:
+            if await read_if_there(workspace, change.path) != change.before:
+                raise ToolFailedError(
+                    f"{change.path}: the file has changed meanwhile; nothing was written"
+                )
+        written: list[str] = []
+        for change in changes:
+            try:
+                await workspace.write_text(change.path, change.after)
+            except FileRefusedError as problem:
+                done = f"; written before: {', '.join(written)}" if written else ""
+                raise ToolFailedError(f"{problem}{done}") from None
+            written.append(change.path)
+        return Outcome("", diffs, {"files": len(changes)})
+
+    return Call(
+        title,
+        "edit",
+        run,
+        [{"path": change.path} for change in changes],
+        diffs,
+        subjects=[path_subject(workspace.cwd, change.path) for change in changes],
+    )
+
+
+async def read_if_there(workspace: Workspace, path: str) -> str | None:
+    """Return the text of a file; None if it is not there.
+
+    Raises:
+        ToolFailedError: it may not or cannot be read.
+    """
+    try:
+        return await workspace.read_text(path)
+    except FileMissingError:
+        return None
+    except FileRefusedError as problem:
+        raise ToolFailedError(str(problem)) from None
+
+
+async def read(workspace: Workspace, path: str) -> str:
+    """Return the text of a file.
+
+    Raises:
+        ToolFailedError: it may not or cannot be read.
+    """
+    try:
+        return await workspace.read_text(path)
+    except FileRefusedError as problem:
+        raise ToolFailedError(str(problem)) from None
