@@ -4,41 +4,46 @@ from __future__ import annotations
 
 import argparse
 import logging
-import math
 import os
 import signal
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Final
 
 import anyio
 
-from acp_agent.models.choice import add_options, chosen
+from acp_agent.config.configuration import Configuration, configuration_of
+from acp_agent.config.place import PREFIX, PlaceError, config_file
+from acp_agent.flags import given, new_parser
+from acp_agent.models.choice import chosen
 from acp_agent.models.services import SettingsError
-from acp_agent.server import SURFACES, AgentServer, Keeping
+from acp_agent.server import AgentServer, Keeping
 from acp_agent.sessions.errors import StoreError
 from acp_agent.sessions.store import Store
-from acp_agent.surface import SESSION_LIMIT
 from acp_protocol.connection import Connection
-from acp_protocol.dialects.names import BATCHES, SPOKEN
+from acp_protocol.dialects.names import BATCHES
+from acp_protocol.errors import AcpError
 from acp_protocol.tasks import OwnedTasks
 from acp_protocol.transport import Transport
 from acp_protocol.transport.stdio import open_stdio
 from acp_protocol.transport.translated import TranslatedTransport
-from acp_protocol.version import SCHEMA_ID, VERSION
 
 logger = logging.getLogger(__name__)
 
 FAREWELL: Final = 5.0
 """Seconds that running turns have to end their programs and to be answered."""
-UNITS: Final = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
-"""Seconds of each unit of time."""
+COMMANDS: Final = frozenset({"agent-json", "config"})
+"""First words that mean something else than to serve."""
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
     """Serve one client until it leaves; return the exit code."""
-    options = _parser().parse_args(arguments)
+    arguments = sys.argv[1:] if arguments is None else arguments
+    if arguments[:1] and arguments[0] in COMMANDS:
+        from acp_agent.config.command import run_command
+
+        return run_command(arguments)
+    options = new_parser().parse_args(arguments)
     logging.basicConfig(level=logging.WARNING, format="acp-agent: %(message)s", stream=sys.stderr)
     # Python leaves out the streams that are closed at its start; their numbers mean other files.
     if None in (sys.stdin, sys.stdout):
@@ -49,29 +54,55 @@ def run(arguments: Sequence[str] | None = None) -> int:
             "acp-agent is an agent that an ACP client, such as an editor or acp-console, starts "
             "and speaks to on stdin and stdout; Ctrl-D ends it.\n"
         )
+    where = "memory"
     try:
-        model = chosen(options, os.environ)
-        has_batches = options.dialect == BATCHES
-        newest = max(options.protocol, 2) if has_batches else options.protocol
-        keeping = Keeping(
-            Store(options.sessions),
-            options.max_concurrent,
-            options.idle_timeout,
-            options.unstable,
-        )
-        server = AgentServer(model=model, pace=options.pace, newest=newest, keeping=keeping)
-        anyio.run(_serve, server, options.dialect)
-        keeping.store.close()
-    except SettingsError as problem:
-        logger.error("%s", problem)  # noqa: TRY400 - a sentence for a user, who wants no traceback
-        return 2
+        configuration, notes = _configuration(options)
+        logging.getLogger().setLevel(configuration.log.level.upper())
+        for note in notes:
+            logger.info("%s", note)
+        where = str(configuration.sessions.storage or where)
+        sessions = configuration.sessions
+        store = Store(sessions.storage)
+        is_unstable = configuration.protocol.unstable
+        keeping = Keeping(store, sessions.max_concurrent, sessions.idle_timeout, is_unstable)
+        server = _server(configuration, keeping, options.pace)
+        anyio.run(_serve, server, configuration.protocol.dialect)
+        store.close()
     except StoreError as problem:
-        where = options.sessions or "memory"
-        logger.error("--sessions %s: %s", where, problem)  # noqa: TRY400 - as above
+        logger.error("sessions in %s: %s", where, problem)  # noqa: TRY400 - no traceback for a user
+        return 2
+    except (AcpError, PlaceError, SettingsError) as problem:
+        for line in str(problem).splitlines():
+            logger.error("%s", line)  # noqa: TRY400 - as above
         return 2
     except KeyboardInterrupt:
         return 130
     return 0
+
+
+def _configuration(options: argparse.Namespace) -> tuple[Configuration, Sequence[str]]:
+    """Return what is configured, and what means nothing in it.
+
+    Where nothing is but flags, nothing is imported for it.
+    """
+    flags = given(options)
+    if options.no_config:
+        return configuration_of(flags), ()
+    path = config_file(options.config, os.environ)
+    if path is None and not any(name.startswith(PREFIX) for name in os.environ):
+        return configuration_of(flags), ()
+    from acp_agent.config.layers import read_layers
+
+    layers = read_layers(path, os.environ, flags)
+    return layers.configuration(), layers.notes
+
+
+def _server(configuration: Configuration, keeping: Keeping, pace: float) -> AgentServer:
+    protocol = configuration.protocol
+    choices = (configuration.model, *configuration.others)
+    model, *others = (chosen(choice, os.environ) for choice in choices)
+    newest = max(protocol.version, 2) if protocol.dialect == BATCHES else protocol.version
+    return AgentServer(model=model, others=others, pace=pace, newest=newest, keeping=keeping)
 
 
 async def _serve(server: AgentServer, dialect: str | None) -> None:
@@ -109,89 +140,6 @@ async def _wait_for_signal(is_over: anyio.Event) -> None:
     with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGHUP) as signals:
         async for _ in signals:
             is_over.set()
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="acp-agent",
-        description="An ACP agent on stdio; its embedded demo model needs no network and no key.",
-    )
-    version = f"acp-agent {VERSION} (ACP schema {SCHEMA_ID})"
-    parser.add_argument("--version", action="version", version=version)
-    parser.add_argument(
-        "--protocol",
-        type=int,
-        choices=sorted(SURFACES),
-        default=1,
-        help="newest protocol version to speak; 2 is a draft (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--dialect",
-        choices=SPOKEN,
-        help="how the client speaks, if not by the published protocol (default: recognised)",
-    )
-    parser.add_argument(
-        "--pace",
-        type=_seconds,
-        default=0.0,
-        metavar="SECONDS",
-        help="wait between two pieces of streamed text, to look at how they arrive",
-    )
-    add_options(parser)
-    _add_session_options(parser)
-    return parser
-
-
-def _add_session_options(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("sessions")
-    group.add_argument(
-        "--sessions",
-        type=Path,
-        metavar="DIR",
-        help="keep sessions in this directory; without it they are gone with the process",
-    )
-    group.add_argument(
-        "--max-concurrent",
-        type=_count,
-        default=SESSION_LIMIT,
-        metavar="N",
-        help="sessions that may be open at once (default: %(default)s)",
-    )
-    group.add_argument(
-        "--idle-timeout",
-        type=_duration,
-        metavar="TIME",
-        help="close a session in which nothing has happened for so long, as in 90s, 30m, 1h",
-    )
-    group.add_argument(
-        "--unstable",
-        action="store_true",
-        help="offer what is not stable in the protocol yet: fork, archive, status, titles",
-    )
-
-
-def _count(text: str) -> int:
-    count = int(text)
-    if count < 1:
-        raise argparse.ArgumentTypeError(f"{text} is no number of sessions")
-    return count
-
-
-def _duration(text: str) -> float:
-    number, unit = text[:-1], text[-1:]
-    if unit.isdecimal():
-        number, unit = text, "s"
-    seconds = float(number) * UNITS.get(unit, math.nan)
-    if not 0 < seconds < math.inf:
-        raise argparse.ArgumentTypeError(f"{text} is no length of time")
-    return seconds
-
-
-def _seconds(text: str) -> float:
-    seconds = float(text)
-    if not 0 <= seconds < math.inf:
-        raise argparse.ArgumentTypeError(f"{text} is no number of seconds")
-    return seconds
 
 
 if __name__ == "__main__":

@@ -39,10 +39,14 @@ class Document:
 
     def at(self, spot: Spot) -> str:
         """Return where a value stands, as in `acp-agent.toml:7`."""
+        line = self.line(spot)
+        return f"{self.path}:{line}" if line else str(self.path)
+
+    def line(self, spot: Spot) -> int:
+        """Return the line of a value, or of what it stands in; 0 where there is none."""
         while spot and spot not in self.lines:
             spot = spot[:-1]
-        line = self.lines.get(spot)
-        return f"{self.path}:{line}" if line else str(self.path)
+        return self.lines.get(spot, 0)
 
 
 def read_document(path: Path) -> Document:

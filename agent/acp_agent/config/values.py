@@ -40,6 +40,8 @@ class Kind(Generic[T]):
     """Takes what a file holds; raises ValueError or TypeError where that does not fit."""
     raw: Callable[[str], object] = str
     """Turns a text of the environment or a flag into what a file would hold."""
+    write: Callable[[Any], object] = lambda value: value
+    """Turns a value back into what a file would hold."""
 
     def value(self, raw: object) -> T:
         """Return the value that stands in a file as `raw`.
@@ -97,12 +99,12 @@ def words_of(known: Collection[str] = ()) -> Kind[tuple[str, ...]]:
             raise ValueError
         return words
 
-    of = f", each one of {', '.join(known)}" if known else " of texts"
-    return Kind(f"a list{of}", read, lambda text: [each.strip() for each in _split(text)])
+    of = f"with some of {', '.join(known)}" if known else "of texts"
+    return Kind(f"a list {of}", read, _split, list)
 
 
 def _split(text: str) -> list[str]:
-    return text.split(",") if text.strip() else []
+    return [each.strip() for each in text.split(",")] if text.strip() else []
 
 
 def _number(text: str) -> object:
@@ -147,6 +149,14 @@ def _read_duration_or_never(raw: object) -> float | None:
     return None if raw == NEVER else _read_duration(raw)
 
 
+def _write_duration(seconds: float | None) -> str:
+    if seconds is None:
+        return NEVER
+    whole_units = [unit for unit, length in UNITS.items() if seconds % length == 0]
+    unit = whole_units[-1] if whole_units else "s"
+    return f"{seconds / UNITS[unit]:.15g}{unit}"
+
+
 def _read_pause(text: str) -> float:
     seconds = float(text)
     if not 0 <= seconds <= LONGEST:
@@ -177,12 +187,16 @@ def _read_address(raw: object) -> str:
 BOOLEAN: Final = Kind("true or false", _read_boolean, _truth)
 TEXT: Final = Kind("a text that is not empty", _read_text)
 COUNT: Final = whole(1)
-DURATION: Final = Kind("a length of time like 90s, 30m or 1h", _read_duration)
+DURATION: Final = Kind(
+    "a length of time like 90s, 30m or 1h", _read_duration, write=_write_duration
+)
 DURATION_OR_NEVER: Final = Kind(
-    "a length of time like 90s, 30m or 1h, or never", _read_duration_or_never
+    "a length of time like 90s, 30m or 1h, or never",
+    _read_duration_or_never,
+    write=_write_duration,
 )
 PAUSE: Final = Kind("a number of seconds", _read_pause)
-PATH: Final = Kind("the name of a file or a directory", _read_path)
+PATH: Final = Kind("the name of a file or a directory", _read_path, write=str)
 VARIABLE: Final = Kind(
     "the name of an environment variable; what it holds stands in no file", _read_variable
 )

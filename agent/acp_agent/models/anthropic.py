@@ -14,7 +14,7 @@ from typing import Final, assert_never
 
 from acp_agent.models.arguments import read_arguments
 from acp_agent.models.endpoint import Endpoint, Patience, Tape
-from acp_agent.models.instructions import INSTRUCTIONS, spoken
+from acp_agent.models.instructions import instructions, spoken
 from acp_agent.models.model import (
     CallTool,
     Command,
@@ -89,10 +89,11 @@ class MessagesModel:
         body: dict[str, Json] = {
             "model": self._model,
             "max_tokens": self._wishes.max_tokens or LENGTH,
-            "system": [{"type": "text", "text": INSTRUCTIONS, **CACHED}],
             "messages": messages,
             "stream": True,
         }
+        if told := instructions(self._wishes):
+            body["system"] = [{"type": "text", "text": told, **CACHED}]
         if messages:
             # What is cached must not be a thought: those move.
             last = messages[-1]["content"][-1]

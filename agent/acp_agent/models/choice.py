@@ -1,4 +1,4 @@
-"""Which model it is to be: the options that tell of it, and what comes of them.
+"""Which models are to be there: what can be set about one, and what comes of it.
 
 The demo model needs nothing, and nothing of what the others need is imported for it.
 """
@@ -8,114 +8,200 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, assert_never
 
+from acp_agent.config.values import PATH, Kind, UnfitError, whole
 from acp_agent.models.demo import DemoModel
 from acp_agent.models.model import Model
-from acp_agent.models.services import SERVICES, SettingsError, service_found
-from acp_agent.models.wishes import Prices, Wishes
+from acp_agent.models.services import SERVICES, Service, SettingsError, service_at, service_found
+from acp_agent.models.wishes import Effort, Prices, Wishes
 
 if TYPE_CHECKING:
     from acp_agent.models.endpoint import Tape
 
-EFFORTS: Final = ("low", "medium", "high")
+EFFORTS: Final[tuple[Effort, ...]] = ("low", "medium", "high")
 LEAST_THOUGHT: Final = 1024
 """Tokens that a model has to be given for its thoughts if their number is told."""
 _BY_TOKENS: Final = frozenset({"anthropic", "openrouter"})
 """Services that can be told with how many tokens to think."""
+_NAMES: Final = ", ".join(f"{each}:NAME" for each in SERVICES)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelChoice:
+    """A model, and what its user wants of it; None leaves it to the service."""
+
+    name: str = DemoModel.name
+    """The demo, or SERVICE:NAME."""
+    base_url: str | None = None
+    """Where the service is; None: where the environment says, or where everybody finds it."""
+    api_key_env: str | None = None
+    """The variable that holds the key; None: the service's own, unless `base_url` is set."""
+    thinking: Effort | int | None = None
+    max_tokens: int | None = None
+    window: int | None = None
+    prices: Prices | None = None
+    images: bool | None = None
+    system_prompt: str | None = None
+    """What the model is told besides."""
+    coding_agent_mode: bool = True
+    """Whether the model is told how to work as a coding agent."""
+    cassette: Path | None = None
+    cassette_mode: str = "replay"
+
+    @property
+    def wishes(self) -> Wishes:
+        """What is wanted of the model itself."""
+        return Wishes(
+            thinking=self.thinking,
+            max_tokens=self.max_tokens,
+            window=self.window,
+            prices=self.prices,
+            images=self.images,
+            system_prompt=self.system_prompt,
+            is_coding=self.coding_agent_mode,
+        )
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that choose a model, and tell of it."""
+    """Add the options that choose a model, and tell of it; those not given are left out."""
     group = parser.add_argument_group(
-        "model", "Keys and addresses come from the environment, see docs/models.md."
+        "model",
+        "Keys and addresses come from the environment, see docs/models.md.",
+        argument_default=argparse.SUPPRESS,
     )
     prefixes = ", ".join(SERVICES)
     group.add_argument(
         "--model",
-        type=_model,
-        default=DemoModel.name,
+        dest="model.name",
+        type=MODEL,
         metavar="NAME",
         help="who decides what is said and done: demo, or SERVICE:NAME as in ollama:qwen3; "
-        f"services: {prefixes} (default: %(default)s)",
+        f"services: {prefixes} (default: {DemoModel.name})",
     )
     group.add_argument(
         "--thinking",
-        type=_thinking,
+        dest="model.thinking",
+        type=THINKING,
         metavar="EFFORT",
         help="how hard to think before answering: low, medium, high, or a number of tokens",
     )
     group.add_argument(
-        "--max-tokens", type=_tokens, metavar="N", help="the most that one reply may be long"
+        "--max-tokens",
+        dest="model.max_tokens",
+        type=TOKENS,
+        metavar="N",
+        help="the most that one reply may be long",
     )
     group.add_argument(
         "--window",
-        type=_tokens,
+        dest="model.window",
+        type=TOKENS,
         metavar="N",
         help="tokens that the model can bear in mind, to tell the client how full that is",
     )
     group.add_argument(
         "--prices",
-        type=_prices,
+        dest="model.prices",
+        type=PRICES,
         metavar="IN/OUT",
         help="US dollars for a million tokens read and written, to tell the client the cost; "
         "IN/OUT/CACHED/CACHING with those of a cache",
     )
     group.add_argument(
         "--images",
+        dest="model.images",
         action=argparse.BooleanOptionalAction,
         help="whether the model looks at images (default: as the service's models mostly do)",
     )
     group.add_argument(
-        "--cassette", type=Path, metavar="FILE", help="keep the traffic with the model in a file"
+        "--cassette",
+        dest="model.cassette",
+        type=PATH,
+        metavar="FILE",
+        help="keep the traffic with the model in a file",
     )
     group.add_argument(
         "--cassette-mode",
-        choices=("record", "replay"),
-        default="replay",
-        help="write the file, or let it answer instead of the service (default: %(default)s)",
+        dest="model.cassette_mode",
+        choices=CASSETTE_MODES,
+        help="write the file, or let it answer instead of the service (default: replay)",
     )
 
 
-def chosen(options: argparse.Namespace, environment: Mapping[str, str]) -> Model:
-    """Return the model that the options want.
+def chosen(choice: ModelChoice, environment: Mapping[str, str]) -> Model:
+    """Return the model that is wanted.
 
     Raises:
         SettingsError: what was set cannot be; the message tells why.
     """
-    name: str = options.model
-    if name == DemoModel.name:
-        if options.cassette is not None:
-            raise SettingsError("The demo model has no traffic that a cassette could hold.")
+    check(choice)
+    if choice.name == DemoModel.name:
         return DemoModel()
-    wishes = Wishes(
-        thinking=options.thinking,
-        max_tokens=options.max_tokens,
-        window=options.window,
-        prices=options.prices,
-        images=options.images,
-    )
-    prefix, _, rest = name.partition(":")
-    if isinstance(wishes.thinking, int) and prefix not in _BY_TOKENS:
-        raise SettingsError(
-            f"{SERVICES[prefix].title} is told an effort, not a number of tokens: "
-            "--thinking low, medium or high."
-        )
-    service = service_found(prefix, environment)
-    tape = _tape(options.cassette, options.cassette_mode)
+    prefix, _, rest = choice.name.partition(":")
+    service = _service(prefix, choice, environment)
+    tape = _tape(choice.cassette, choice.cassette_mode)
     # What follows takes longer to import than the rest of the agent takes to start.
     match service.speech:
         case "openai":
             from acp_agent.models.openai import ChatModel
 
-            return ChatModel(service, rest, wishes, tape=tape)
+            return ChatModel(service, rest, choice.wishes, tape=tape)
         case "anthropic":
             from acp_agent.models.anthropic import MessagesModel
 
-            return MessagesModel(service, rest, wishes, tape=tape)
+            return MessagesModel(service, rest, choice.wishes, tape=tape)
         case _:
             assert_never(service.speech)
+
+
+def check(choice: ModelChoice) -> None:
+    """Look whether what is wanted of a model goes together.
+
+    Raises:
+        SettingsError: it does not; the message tells why.
+    """
+    if choice.name == DemoModel.name:
+        if choice.cassette is not None:
+            raise SettingsError("The demo model has no traffic that a cassette could hold.")
+        return
+    prefix = choice.name.partition(":")[0]
+    if isinstance(choice.thinking, int) and prefix not in _BY_TOKENS:
+        raise SettingsError(
+            f"{SERVICES[prefix].title} is told an effort, not a number of tokens: "
+            "thinking may be low, medium or high."
+        )
+
+
+def looks_at_images(choice: ModelChoice) -> bool:
+    """Return whether that model looks at images."""
+    if choice.images is not None or choice.name == DemoModel.name:
+        return choice.images is True and choice.name != DemoModel.name
+    return SERVICES[choice.name.partition(":")[0]].takes_images
+
+
+def full_name(name: str, service: str | None = None) -> str:
+    """Return the name of a model with its service before it.
+
+    Raises:
+        UnfitError: it has none that is known.
+    """
+    if service is not None and not name.startswith(f"{service}:"):
+        name = f"{service}:{name}"
+    if name == DemoModel.name:
+        return name
+    prefix, colon, rest = name.partition(":")
+    if prefix not in SERVICES or not colon or not rest.strip() or not rest.isprintable():
+        raise UnfitError(f"must be one of {DemoModel.name}, {_NAMES}")
+    return name
+
+
+def _service(prefix: str, choice: ModelChoice, environment: Mapping[str, str]) -> Service:
+    if choice.base_url is None and choice.api_key_env is None:
+        return service_found(prefix, environment)
+    return service_at(prefix, choice.base_url, choice.api_key_env, environment)
 
 
 def _tape(path: Path | None, mode: str) -> Tape | None:
@@ -126,33 +212,37 @@ def _tape(path: Path | None, mode: str) -> Tape | None:
     return RecordingCassette(path) if mode == "record" else ReplayingCassette(path)
 
 
-def _model(name: str) -> str:
-    if name == DemoModel.name:
-        return name
-    prefix, colon, rest = name.partition(":")
-    if prefix not in SERVICES or not colon or not rest.strip() or not rest.isprintable():
-        known = ", ".join(f"{each}:NAME" for each in SERVICES)
-        raise argparse.ArgumentTypeError(f"{name!r} is none of {DemoModel.name}, {known}")
-    return name
+def _read_thinking(raw: object) -> Effort | int:
+    for effort in EFFORTS:
+        if raw == effort:
+            return effort
+    if type(raw) is not int or not LEAST_THOUGHT <= raw < 10**9:
+        raise ValueError
+    return raw
 
 
-def _thinking(told: str) -> str | int:
-    if told in EFFORTS:
-        return told
-    if not re.fullmatch(r"\d{1,9}", told, re.ASCII) or int(told) < LEAST_THOUGHT:
-        raise argparse.ArgumentTypeError(
-            f"{told!r} is none of {', '.join(EFFORTS)}, and no number from {LEAST_THOUGHT} on"
-        )
-    return int(told)
+def _raw_thinking(told: str) -> object:
+    return int(told) if re.fullmatch(r"\d{1,9}", told, re.ASCII) else told
 
 
-def _tokens(told: str) -> int:
-    if not re.fullmatch(r"[1-9]\d{0,8}", told, re.ASCII):
-        raise argparse.ArgumentTypeError(f"{told!r} is no number of tokens")
-    return int(told)
+def _read_prices(raw: object) -> Prices:
+    if not isinstance(raw, str) or not _PRICES.fullmatch(raw):
+        raise ValueError
+    return Prices(*map(float, raw.split("/")))
 
 
-def _prices(told: str) -> Prices:
-    if not re.fullmatch(r"\d{1,6}(\.\d{1,6})?(/\d{1,6}(\.\d{1,6})?){1,3}", told, re.ASCII):
-        raise argparse.ArgumentTypeError(f"{told!r} are no prices like 3/15 or 3/15/0.3/3.75")
-    return Prices(*map(float, told.split("/")))
+def _write_prices(prices: Prices) -> str:
+    told = (prices.read, prices.written, prices.cached_read, prices.cached_written)
+    return "/".join(f"{each:g}" for each in told if each is not None)
+
+
+_PRICES: Final = re.compile(r"\d{1,6}(\.\d{1,6})?(/\d{1,6}(\.\d{1,6})?){1,3}", re.ASCII)
+CASSETTE_MODES: Final = ("record", "replay")
+MODEL: Final = Kind(f"one of {DemoModel.name}, {_NAMES}", full_name)
+THINKING: Final = Kind(
+    f"one of {', '.join(EFFORTS)}, or a whole number of at least {LEAST_THOUGHT}",
+    _read_thinking,
+    _raw_thinking,
+)
+TOKENS: Final = whole(1)
+PRICES: Final = Kind("prices like 3/15 or 3/15/0.3/3.75", _read_prices, write=_write_prices)

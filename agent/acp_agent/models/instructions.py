@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from acp_agent.models.model import Attachment, UserSaid
+from acp_agent.models.wishes import Wishes
 
 INSTRUCTIONS: Final = """\
 You are a coding agent that works in the project of a user, who talks to you through an editor.
@@ -17,6 +18,13 @@ You are a coding agent that works in the project of a user, who talks to you thr
 - Answer in Markdown, briefly, and say what you have changed.
 """
 NO_IMAGES: Final = "[An image of type {}, which this model cannot look at.]"
+
+
+def instructions(wishes: Wishes) -> str:
+    """Return what a model is told before the conversation; empty where it is told nothing."""
+    parts = [INSTRUCTIONS] if wishes.is_coding else []
+    parts += [wishes.system_prompt] if wishes.system_prompt else []
+    return "\n".join(parts)
 
 
 def spoken(said: UserSaid, *, takes_images: bool) -> str:

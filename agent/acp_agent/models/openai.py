@@ -15,7 +15,7 @@ from typing import Final
 
 from acp_agent.models.arguments import read_arguments
 from acp_agent.models.endpoint import Endpoint, Patience, Tape
-from acp_agent.models.instructions import INSTRUCTIONS, spoken
+from acp_agent.models.instructions import instructions, spoken
 from acp_agent.models.model import (
     CallTool,
     Command,
@@ -80,9 +80,12 @@ class ChatModel:
     def _body(
         self, history: Sequence[HistoryEntry], tools: Sequence[ToolOffer], names: ToolNames
     ) -> dict[str, Json]:
+        told = instructions(self._wishes)
+        system = [{"role": "system", "content": told}] if told else []
+        said = conversation(history, self.name, names, takes_images=self.takes_images)
         body: dict[str, Json] = {
             "model": self._model,
-            "messages": conversation(history, self.name, names, takes_images=self.takes_images),
+            "messages": [*system, *said],
             "stream": True,
             "stream_options": {"include_usage": True},
         }
@@ -111,7 +114,7 @@ def conversation(
     history: Sequence[HistoryEntry], maker: str, names: ToolNames, *, takes_images: bool
 ) -> list[dict[str, Json]]:
     """Return the history as messages; `maker` is the model whose seals are given back."""
-    messages: list[dict[str, Json]] = [{"role": "system", "content": INSTRUCTIONS}]
+    messages: list[dict[str, Json]] = []
     waiting: list[str] = []
     for place, entry in enumerate(history):
         match entry:
@@ -130,8 +133,8 @@ def conversation(
 
 def _add_user(messages: list[dict[str, Json]], parts: list[dict[str, Json]]) -> None:
     """Add what the user said; two messages of the user in a row are refused by some models."""
-    last = messages[-1]
-    if last["role"] == "user":
+    if messages and messages[-1]["role"] == "user":
+        last = messages[-1]
         before = last["content"]
         known = [_text_part(before)] if isinstance(before, str) else list(before)
         last["content"] = [*known, *parts]

@@ -1,7 +1,7 @@
 """The services that have models: where each is, and which variables tell of it.
 
-Addresses and keys come from the environment alone: what stands on a command line is seen by every
-user of the machine.
+Keys come from the environment alone: what stands on a command line is seen by every user of the
+machine. An address may stand in the configuration too.
 """
 
 from __future__ import annotations
@@ -140,6 +140,36 @@ def service_found(prefix: str, environment: Mapping[str, str]) -> Service:
             # From here on the messages speak of the variable that counts.
             return replace(service, key=key, is_bearer=is_bearer, key_variables=(variable,))
     return service
+
+
+def service_at(
+    prefix: str, base_url: str | None, key_variable: str | None, environment: Mapping[str, str]
+) -> Service:
+    """Return the service of that prefix at an address, with the key that a variable holds.
+
+    The service's own variables are not looked at where an address is given: a key that is meant for
+    one place is sent to no other.
+
+    Raises:
+        KeyError: there is none.
+        SettingsError: the variable is not set, or what it holds can be no key.
+    """
+    if base_url is None:
+        service = service_found(prefix, environment)
+    else:
+        url = base_url.rstrip("/")
+        if SERVICES[prefix].speech == "anthropic":
+            url = url.removesuffix("/v1")
+        _check_url(url, "base_url")
+        service = replace(SERVICES[prefix], base_url=url, needs_key=False)
+    if key_variable is None:
+        return service
+    key = environment.get(key_variable, "").strip()
+    if not key:
+        raise SettingsError(f"{key_variable} is not set; it is to hold the key of {service.title}.")
+    _check_key(key, key_variable)
+    is_bearer = service.speech != "anthropic" or key_variable == "ANTHROPIC_AUTH_TOKEN"
+    return replace(service, key=key, is_bearer=is_bearer, key_variables=(key_variable,))
 
 
 def _ollama_url(told: str) -> str:

@@ -44,6 +44,10 @@ class Wishes:
     prices: Prices | None = None
     images: bool | None = None
     """Whether the model looks at images."""
+    system_prompt: str | None = None
+    """What it is told besides, before the conversation begins."""
+    is_coding: bool = True
+    """Whether it is told how to work as a coding agent."""
 
     def priced(self, used: Used) -> Used:
         """Return `used` with what it costs, if the service has not said it and prices are known."""

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from acp_agent.config.configuration import configuration_of
+from acp_agent.flags import given
 from acp_agent.models.anthropic import MessagesModel
 from acp_agent.models.choice import add_options, chosen
 from acp_agent.models.demo import DemoModel
@@ -23,7 +25,8 @@ STOP: Json = {"choices": [{"finish_reason": "stop"}]}
 def choice(*arguments: str, environment: Mapping[str, str] | None = None) -> Model:
     parser = argparse.ArgumentParser(exit_on_error=False)
     add_options(parser)
-    return chosen(parser.parse_args(arguments), environment or {})
+    configuration = configuration_of(given(parser.parse_args(arguments)))
+    return chosen(configuration.model, environment or {})
 
 
 def test_nothing_said_means_the_demo_model() -> None:

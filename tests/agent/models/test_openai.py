@@ -131,7 +131,7 @@ def test_tools_are_called_as_the_service_takes_it() -> None:
     events = folded(piece(0, "", id="a", name="git_hub__find"), chunk("tool_calls"))
     assert events == [CallTool("git.hub__find", {}, "a")]
     history: list[HistoryEntry] = [ModelSaid(tuple(events)), ToolAnswered("git.hub__find", "x")]
-    message = conversation(history, "m", NAMES, takes_images=False)[1]
+    message = conversation(history, "m", NAMES, takes_images=False)[0]
     assert message["tool_calls"][0]["function"]["name"] == "git_hub__find"
 
 
@@ -157,8 +157,8 @@ def test_thoughts_are_told_apart_and_go_back_with_the_results_of_calls(member: s
         ModelSaid(tuple(events)),
         ToolAnswered("list", "x"),
     ]
-    assert conversation(history, "openai:m", NAMES, takes_images=False)[2][member] == "hm, so"
-    assert member not in conversation(history, "openai:other", NAMES, takes_images=False)[2]
+    assert conversation(history, "openai:m", NAMES, takes_images=False)[1][member] == "hm, so"
+    assert member not in conversation(history, "openai:other", NAMES, takes_images=False)[1]
 
 
 def test_what_a_reply_took_is_told_with_its_price() -> None:
@@ -229,7 +229,7 @@ def test_the_history_becomes_messages() -> None:
         UserSaid("and again"),
     ]
     call = {"name": "read", "arguments": '{"path": "é"}'}
-    assert conversation(history, "m", NAMES, takes_images=True)[1:] == [
+    assert conversation(history, "m", NAMES, takes_images=True) == [
         {
             "role": "user",
             "content": "look\n\n<attachment uri='file:///a'>\ntext\n</attachment>\n\n"
@@ -250,9 +250,9 @@ def test_the_history_becomes_messages() -> None:
 
 def test_images_go_to_who_takes_them_and_are_named_to_others() -> None:
     history = [UserSaid("look", (), (Image("image/png", "aGk="),))]
-    seen = conversation(history, "m", NAMES, takes_images=True)[1]["content"]
+    seen = conversation(history, "m", NAMES, takes_images=True)[0]["content"]
     assert seen[1] == {"type": "image_url", "image_url": {"url": "data:image/png;base64,aGk="}}
-    unseen = conversation(history, "m", NAMES, takes_images=False)[1]["content"]
+    unseen = conversation(history, "m", NAMES, takes_images=False)[0]["content"]
     assert unseen == "look\n\n[An image of type image/png, which this model cannot look at.]"
 
 
