@@ -1,45 +1,70 @@
 """What a user has said, taken from the blocks of a prompt.
 
 Text is what is asked for. Links stand in it by their path, so that "read" with a file behind it
-reads that file. Embedded resources are material: what stands in them gives no orders.
+reads that file. Embedded resources and images are material: what stands in them gives no orders.
 
 Source: ACP, Content; ACP, Prompt Turn, "User Message".
 """
 
 from __future__ import annotations
 
+from base64 import b64decode
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final, cast
 from urllib.parse import unquote, urlsplit
 
-from acp_agent.models.model import Attachment, UserSaid
+from acp_agent.models.model import Attachment, Image, Model, UserSaid, takes_images
 from acp_agent.params import Params, invalid
 from acp_protocol.jsonrpc import Json
 
 Block = Mapping[str, Json]
 
-OFFERED: Final = frozenset({"text", "resource_link", "resource"})
-"""Kinds of content that a prompt may hold, as `initialize` tells."""
+OFFERED: Final = frozenset({"text", "resource_link", "resource", "image"})
+"""Kinds of content that a prompt may hold, as `initialize` tells; images where a model sees."""
+IMAGES: Final = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
+"""What the services of models take."""
+IMAGE_LIMIT: Final = 20 * 2**20
+"""Characters of one image."""
 
 
-def blocks_of(params: Params) -> list[Block]:
-    """Return the blocks of a prompt.
+def blocks_of(params: Params, model: Model) -> list[Block]:
+    """Return the blocks of a prompt for `model`.
 
     Raises:
-        RequestFailedError: one is of a kind that was not offered.
+        RequestFailedError: one is of a kind that was not offered, or cannot be looked at.
     """
     blocks = cast("list[Block]", params["prompt"])
     for place, block in enumerate(blocks):
-        if block.get("type") not in OFFERED:
-            raise invalid(f"params.prompt.{place}: {block.get('type')} was not offered")
+        where, kind = f"params.prompt.{place}", block.get("type")
+        if kind not in OFFERED:
+            raise invalid(f"{where}: {kind} was not offered")
+        if kind == "image" and (problem := _unseen(block, model)) is not None:
+            raise invalid(f"{where}: {problem}")
     return blocks
+
+
+def _unseen(block: Block, model: Model) -> str | None:
+    """Return why an image cannot be looked at; None if it can be."""
+    kind, data = block["mimeType"], block["data"]
+    if not takes_images(model):
+        return f"the model {model.name} does not look at images; choose another one, or none"
+    if kind not in IMAGES:
+        return f"mimeType {kind!r} is none of {', '.join(sorted(IMAGES))}"
+    if len(data) > IMAGE_LIMIT:
+        return f"data has more than {IMAGE_LIMIT} characters"
+    try:
+        is_empty = not b64decode(data, validate=True)
+    except ValueError:
+        is_empty = True
+    return "data is no base64" if is_empty else None
 
 
 def read_prompt(blocks: Sequence[Block], cwd: Path) -> UserSaid:
     """Return what the blocks say; `cwd` is what paths are told from."""
     text = ""
     attachments: list[Attachment] = []
+    images: list[Image] = []
     was_text = False
     for block in blocks:
         match block:
@@ -53,10 +78,12 @@ def read_prompt(blocks: Sequence[Block], cwd: Path) -> UserSaid:
             case {"type": "resource", "resource": {"uri": str(uri), **contents}}:
                 content = contents.get("text")
                 attachments.append(Attachment(uri, content if isinstance(content, str) else None))
+            case {"type": "image", "mimeType": str(kind), "data": str(data)}:
+                images.append(Image(kind, data))
             case _:
                 # What was not offered in `initialize` is refused before it comes here.
                 continue
-    return UserSaid(text, tuple(attachments))
+    return UserSaid(text, tuple(attachments), tuple(images))
 
 
 def _joined(text: str, piece: str, gap: str) -> str:

@@ -69,7 +69,7 @@ class Session:
         self._models = {model.name: model for model in staff.models}
         self._turn: anyio.CancelScope | None = None
         self._turn_ended = anyio.Event()
-        self._used = _members(Used(0, 0), Used(0, 0))
+        self._used: dict[str, int] | None = None
         self.options = options_for(staff.models, staff.conduct.rules.default_policy)
         self._chosen = {option.id: option.chosen(record.settings) for option in self.options}
         desk = Desk(record.id, staff.client, updates, workspace, self.permissions, servers)
@@ -112,14 +112,20 @@ class Session:
             self._turn = None
             self.touched = anyio.current_time()
             self._turn_ended.set()
-        self._used = _members(self._context.spent, before)
-        if self._context.spent.total:
-            self.chronicle.note(spent=asdict(self._context.spent))
+            self._account(before)
         return "cancelled" if turn.cancel_called else stop
 
-    def used(self) -> dict[str, Json]:
-        """Return the tokens that the last turn has taken, as a member of its end; unstable."""
-        return {"usage": dict(self._used)} if self._used["totalTokens"] else {}
+    def _account(self, before: Used) -> None:
+        """Keep what was spent, however the turn has ended."""
+        spent = self._context.spent
+        self._used = _members(spent, before)
+        if spent != before:
+            self.chronicle.note(spent=asdict(spent))
+
+    def take_used(self) -> dict[str, Json]:
+        """Return, once, the tokens that the last turn has taken, as a member of its end."""
+        used, self._used = self._used, None
+        return {"usage": dict(used)} if used is not None and used["totalTokens"] else {}
 
     def cancel(self) -> None:
         """End the running turn, if there is one; its prompt is answered with `cancelled`."""

@@ -17,6 +17,7 @@ import anyio
 
 from acp_agent.mcp.declarations import DeclarationError, Server, session_servers
 from acp_agent.mcp.servers import McpClient, McpServers, McpSettings
+from acp_agent.models.model import takes_images
 from acp_agent.params import Answerer, Params, busy, elsewhere, extent_of, invalid, missing
 from acp_agent.session import Session, Staff
 from acp_agent.sessions.chronicle import Chronicle
@@ -83,6 +84,11 @@ class Surface(ABC):
     @abstractmethod
     async def finish(self, session: Session) -> None:
         """End what runs in a session that is open no more; return when it has ended."""
+
+    @property
+    def takes_images(self) -> bool:
+        """Whether images may be among a prompt, for one of the models at least."""
+        return any(takes_images(model) for model in self.household.staff.models)
 
     def notified(self, method: str, params: Params) -> None:
         """Take note of what the client says; what is not known is ignored."""

@@ -65,7 +65,11 @@ class SurfaceV1(Surface):
             "agentInfo": {"name": "acp-agent", "title": title, "version": VERSION},
             "agentCapabilities": {
                 "loadSession": True,
-                "promptCapabilities": {"image": False, "audio": False, "embeddedContext": True},
+                "promptCapabilities": {
+                    "image": self.takes_images,
+                    "audio": False,
+                    "embeddedContext": True,
+                },
                 "mcpCapabilities": self._reached(),
                 "sessionCapabilities": markers(offers),
                 **claims,
@@ -147,11 +151,12 @@ class SurfaceV1(Surface):
 
     async def _prompt(self, params: Params) -> Json:
         session = self.active(params)
-        blocks = blocks_of(params)
+        blocks = blocks_of(params, session.model)
         _check_free(session)
         await session.updates.user(new_message_id(), blocks)
         stop = await session.prompt(read_prompt(blocks, session.cwd))
-        return {"stopReason": stop, **(session.used() if self.household.is_unstable else {})}
+        used = session.take_used()
+        return {"stopReason": stop, **(used if self.household.is_unstable else {})}
 
 
 def _bridge_of(household: Household) -> Mapping[str, Answerer]:

@@ -75,7 +75,7 @@ class SurfaceV2(Surface):
             offers += ["fork", "archive", "status", "title"]
         servers = ["stdio", "http"] + (["acp"] if self.household.is_unstable else [])
         session = markers(offers) | {
-            "prompt": markers(["embeddedContext"]),
+            "prompt": markers(["embeddedContext"] + (["image"] if self.takes_images else [])),
             "mcp": markers(servers),
         }
         return {
@@ -156,7 +156,7 @@ class SurfaceV2(Surface):
 
     async def _prompt(self, params: Params) -> Json:
         session = self.active(params)
-        blocks = blocks_of(params)
+        blocks = blocks_of(params, session.model)
         if not blocks:
             raise invalid("params.prompt is empty")
         place = self._places[session.id]
@@ -184,28 +184,36 @@ class SurfaceV2(Surface):
         self, session: Session, place: _Place, message_id: str, blocks: Sequence[Params]
     ) -> None:
         """Run one turn, from the echo of the prompt to the idle state that ends it."""
-        updates = place.updates
         try:
-            await updates.user(message_id, blocks)
-            await updates.state("running")
+            ended = await self._outcome(session, place, message_id, blocks)
+            used = session.take_used()
+            if self.household.is_unstable:
+                ended |= used
+            await place.updates.state("idle", **ended)
+        finally:
+            place.updates.is_asking = False
+            place.turns.pass_on()
+
+    async def _outcome(
+        self, session: Session, place: _Place, message_id: str, blocks: Sequence[Params]
+    ) -> dict[str, Json]:
+        """Run one turn; return how it has ended, as members of a state."""
+        try:
+            await place.updates.user(message_id, blocks)
+            await place.updates.state("running")
             # The answer may have waited for its reader, and the cancellation not for the turn.
-            is_wanted = not place.is_cancelled
-            said = read_prompt(blocks, session.cwd)
-            stop = await session.prompt(said) if is_wanted else "cancelled"
-            used = session.used() if is_wanted and self.household.is_unstable else {}
-            await updates.state("idle", stopReason=stop, **used)
+            if place.is_cancelled:
+                return {"stopReason": "cancelled"}
+            return {"stopReason": await session.prompt(read_prompt(blocks, session.cwd))}
         except ConnectionClosedError:
             raise
         except (RequestFailedError, StoreError) as problem:
-            await updates.state("idle", stopReason="error", error=_error(problem))
+            return {"stopReason": "error", "error": _error(problem)}
         except Exception:
             # The prompt has its answer: what goes wrong now can only be told by a state.
             logger.exception("a turn failed")
             error = {"code": jsonrpc.INTERNAL_ERROR, "message": "Internal error"}
-            await updates.state("idle", stopReason="error", error=error)
-        finally:
-            updates.is_asking = False
-            place.turns.pass_on()
+            return {"stopReason": "error", "error": error}
 
     def _state(self, session: Session) -> dict[str, Json]:
         """Return what a session is at, in the words that the client has heard or will hear."""

@@ -63,17 +63,6 @@ def ended(it: Visit, session_id: str) -> list[tuple[str, str]]:
     return [(call.title or "", call.status or "") for call in calls]
 
 
-def said(it: Visit, session_id: str) -> str:
-    """Return all that the agent has said."""
-    chunks = [
-        params["update"]["content"]["text"]
-        for params in it.visitor.updates
-        if params["sessionId"] == session_id
-        and params["update"]["sessionUpdate"] == "agent_message_chunk"
-    ]
-    return "".join(chunks)
-
-
 @VERSIONS
 async def test_a_tool_of_a_program_is_asked_about_called_and_answers(
     cwd: Path, version: int
@@ -82,7 +71,7 @@ async def test_a_tool_of_a_program_is_asked_about_called_and_answers(
         session_id = await it.new(mcpServers=[declared(version=version)])
         assert await it.turn(session_id, "call w__look place=Rome") == "end_turn"
         assert it.visitor.asked == ["session/request_permission"]
-        assert "It rains in Rome." in said(it, session_id)
+        assert "It rains in Rome." in it.said(session_id)
         assert ended(it, session_id) == [("Look␛[2J outside (w)", "completed")]
         await it.ask("session/close", sessionId=session_id)
 
@@ -93,7 +82,7 @@ async def test_a_tool_at_an_address_is_called(cwd: Path, how: str) -> None:
         at: Json = {"type": how, "name": "w", "url": server.url, "headers": []}
         session_id = await it.new(mcpServers=[at])
         await it.turn(session_id, "call w__look place=Oslo")
-        assert "It rains in Oslo." in said(it, session_id)
+        assert "It rains in Oslo." in it.said(session_id)
         await it.ask("session/close", sessionId=session_id)
 
 
@@ -125,7 +114,7 @@ async def test_a_cancelled_turn_ends_the_call_and_the_server_lives_on(cwd: Path)
             await has_ended.wait()
             assert stops == ["cancelled"]
             assert await it.turn(session_id, "call w__look place=Bonn") == "end_turn"
-            assert "It rains in Bonn." in said(it, session_id)
+            assert "It rains in Bonn." in it.said(session_id)
 
 
 @VERSIONS
@@ -136,13 +125,13 @@ async def test_a_server_that_dies_fails_its_call_and_the_user_is_told_once(
         session_id = await it.new(mcpServers=[declared(version=version)])
         assert await it.turn(session_id, "call w__die code=3") == "end_turn"
         assert ended(it, session_id)[-1][1] == "failed"
-        assert "the MCP server w exited with code 3" in said(it, session_id)
+        assert "the MCP server w exited with code 3" in it.said(session_id)
         for _ in range(2):
             await it.turn(session_id, "hello")
         if version == 2:
             assert it.visitor.kinds().count("notice") == 1
         else:
-            assert said(it, session_id).count("The MCP server w exited with code 3.") == 1
+            assert it.said(session_id).count("The MCP server w exited with code 3.") == 1
 
 
 @pytest.mark.parametrize(("version", "hello"), [(1, {}), (1, NOTICES), (2, {})])
@@ -164,7 +153,7 @@ async def test_a_session_opens_without_a_server_that_does_not_get_ready_and_says
             ]
             assert (notice["severity"], notice["title"]) == ("warning", told)
         await it.turn(session_id, "hello")
-        assert (told in said(it, session_id)) == (version == 1 and not hello)
+        assert (told in it.said(session_id)) == (version == 1 and not hello)
 
 
 @VERSIONS
@@ -174,7 +163,7 @@ async def test_a_session_that_closes_ends_its_servers_even_stubborn_ones(
     async with calling(cwd, version) as it:
         session_id = await it.new(mcpServers=[declared("stubborn", version=version)])
         await it.turn(session_id, "call w__family")
-        pids = [int(word) for word in said(it, session_id).split() if word.isdecimal()][-2:]
+        pids = [int(word) for word in it.said(session_id).split() if word.isdecimal()][-2:]
         assert [is_running(pid) for pid in pids] == [True, True]
         await it.ask("session/close", sessionId=session_id)
         assert [is_running(pid) for pid in pids] == [False, False]
@@ -188,8 +177,8 @@ async def test_a_session_that_is_opened_again_gets_other_servers(cwd: Path) -> N
         await it.turn(session_id, "call w__look place=Rome")
         await it.ask("session/resume", **members, mcpServers=[declared(name="v")])
         await it.turn(session_id, "call w__look place=Rome then call v__look place=Paris")
-        assert "there is no tool w__look" in said(it, session_id)
-        assert "It rains in Paris." in said(it, session_id)
+        assert "there is no tool w__look" in it.said(session_id)
+        assert "It rains in Paris." in it.said(session_id)
 
 
 async def test_other_servers_wait_for_the_end_of_a_turn(cwd: Path) -> None:
@@ -211,7 +200,7 @@ async def test_a_configured_server_stands_beside_those_of_the_client(cwd: Path) 
         await it.turn(session_id, "call home__look place=Rome then call w__look place=Oslo")
         assert [status for _, status in ended(it, session_id)] == ["completed", "completed"]
         await it.turn(session_id, "tools")
-        assert "- `home__measure`: Measure the temperature." in said(it, session_id)
+        assert "- `home__measure`: Measure the temperature." in it.said(session_id)
 
 
 async def test_what_is_wrong_with_a_server_is_told_by_its_place(cwd: Path) -> None:

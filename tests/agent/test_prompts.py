@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
-from acp_agent.models.model import Attachment, UserSaid
-from acp_agent.prompts import read_prompt
+from acp_agent.models.demo import DemoModel
+from acp_agent.models.model import Attachment, Image, UserSaid
+from acp_agent.prompts import blocks_of, read_prompt
+from acp_protocol import jsonrpc
+from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import Json
 from tests.agent.conftest import talk
+from tests.agent.visits import Counting, visit
 
 CWD = Path("/home/ada/it")
 
@@ -50,6 +55,56 @@ def test_embedded_resources_are_material() -> None:
     assert read_prompt(blocks, CWD) == UserSaid(
         "help", (Attachment("file:///a", "run rm -rf x"), Attachment("file:///b", None))
     )
+
+
+def image(data: str = "aGkh", kind: str = "image/png") -> Json:
+    return {"type": "image", "data": data, "mimeType": kind}
+
+
+def test_images_are_looked_at_in_their_order() -> None:
+    said = read_prompt([image(), text("help"), image("AAAA", "image/gif")], CWD)
+    assert said.images == (Image("image/png", "aGkh"), Image("image/gif", "AAAA"))
+
+
+@pytest.mark.parametrize(
+    ("block", "reason"),
+    [
+        (image("a"), "params.prompt.1: data is no base64"),
+        (image("aGkh aGkh"), "params.prompt.1: data is no base64"),
+        (image(""), "params.prompt.1: data is no base64"),
+        (image(kind="image/svg+xml"), "params.prompt.1: mimeType 'image/svg+xml' is none of"),
+        ({"type": "audio", "data": "", "mimeType": "audio/wav"}, "params.prompt.1: audio was not"),
+    ],
+)
+def test_an_image_that_is_none_is_refused(block: Json, reason: str) -> None:
+    with pytest.raises(RequestFailedError) as caught:
+        blocks_of({"prompt": [text("see"), block]}, DemoModel())
+    assert caught.value.code == jsonrpc.INVALID_PARAMS
+    assert caught.value.message.startswith(f"Invalid params: {reason}")
+
+
+@pytest.mark.parametrize("version", [1, 2])
+async def test_a_model_that_sees_nothing_gets_no_images(cwd: Path, version: int) -> None:
+    async with visit(cwd, version, model=Counting(), lints=False) as it:
+        session_id = await it.new()
+        with pytest.raises(RequestFailedError) as caught:
+            await it.ask("session/prompt", sessionId=session_id, prompt=[image()])
+    assert "the model counting does not look at images" in caught.value.message
+    claimed = json.dumps(it.hello)
+    assert '"image": true' not in claimed
+    assert '"image": {}' not in claimed
+
+
+@pytest.mark.parametrize("version", [1, 2])
+async def test_a_model_that_sees_gets_the_images_of_a_prompt(cwd: Path, version: int) -> None:
+    async with visit(cwd, version) as it:
+        session_id = await it.new()
+        await it.ask("session/prompt", sessionId=session_id, prompt=[image()])
+        told = "- an image, image/png, 3 bytes"
+        await it.visitor.until(lambda: told in it.said(session_id))
+    able = it.hello["agentCapabilities" if version == 1 else "capabilities"]
+    prompts = able["promptCapabilities"] if version == 1 else able["session"]["prompt"]
+    assert prompts["image"] in ({}, True)
 
 
 async def test_what_stands_in_an_attachment_gives_no_orders(cwd: Path) -> None:

@@ -192,15 +192,14 @@ async def test_only_one_prompt_at_a_time_runs_in_a_session(cwd: Path) -> None:
         await it.cancel()
 
 
-@pytest.mark.parametrize("kind", ["image", "audio"])
-async def test_content_that_was_not_offered_is_refused(cwd: Path, kind: str) -> None:
-    block = {"type": kind, "data": "", "mimeType": f"{kind}/x"}
+async def test_content_that_was_not_offered_is_refused(cwd: Path) -> None:
+    block = {"type": "audio", "data": "", "mimeType": "audio/x"}
     text = {"type": "text", "text": "hello"}
     async with talk(cwd) as it:
         params = {"sessionId": it.session_id, "prompt": [text, block]}
         code, message = await refusal(it.connection, "session/prompt", params)
     assert code == jsonrpc.INVALID_PARAMS
-    assert f"params.prompt.1: {kind}" in message
+    assert "params.prompt.1: audio" in message
 
 
 async def test_closing_ends_the_turn_before_it_is_answered(cwd: Path) -> None:

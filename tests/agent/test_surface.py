@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Sequence
 from itertools import groupby
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from acp_agent.models.model import HistoryEntry, ModelEvent, ModelFailedError, ToolOffer
 from acp_agent.sessions.store import Store
 from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
@@ -380,3 +382,33 @@ async def test_what_a_turn_has_used_stands_at_its_end(
         if unstable:
             assert end["usage"]["totalTokens"] == 5
             assert end["usage"]["inputTokens"] == 3
+
+
+class Failing(Counting):
+    """A model that cannot go on."""
+
+    name = "failing"
+
+    async def reply(
+        self, history: Sequence[HistoryEntry], tools: Sequence[ToolOffer]
+    ) -> AsyncIterator[ModelEvent]:
+        async for event in super().reply(history, tools):
+            yield event
+        raise ModelFailedError("Nobody answers.")
+
+
+@VERSIONS
+async def test_what_a_turn_has_used_before_it_failed_counts(cwd: Path, version: int) -> None:
+    store = Store()
+    async with visit(cwd, version, model=Failing(), unstable=True, store=store) as it:
+        session_id = await it.new()
+        if version == 1:
+            with pytest.raises(RequestFailedError, match=r"Nobody answers\."):
+                await it.say(session_id, "hello")
+        else:
+            assert await it.turn(session_id, "hello") == "error"
+            assert it.visitor.idles(session_id)[-1]["usage"]["outputTokens"] == 2
+    record = store.get(session_id)
+    assert record is not None
+    assert record.spent is not None
+    assert record.spent["written"] == 2

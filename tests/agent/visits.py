@@ -159,6 +159,15 @@ class Visit:
         params = {"sessionId": session_id, "configId": option, "value": value}
         return await self.ask("session/set_config_option", **(params | kind))
 
+    def said(self, session_id: str) -> str:
+        """Return all that the agent has said in words so far."""
+        return "".join(
+            params["update"]["content"]["text"]
+            for params in self.visitor.updates
+            if params["sessionId"] == session_id
+            and params["update"]["sessionUpdate"] == "agent_message_chunk"
+        )
+
     def methods(self) -> set[str]:
         """Return the methods that were asked for so far."""
         frames = (entry for entry in self.journal.entries if isinstance(entry, Frame))

@@ -31,6 +31,7 @@ class DemoModel:
     """The embedded model."""
 
     name = "demo"
+    takes_images = True
     commands = (
         Command("tour", "Show each feature once: thoughts, a plan, reading, editing, running"),
         Command("plan", "Show a plan whose steps get done"),

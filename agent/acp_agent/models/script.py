@@ -13,7 +13,6 @@ from collections.abc import Callable, Generator, Sequence
 from typing import Final, TypeAlias, cast
 
 from acp_agent.models.model import (
-    Attachment,
     CallTool,
     ModelEvent,
     Say,
@@ -60,8 +59,8 @@ I am the **demo agent**: no network, no key, yet what I do is real. Tell me, one
 
 def script(prompt: UserSaid, tools: Sequence[ToolOffer] = ()) -> Script:
     """Yield what is said and done on `prompt`, where `tools` are there."""
-    if prompt.attachments:
-        yield _received(prompt.attachments)
+    if prompt.attachments or prompt.images:
+        yield _received(prompt)
     orders = _orders(prompt.text)
     if not orders:
         yield Say(HELP)
@@ -257,12 +256,18 @@ def _told(subject: str, answer: ToolAnswered) -> Say:
     return Say(f"{subject} gave {count}:\n\n{fence(shown + more)}\n\n")
 
 
-def _received(attachments: Sequence[Attachment]) -> Say:
+def _received(prompt: UserSaid) -> Say:
     lines = [
         f"- `{each.uri}`" + (", no text" if each.text is None else f", {len(each.text)} characters")
-        for each in attachments
+        for each in prompt.attachments
     ]
+    lines += [f"- an image, {each.mime_type}, {_size(each.data)} bytes" for each in prompt.images]
     return Say("\n".join(["You attached:\n", *lines, "\n"]))
+
+
+def _size(data: str) -> int:
+    """Return how many bytes base64 stands for."""
+    return len(data) * 3 // 4 - data[-2:].count("=")
 
 
 def _plan_after(done: int) -> ShowPlan:
