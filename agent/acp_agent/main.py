@@ -12,14 +12,13 @@ from typing import Final
 
 import anyio
 
+from acp_agent.config.assembly import conduct_of, keeping_of, mcp_of, models_of
 from acp_agent.config.configuration import Configuration, configuration_of
 from acp_agent.config.place import PREFIX, PlaceError, config_file
 from acp_agent.flags import given, new_parser
-from acp_agent.models.choice import chosen
 from acp_agent.models.services import SettingsError
 from acp_agent.server import AgentServer, Keeping
 from acp_agent.sessions.errors import StoreError
-from acp_agent.sessions.store import Store
 from acp_protocol.connection import Connection
 from acp_protocol.dialects.names import BATCHES
 from acp_protocol.errors import AcpError
@@ -61,13 +60,10 @@ def run(arguments: Sequence[str] | None = None) -> int:
         for note in notes:
             logger.info("%s", note)
         where = str(configuration.sessions.storage or where)
-        sessions = configuration.sessions
-        store = Store(sessions.storage)
-        is_unstable = configuration.protocol.unstable
-        keeping = Keeping(store, sessions.max_concurrent, sessions.idle_timeout, is_unstable)
+        keeping = keeping_of(configuration)
         server = _server(configuration, keeping, options.pace)
         anyio.run(_serve, server, configuration.protocol.dialect)
-        store.close()
+        keeping.store.close()
     except StoreError as problem:
         logger.error("sessions in %s: %s", where, problem)  # noqa: TRY400 - no traceback for a user
         return 2
@@ -99,10 +95,16 @@ def _configuration(options: argparse.Namespace) -> tuple[Configuration, Sequence
 
 def _server(configuration: Configuration, keeping: Keeping, pace: float) -> AgentServer:
     protocol = configuration.protocol
-    choices = (configuration.model, *configuration.others)
-    model, *others = (chosen(choice, os.environ) for choice in choices)
-    newest = max(protocol.version, 2) if protocol.dialect == BATCHES else protocol.version
-    return AgentServer(model=model, others=others, pace=pace, newest=newest, keeping=keeping)
+    model, *others = models_of(configuration, os.environ)
+    return AgentServer(
+        model=model,
+        others=others,
+        pace=pace,
+        newest=max(protocol.version, 2) if protocol.dialect == BATCHES else protocol.version,
+        keeping=keeping,
+        mcp=mcp_of(configuration.mcp, os.environ),
+        conduct=conduct_of(configuration),
+    )
 
 
 async def _serve(server: AgentServer, dialect: str | None) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, assert_never
 
 from acp_agent.config.values import PATH, Kind, UnfitError, whole
 from acp_agent.models.demo import DemoModel
-from acp_agent.models.model import Model
+from acp_agent.models.model import Model, takes_images
 from acp_agent.models.services import SERVICES, Service, SettingsError, service_at, service_found
 from acp_agent.models.wishes import Effort, Prices, Wishes
 
@@ -177,8 +177,10 @@ def check(choice: ModelChoice) -> None:
 
 def looks_at_images(choice: ModelChoice) -> bool:
     """Return whether that model looks at images."""
-    if choice.images is not None or choice.name == DemoModel.name:
-        return choice.images is True and choice.name != DemoModel.name
+    if choice.name == DemoModel.name:
+        return takes_images(DemoModel())
+    if choice.images is not None:
+        return choice.images
     return SERVICES[choice.name.partition(":")[0]].takes_images
 
 

@@ -87,7 +87,6 @@ def test_what_does_not_go_together_is_told(arguments: tuple[str, ...], reason: s
         (("ollama:x",), False),
         (("ollama:x", "--images"), True),
         (("openai:x", "--no-images"), False),
-        (("demo",), False),
     ],
 )
 def test_who_looks_at_images_can_be_told(arguments: tuple[str, ...], does: bool) -> None:

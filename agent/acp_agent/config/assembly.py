@@ -1,0 +1,108 @@
+"""What the settings mean to the parts of the agent that keep to them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Final, cast
+
+from acp_agent.audit import Audit
+from acp_agent.conduct import Conduct, TurnLimits
+from acp_agent.config.configuration import Configuration, Mcp
+from acp_agent.mcp.declarations import Server, configured_servers
+from acp_agent.mcp.limits import Limits
+from acp_agent.mcp.servers import McpSettings
+from acp_agent.models.choice import chosen
+from acp_agent.models.model import Model
+from acp_agent.models.services import SettingsError
+from acp_agent.rules import PermissionRules
+from acp_agent.server import Keeping
+from acp_agent.sessions.store import Store
+from acp_protocol.jsonrpc import Json
+
+REFERENCE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+"""Stands for what a variable of the environment holds."""
+FILLED: Final = frozenset({"env", "headers"})
+"""Members of a server in which variables are filled in: the ones that may be secrets."""
+
+
+def models_of(configuration: Configuration, environment: Mapping[str, str]) -> list[Model]:
+    """Return the models, of which the first serves where none is chosen.
+
+    Raises:
+        SettingsError: one cannot be as it is set.
+    """
+    choices = (configuration.model, *configuration.others)
+    return [chosen(choice, environment) for choice in choices]
+
+
+def keeping_of(configuration: Configuration) -> Keeping:
+    """Return how sessions are kept; their store is open, and wants to be closed.
+
+    Raises:
+        StoreError: they cannot be kept there.
+    """
+    sessions = configuration.sessions
+    return Keeping(
+        Store(sessions.storage),
+        sessions.max_concurrent,
+        sessions.idle_timeout,
+        configuration.protocol.unstable,
+    )
+
+
+def conduct_of(configuration: Configuration) -> Conduct:
+    """Return what turns may do and how far they go."""
+    permissions, limits = configuration.permissions, configuration.limits
+    return Conduct(
+        PermissionRules(
+            permissions.default_policy,
+            frozenset(permissions.auto_allow),
+            frozenset(permissions.always_ask),
+        ),
+        Audit(permissions.audit) if permissions.audit is not None else None,
+        TurnLimits(limits.requests, limits.tokens, limits.seconds),
+    )
+
+
+def mcp_of(mcp: Mcp, environment: Mapping[str, str]) -> McpSettings:
+    """Return which MCP servers there are, with the variables that they name filled in.
+
+    Raises:
+        SettingsError: a variable is not set.
+    """
+    limits = Limits(connections=mcp.max_connections, spawn_timeout=mcp.spawn_timeout)
+    return McpSettings(_servers(mcp, environment), mcp.allowed_servers, limits)
+
+
+def _servers(mcp: Mcp, environment: Mapping[str, str]) -> tuple[Server, ...]:
+    filled = {
+        id_: {
+            name: _filled(value, environment, f"mcp.servers.{id_}.{name}")
+            if name in FILLED and (not mcp.allowed_servers or id_ in mcp.allowed_servers)
+            else value
+            for name, value in members.items()
+        }
+        for id_, members in mcp.servers.items()
+    }
+    return configured_servers(filled)
+
+
+def _filled(value: Json, environment: Mapping[str, str], where: str) -> Json:
+    """Return `value` with variables filled in wherever texts stand in it."""
+    if isinstance(value, str):
+        return REFERENCE.sub(lambda found: _looked_up(found[1], environment, where), value)
+    if isinstance(value, list):
+        values = cast("list[Json]", value)
+        return [_filled(each, environment, f"{where}.{at}") for at, each in enumerate(values)]
+    if isinstance(value, dict):
+        pairs = cast("dict[str, Json]", value).items()
+        return {name: _filled(each, environment, f"{where}.{name}") for name, each in pairs}
+    return value
+
+
+def _looked_up(name: str, environment: Mapping[str, str], where: str) -> str:
+    value = environment.get(name)
+    if value is None:
+        raise SettingsError(f"{where}: the variable {name} is not set.")
+    return value
