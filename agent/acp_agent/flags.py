@@ -36,6 +36,7 @@ def new_parser() -> argparse.ArgumentParser:
         help="wait between two pieces of streamed text, to look at how they arrive",
     )
     add_setting_options(parser)
+    _add_script_options(parser)
     return parser
 
 
@@ -67,6 +68,28 @@ def given(options: argparse.Namespace) -> dict[str, Any]:
     """Return the values that were given, by their keys in the configuration."""
     members: Mapping[str, Any] = vars(options)
     return {name: value for name, value in members.items() if "." in name}
+
+
+def _add_script_options(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("testing clients")
+    group.add_argument(
+        "--script",
+        type=Path,
+        metavar="FILE",
+        help="play this scenario, its faults included, in place of being an agent; of the other "
+        "options only --protocol counts then",
+    )
+    group.add_argument(
+        "--seed",
+        type=int,
+        metavar="N",
+        help="what chance in the scenario is taken from, in place of the seed that it names",
+    )
+    group.add_argument(
+        "--check",
+        action="store_true",
+        help="only look whether the scenario is right; exit code 1 if it is not",
+    )
 
 
 def _add_protocol_options(parser: argparse.ArgumentParser) -> None:

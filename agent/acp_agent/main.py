@@ -48,6 +48,13 @@ def run(arguments: Sequence[str] | None = None) -> int:
     if None in (sys.stdin, sys.stdout):
         logger.error("stdin and stdout are needed: an ACP client speaks to the agent there")
         return 2
+    if options.script is not None:
+        from acp_agent.scenario.command import run_script
+
+        return run_script(options)
+    if options.seed is not None or options.check:
+        logger.error("--seed and --check are about a scenario, which --script names")
+        return 2
     if sys.stdin.isatty():
         sys.stderr.write(
             "acp-agent is an agent that an ACP client, such as an editor or acp-console, starts "

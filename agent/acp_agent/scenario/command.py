@@ -1,0 +1,101 @@
+"""`acp-agent --script FILE`: plays a scenario on this process's stdin and stdout."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import Final, NoReturn
+
+import anyio
+
+from acp_agent.scenario.player import Player
+from acp_agent.scenario.reading.file import load_scenario
+from acp_agent.scenario.reading.tables import ScenarioError
+from acp_agent.scenario.scenario import Scenario
+from acp_agent.scenario.wire import Crash, Fate, Stage
+from acp_protocol.transport.stdio import DescriptorReader, DescriptorWriter
+
+DONE: Final = 0
+FAILED: Final = 1
+"""Something was not as the scenario expects it, or the file that was to be checked is wrong."""
+UNUSABLE: Final = 2
+"""The file cannot be used."""
+
+
+def run_script(options: argparse.Namespace) -> int:
+    """Play or check the scenario that the flags name; return the exit code."""
+    if options.check:
+        return check_file(options.script)
+    newest = vars(options).get("protocol.version", 1)
+    return play_file(options.script, seed=options.seed, newest=newest)
+
+
+def play_file(path: Path, *, seed: int | None = None, newest: int = 1) -> int:
+    """Play the scenario of a file to the client on stdin and stdout; return the exit code.
+
+    `seed` goes before the one in the file; versions up to `newest` are spoken even if the file
+    does not say so. What is wrong with the file is told on stderr, and nothing is played.
+    """
+    try:
+        scenario, remarks = load_scenario(path, seed)
+    except ScenarioError as problem:
+        _say(str(problem))
+        return UNUSABLE
+    for remark in remarks:
+        _say(remark)
+    return anyio.run(_play, scenario, newest)
+
+
+def check_file(path: Path) -> int:
+    """Print what is wrong with a scenario, and play nothing; return the exit code."""
+    try:
+        _, remarks = load_scenario(path)
+    except ScenarioError as problem:
+        sys.stdout.write(f"{problem}\n")
+        return FAILED
+    for remark in remarks:
+        _say(remark)
+    sys.stdout.write(f"{path}: can be played\n")
+    return DONE
+
+
+async def _play(scenario: Scenario, newest: int) -> int:
+    sys.stdout.flush()
+    incoming, outgoing = os.dup(0), os.dup(1)
+    # Nothing but the scenario may write on stdout from here on.
+    os.dup2(2, 1)
+    reader, writer = DescriptorReader(incoming), DescriptorWriter(outgoing)
+    player = Player(scenario, Stage(writer, _tell, _end), newest)
+    async with reader, writer:
+        await player.play(reader)
+    return FAILED if player.talk.has_failed else DONE
+
+
+def _say(text: str) -> None:
+    for line in text.splitlines():
+        _tell(f"acp-agent: {line}")
+
+
+def _tell(text: str) -> None:
+    # At once and in one piece: the process may end in the next moment.
+    sys.stderr.flush()
+    os.write(2, f"{text}\n".encode("utf-8", "backslashreplace"))
+
+
+def _end(fate: Fate) -> None:
+    if isinstance(fate, Crash):
+        _die(fate)
+    for each in fate.ignored:
+        signal.signal(each, signal.SIG_IGN)
+
+
+def _die(crash: Crash) -> NoReturn:
+    if crash.signal is not None:
+        # Python may have set handlers, or its parent may have had the signal ignored.
+        if crash.signal not in {signal.SIGKILL, signal.SIGSTOP}:
+            signal.signal(crash.signal, signal.SIG_DFL)
+        os.kill(os.getpid(), crash.signal)
+    os._exit(FAILED if crash.code is None else crash.code)

@@ -1,0 +1,326 @@
+"""What a step tells the client, or does without it; `questions` holds what it asks.
+
+Source: docs/scripted-agent.md, "Steps".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Final, Literal, TypeAlias
+
+import anyio
+
+from acp_agent.scenario.run import Run, Step
+from acp_agent.scenario.values import members
+from acp_agent.scenario.words import Speaker, plan_entry, shown_text, text_block
+from acp_protocol.jsonrpc import Json
+
+Cut: TypeAlias = Literal["words", "characters", "random"]
+Pieces: TypeAlias = int | Cut
+LONGEST_PIECE: Final = 12
+"""Characters of a piece that chance cuts off, at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Say:
+    """Says or thinks a text, or has the user say it."""
+
+    speaker: Speaker
+    text: str
+    pieces: Pieces
+    pause: float
+    """Seconds between two pieces."""
+    size: int | None
+    """Bytes that the text has at least, by being repeated; None for as it is."""
+    message_id: str | None
+
+    async def play(self, run: Run) -> None:
+        """Send it, piece by piece."""
+        text = str(run.filled(self.text))
+        if self.size is not None:
+            text *= -(-self.size // max(1, len(text.encode())))
+        message_id = run.message_id(self.speaker, self.message_id)
+        for number, piece in enumerate(self._cut(text, run)):
+            if number and self.pause:
+                await run.talk.stage.sleep(self.pause)
+            await run.update(run.session.words.message(self.speaker, text_block(piece), message_id))
+
+    def _cut(self, text: str, run: Run) -> Sequence[str]:
+        if isinstance(self.pieces, int):
+            count = min(self.pieces, len(text)) or 1
+            ends = [len(text) * number // count for number in range(count + 1)]
+            return [text[begin:end] for begin, end in pairwise(ends)]
+        if self.pieces == "characters":
+            return list(text)
+        if self.pieces == "words":
+            words = text.split(" ")
+            return [f"{word} " for word in words[:-1]] + words[-1:]
+        pieces: list[str] = []
+        at = 0
+        while at < len(text):
+            length = run.dice.randint(1, LONGEST_PIECE)
+            pieces.append(text[at : at + length])
+            at += length
+        return pieces
+
+
+@dataclass(frozen=True, slots=True)
+class ShowBlock:
+    """Says something that is no text: an image, a link."""
+
+    speaker: Speaker
+    block: Json
+    message_id: str | None
+
+    async def play(self, run: Run) -> None:
+        """Send it."""
+        message_id = run.message_id(self.speaker, self.message_id)
+        words = run.session.words
+        await run.update(words.message(self.speaker, run.filled(self.block), message_id))
+
+
+@dataclass(frozen=True, slots=True)
+class ShowPlan:
+    """Shows the whole plan."""
+
+    entries: Sequence[Json]
+
+    async def play(self, run: Run) -> None:
+        """Send it."""
+        entries = [plan_entry(run.filled(entry)) for entry in self.entries]
+        await run.update(run.session.words.plan(entries))
+
+
+@dataclass(frozen=True, slots=True)
+class CallTool:
+    """Tells a tool call, or what has changed about one."""
+
+    call_id: str
+    members: Mapping[str, Json]
+    """In the words of version 1."""
+    more: Sequence[str] = ()
+    """Texts that it shows beside what it has shown before."""
+
+    async def play(self, run: Run) -> None:
+        """Send it."""
+        run.session.speaker = None
+        words = run.session.words
+        if self.members or self.call_id not in words.calls:
+            await run.update(words.call(self.call_id, members(run.filled(dict(self.members)))))
+        for text in self.more:
+            await run.update(words.more(self.call_id, shown_text(str(run.filled(text)))))
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """Sends an update as it is written."""
+
+    update: Json
+
+    async def play(self, run: Run) -> None:
+        """Send it."""
+        update = run.filled(self.update)
+        await run.update(update, keeps=members(update).get("sessionUpdate") != "state_update")
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeMode:
+    """Puts the session into another mode."""
+
+    mode: str
+    modes: Sequence[str]
+
+    async def play(self, run: Run) -> None:
+        """Do so, and tell it."""
+        run.session.mode = self.mode
+        update = run.session.words.mode(self.mode, self.modes or [self.mode])
+        await run.update(update, keeps=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ShowCommands:
+    """Tells which commands a prompt may begin with."""
+
+    commands: Mapping[str, str]
+
+    async def play(self, run: Run) -> None:
+        """Send them."""
+        await run.update(run.session.words.commands(self.commands), keeps=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ShowState:
+    """Tells what the session is at; only version 2 has a word for that."""
+
+    state: str
+    more: Json
+
+    async def play(self, run: Run) -> None:
+        """Send it."""
+        update = run.session.words.state(self.state, **members(run.filled(self.more)))
+        if update is not None:
+            await run.update(update, keeps=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Rename:
+    """Gives the session a title."""
+
+    title: str
+
+    async def play(self, run: Run) -> None:
+        """Do so, and tell it."""
+        title = str(run.filled(self.title))
+        run.session.title = title
+        await run.update({"sessionUpdate": "session_info_update", "title": title}, keeps=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Notify:
+    """Sends a notification of any method."""
+
+    method: str
+    params: Json
+    """None: it has none."""
+
+    async def play(self, run: Run) -> None:
+        """Send it."""
+        await run.notify(self.method, run.filled(self.params))
+
+
+@dataclass(frozen=True, slots=True)
+class SendFrame:
+    """Sends any JSON as a frame."""
+
+    frame: Json
+
+    async def play(self, run: Run) -> None:
+        """Send it."""
+        await run.send(run.filled(self.frame))
+
+
+@dataclass(frozen=True, slots=True)
+class WriteBytes:
+    """Writes bytes on stdout, whatever they are."""
+
+    raw: bytes
+
+    async def play(self, run: Run) -> None:
+        """Write them."""
+        await run.put(self.raw)
+
+
+@dataclass(frozen=True, slots=True)
+class WriteText:
+    """Writes a text on stdout, whatever it is."""
+
+    text: str
+    newline: bool
+
+    async def play(self, run: Run) -> None:
+        """Write it."""
+        text = str(run.filled(self.text)) + ("\n" if self.newline else "")
+        await run.put(text.encode("utf-8", "surrogatepass"))
+
+
+@dataclass(frozen=True, slots=True)
+class Complain:
+    """Writes a line on stderr."""
+
+    text: str
+
+    async def play(self, run: Run) -> None:
+        """Write it."""
+        run.talk.stage.tell(str(run.filled(self.text)))
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Lets time pass."""
+
+    seconds: float
+    jitter: float
+    """Seconds more, at most, by chance."""
+
+    async def play(self, run: Run) -> None:
+        """Wait."""
+        more = run.dice.uniform(0, self.jitter) if self.jitter else 0.0
+        await run.talk.stage.sleep(self.seconds + more)
+
+
+@dataclass(frozen=True, slots=True)
+class WaitFor:
+    """Waits until the client cancels, or for ever; in both cases no longer than it is there."""
+
+    what: Literal["cancel", "forever"]
+
+    async def play(self, run: Run) -> None:
+        """Wait."""
+        async with anyio.create_task_group() as tasks:
+
+            async def look(event: anyio.Event) -> None:
+                await event.wait()
+                tasks.cancel_scope.cancel()
+
+            tasks.start_soon(look, run.talk.has_left)
+            if self.what == "cancel":
+                tasks.start_soon(look, run.turn.is_cancelled)
+
+
+@dataclass(frozen=True, slots=True)
+class CloseStdout:
+    """Closes stdout, and goes on."""
+
+    async def play(self, run: Run) -> None:
+        """Close it."""
+        await run.talk.wire.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Lets the messages of several steps leave in one array."""
+
+    steps: Sequence[Step]
+
+    async def play(self, run: Run) -> None:
+        """Collect them, and send the array."""
+        collected: list[Json] = []
+        await replace(run, batch=collected).play(self.steps)
+        await run.send(collected)
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Plays steps as one."""
+
+    steps: Sequence[Step]
+
+    async def play(self, run: Run) -> None:
+        """Play them."""
+        await run.play(self.steps)
+
+
+@dataclass(frozen=True, slots=True)
+class OneOf:
+    """Plays one of several lists of steps, as chance wants it."""
+
+    ways: Sequence[Sequence[Step]]
+
+    async def play(self, run: Run) -> None:
+        """Choose one, and play it."""
+        await run.play(run.dice.choice(self.ways))
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """Plays several lists of steps beside each other."""
+
+    ways: Sequence[Sequence[Step]]
+
+    async def play(self, run: Run) -> None:
+        """Play all of them; return when the last has ended."""
+        async with anyio.create_task_group() as tasks:
+            for steps in self.ways:
+                tasks.start_soon(run.play, steps)

@@ -1,0 +1,230 @@
+"""The file in which a scenario is written.
+
+Source: docs/scripted-agent.md.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path as FilePath
+from typing import Final
+
+from acp_agent.scenario.faults import Mishap
+from acp_agent.scenario.reading.faults import FAULTS, read_faults, read_mishap
+from acp_agent.scenario.reading.lines import key_lines
+from acp_agent.scenario.reading.steps import read_commands, read_steps
+from acp_agent.scenario.reading.tables import (
+    BIG,
+    Page,
+    ScenarioError,
+    Table,
+)
+from acp_agent.scenario.scenario import (
+    PROMPT,
+    WRONG_IDS,
+    Answer,
+    Card,
+    Reaction,
+    Saved,
+    Scenario,
+)
+from acp_agent.scenario.values import entries
+from acp_agent.scenario.words import STOP_REASONS
+from acp_protocol.jsonrpc import Json
+from acp_protocol.schema.methods import METHODS
+
+TOP: Final = ("seed", "protocol", "agent", "on", "prompt", "fault", "session", "start", "end")
+ANSWER: Final = ("result", "with", "error", "id", *FAULTS)
+ON: Final = ("nth", "times", "expect", "steps", "after", "required", *ANSWER)
+CARD: Final = (
+    "name",
+    "title",
+    "version",
+    "capabilities",
+    "auth",
+    "wants_login",
+    "modes",
+    "commands",
+    "options",
+    "page",
+    "strict",
+)
+
+
+def load_scenario(path: FilePath, seed: int | None = None) -> tuple[Scenario, Sequence[str]]:
+    """Return the scenario of a file, and remarks on what is perhaps not meant.
+
+    `seed` goes before the one in the file.
+
+    Raises:
+        ScenarioError: the file cannot be read, or something in it makes no sense.
+    """
+    try:
+        # Some editors put a mark in front.
+        text = path.read_text("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as problem:
+        reason = problem.strerror if isinstance(problem, OSError) else "it is no UTF-8"
+        raise ScenarioError(f"{path} cannot be read: {reason}") from None
+    return read_scenario(text, str(path), seed)
+
+
+def read_scenario(
+    text: str, name: str = "scenario", seed: int | None = None
+) -> tuple[Scenario, Sequence[str]]:
+    """Return the scenario that `text` spells, and remarks on what is perhaps not meant.
+
+    Raises:
+        ScenarioError: something makes no sense; the message tells all of it.
+    """
+    try:
+        members = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as problem:
+        raise ScenarioError(f"{name}: no TOML: {problem}") from None
+    page = Page(name, key_lines(text.replace("\r\n", "\n")))
+    scenarios: list[Scenario] = []
+    with page.bearing():
+        scenarios.append(_read_top(Table(page, members, (), ""), seed))
+    if page.complaints:
+        raise ScenarioError(page.told())
+    return scenarios[0], page.remarks
+
+
+def _read_top(top: Table, wanted_seed: int | None) -> Scenario:
+    with top.page.bearing():
+        top.allow(*TOP)
+    seed = top.whole("seed", 0, least=-BIG) if wanted_seed is None else wanted_seed
+    card = Card()
+    with top.page.bearing():
+        card = _read_card(top.table("agent"))
+    reactions: list[Reaction] = []
+    for table in top.tables("on", "on"):
+        with top.page.bearing():
+            reactions.append(_read_on(table))
+    for table in top.tables("prompt", "prompt"):
+        with top.page.bearing():
+            reactions.append(_read_prompt(table))
+    sessions: list[Saved] = []
+    for table in top.tables("session", "session"):
+        with top.page.bearing():
+            sessions.append(_read_session(table))
+    mishaps: list[Mishap] = []
+    for table in top.tables("fault", "fault"):
+        with top.page.bearing():
+            mishaps.append(read_mishap(table, seed))
+    return Scenario(
+        top.page.name,
+        seed,
+        top.whole("protocol", 1, most=2),
+        card,
+        reactions,
+        mishaps,
+        sessions,
+        read_steps(top, "start"),
+        read_steps(top, "end"),
+    )
+
+
+def _read_card(table: Table) -> Card:
+    table.allow(*CARD)
+    usual = Card()
+    return Card(
+        table.text("name", usual.name),
+        table.text("title", usual.title),
+        table.text("version", usual.version),
+        table.object("capabilities"),
+        table.list("auth"),
+        table.flag("wants_login"),
+        table.texts("modes"),
+        read_commands(table),
+        table.list("options"),
+        table.whole("page") if "page" in table else None,
+        table.flag("strict", default=True),
+    )
+
+
+def _read_on(table: Table) -> Reaction:
+    table.allow("method", *ON)
+    methods = sorted({row.name for row in METHODS if row.sent_by != "agent"})
+    method = table.text("method")
+    table.place += f" ({method})"
+    table.known("method", methods, "method of a client")
+    if method == PROMPT:
+        raise table.wrong("method", "is written as `[[prompt]]`")
+    return _read_reaction(table, method)
+
+
+def _read_prompt(table: Table) -> Reaction:
+    table.allow("contains", "matches", "stop", "cancel", "echo", *ON)
+    reaction = _read_reaction(table, PROMPT)
+    reaction.contains = table.text_if_any("contains")
+    if "matches" in table:
+        try:
+            reaction.pattern = re.compile(table.text("matches"))
+        except re.error as problem:
+            raise table.wrong("matches", f"is no pattern: {problem}") from None
+    if table.members.get("stop") is False:
+        reaction.stop = None
+    else:
+        reaction.stop = table.known("stop", STOP_REASONS, "stop reason", "end_turn")
+    if table.members.get("cancel") == "ignore":
+        reaction.heeds_cancel = False
+    elif isinstance(table.members.get("cancel"), str):
+        raise table.wrong("cancel", "has to be `ignore`, or steps to play then")
+    else:
+        reaction.cancelled = read_steps(table, "cancel")
+    reaction.echoes = table.flag("echo", default=True)
+    return reaction
+
+
+def _read_reaction(table: Table, method: str) -> Reaction:
+    nth = table.members.get("nth", [])
+    numbers = entries(nth) if isinstance(nth, list) else [nth]
+    if not all(type(number) is int and number >= 1 for number in numbers):
+        raise table.wrong("nth", "has to be a whole number from 1 on, or a list of them")
+    return Reaction(
+        table.page.at(table.path, table.place),
+        method,
+        nth=tuple(numbers),
+        times=table.whole("times") if "times" in table else None,
+        expected=table.object("expect"),
+        steps=read_steps(table, "steps"),
+        has_steps="steps" in table,
+        after=read_steps(table, "after"),
+        answer=_read_answer(table),
+        is_required=table.flag("required"),
+    )
+
+
+def _read_answer(table: Table) -> Answer:
+    said = [key for key in ("result", "error") if key in table]
+    if len(said) > 1:
+        raise table.wrong_itself("is answered with `result` or with `error`, not with both")
+    error: Json = None
+    if "error" in table:
+        inner = table.table("error")
+        inner.allow("code", "message", "data")
+        error = {
+            "code": inner.whole("code", -32603, least=-BIG),
+            "message": inner.text("message", "Internal error"),
+        }
+        error |= {"data": inner.json("data")} if "data" in inner else {}
+    return Answer(
+        table.object("result"),
+        table.object("with"),
+        error,
+        table.word("id", WRONG_IDS) if "id" in table else None,
+        read_faults(table),
+    )
+
+
+def _read_session(table: Table) -> Saved:
+    table.allow("id", "cwd", "title", "updated_at", "steps")
+    return Saved(
+        table.text("id"),
+        table.text("cwd", "/"),
+        table.text_if_any("title"),
+        table.text_if_any("updated_at"),
+        read_steps(table, "steps"),
+    )

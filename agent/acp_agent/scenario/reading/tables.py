@@ -1,0 +1,251 @@
+"""Tables of a scenario whose values are checked as they are taken.
+
+What is wrong is kept with its line, and reading goes on, so that all of it is told at once.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeVar, cast
+
+from acp_agent.scenario.reading.lines import Path
+from acp_protocol import jsonrpc
+from acp_protocol.errors import AcpError
+from acp_protocol.host.text import one_line
+from acp_protocol.jsonrpc import Json
+
+Word = TypeVar("Word", bound=str)
+
+BIG: Final = 2**31
+LONG: Final = 86400.0
+"""Seconds that a single wait may last."""
+SHOWN: Final = 60
+"""Characters of a key or a word that a sentence repeats, at most."""
+
+
+class ScenarioError(AcpError):
+    """A scenario cannot be used; the message has a line for each thing that is wrong."""
+
+
+class WrongError(Exception):
+    """One thing in a scenario is wrong; never leaves this room."""
+
+
+@dataclass
+class Page:
+    """The file that is read, and what there is to say about it."""
+
+    name: str
+    lines: Mapping[Path, int] = field(default_factory=dict[Path, int])
+    complaints: list[str] = field(default_factory=list[str])
+    remarks: list[str] = field(default_factory=list[str])
+    """What is allowed, but perhaps not meant."""
+
+    @contextmanager
+    def bearing(self) -> Generator[None]:
+        """Keep what is wrong in the block as a complaint, and go on behind it."""
+        try:
+            yield
+        except WrongError as problem:
+            self.complaints.append(str(problem))
+
+    def told(self) -> str:
+        """Return what is wrong, from the top of the file to its end."""
+
+        def line_of(complaint: str) -> int:
+            number = complaint.removeprefix(f"{self.name}:").partition(":")[0]
+            return int(number) if number.isdecimal() else 0
+
+        return "\n".join(sorted("\n".join(self.complaints).splitlines(), key=line_of))
+
+    def at(self, path: Path, sentence: str) -> str:
+        """Return a sentence with the line in which `path`, or the nearest around it, stands."""
+        while path and path not in self.lines:
+            path = path[:-1]
+        line = f":{self.lines[path]}" if path else ""
+        return f"{self.name}{line}: {sentence}"
+
+
+class Table:
+    """A table; `place` is what a sentence calls it."""
+
+    def __init__(self, page: Page, members: Mapping[str, Any], path: Path, place: str) -> None:
+        self.page = page
+        self.members = members
+        self.path = path
+        self.place = place
+
+    def __contains__(self, key: str) -> bool:
+        return key in self.members
+
+    def wrong(self, key: str, sentence: str) -> WrongError:
+        """Return what to raise about the value of `key`."""
+        return WrongError(self.page.at((*self.path, key), self._about(key, sentence)))
+
+    def wrong_itself(self, sentence: str) -> WrongError:
+        """Return what to raise about the table as a whole."""
+        return WrongError(self.page.at(self.path, f"{self.place}: {sentence}"))
+
+    def remark(self, key: str, sentence: str) -> None:
+        """Keep a remark about the value of `key`."""
+        self.page.remarks.append(self.page.at((*self.path, key), self._about(key, sentence)))
+
+    def _about(self, key: str, sentence: str) -> str:
+        begin = f"{self.place}: " if self.place else ""
+        return f"{begin}`{one_line(key, SHOWN)}` {sentence}"
+
+    def allow(self, *known: str) -> None:
+        """Refuse keys that are not known, each with the nearest that is.
+
+        Raises:
+            WrongError: there are some.
+        """
+        wrong = [
+            str(self.wrong(key, f"is not known here{nearest(key, known)}"))
+            for key in self.members
+            if key not in known
+        ]
+        if wrong:
+            raise WrongError("\n".join(wrong))
+
+    def text(self, key: str, default: str | None = None) -> str:
+        """Return a text."""
+        value = self._taken(key, default)
+        if not isinstance(value, str):
+            raise self.wrong(key, "has to be a text")
+        return value
+
+    def text_if_any(self, key: str) -> str | None:
+        """Return a text, or None where there is none."""
+        return self.text(key) if key in self.members else None
+
+    def texts(self, key: str) -> tuple[str, ...]:
+        """Return several texts; one alone may stand without brackets."""
+        value = self._taken(key, ())
+        items: Sequence[Any] = (value,) if isinstance(value, str) else value
+        if not isinstance(items, list | tuple) or not all(isinstance(item, str) for item in items):
+            raise self.wrong(key, "has to be a text, or a list of texts")
+        return tuple(items)
+
+    def flag(self, key: str, *, default: bool = False) -> bool:
+        """Return true or false."""
+        value = self._taken(key, default)
+        if not isinstance(value, bool):
+            raise self.wrong(key, "has to be `true` or `false`")
+        return value
+
+    def whole(
+        self, key: str, default: int | None = None, *, least: int = 1, most: int = BIG
+    ) -> int:
+        """Return a whole number."""
+        value = self._taken(key, default)
+        if type(value) is not int or not least <= value <= most:
+            raise self.wrong(key, f"has to be a whole number from {least} to {most}")
+        return value
+
+    def number(self, key: str, default: float | None = None, *, most: float = LONG) -> float:
+        """Return a number from 0 on."""
+        value = self._taken(key, default)
+        if type(value) not in {int, float} or not 0 <= value <= most:
+            raise self.wrong(key, f"has to be a number from 0 to {most:g}")
+        return float(value)
+
+    def word(self, key: str, words: Sequence[Word], default: str | None = None) -> Word:
+        """Return one of some words."""
+        value = self._taken(key, default)
+        for word in words:
+            if word == value:
+                return word
+        guess = nearest(value, words) if isinstance(value, str) else ""
+        raise self.wrong(key, f"has to be {listed(words)}{guess}")
+
+    def known(self, key: str, words: Sequence[str], what: str, default: str = "") -> str:
+        """Return a text, with a remark if the protocol does not know it: that may be meant."""
+        value = self.text(key, default)
+        if value and value not in words and not value.startswith("_"):
+            sentence = f"is `{one_line(value, SHOWN)}`, which is no {what}{nearest(value, words)}"
+            self.remark(key, f"{sentence}; it is sent as it is")
+        return value
+
+    def table(self, key: str, main: str = "") -> Table:
+        """Return a table; a value that is none stands for its member `main`, and true for none."""
+        value = self.members.get(key, {})
+        if main and not isinstance(value, dict):
+            value = {} if value is True else {main: value}
+        if not isinstance(value, dict):
+            raise self.wrong(key, "has to be a table")
+        place = f"{self.place}, `{key}`" if self.place else f"`{key}`"
+        return Table(self.page, cast("dict[str, Any]", value), (*self.path, key), place)
+
+    def tables(self, key: str, called: str) -> list[Table]:
+        """Return the tables of a list; `called` is what each of them is, as in `step`."""
+        value = self.members.get(key, [])
+        items: list[Any] = cast("list[Any]", value) if isinstance(value, list) else [None]
+        if not all(isinstance(item, dict) for item in items):
+            raise self.wrong(key, "has to be a list of tables")
+        begin = f"{self.place}, " if self.place else ""
+        return [
+            Table(self.page, item, (*self.path, key, number), f"{begin}{called} {number + 1}")
+            for number, item in enumerate(items)
+        ]
+
+    def json(self, key: str) -> Json:
+        """Return any value that JSON knows; a text stays a text."""
+        value = self._taken(key, None)
+        if not _is_json(value):
+            raise self.wrong(key, "has to be a value that JSON knows: no date, no inf, no nan")
+        return value
+
+    def object(self, key: str, default: Json = None) -> Json:
+        """Return a value that JSON knows; a text is read as JSON, where null can be written.
+
+        Where the key is not there, `default` is returned as it is.
+        """
+        if key not in self.members:
+            return default
+        value = self.json(key)
+        if not isinstance(value, str) or value.startswith("$"):
+            return value
+        try:
+            return jsonrpc.parse(value.encode())
+        except ValueError as problem:
+            raise self.wrong(key, f"has to be a table, or a text that is JSON: {problem}") from None
+
+    def list(self, key: str) -> list[Json]:
+        """Return the entries of a list; none where there is no such key."""
+        value = self.object(key, [])
+        if not isinstance(value, list):
+            raise self.wrong(key, "has to be a list")
+        return cast("list[Json]", value)
+
+    def _taken(self, key: str, default: object) -> Any:
+        value = self.members.get(key, default)
+        if value is None:
+            raise self.wrong(key, "is missing")
+        return value
+
+
+def nearest(word: str, known: Sequence[str]) -> str:
+    """Return the half sentence that names the known word nearest to `word`; nothing if none is."""
+    found = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
+    return f"; did you mean `{found[0]}`?" if found else ""
+
+
+def listed(words: Sequence[str]) -> str:
+    """Return words as a sentence lists them."""
+    ticked = [f"`{word}`" for word in words]
+    return " or ".join([", ".join(ticked[:-1]), ticked[-1]] if len(ticked) > 1 else ticked)
+
+
+def _is_json(value: Any) -> bool:
+    if isinstance(value, dict):
+        return all(_is_json(each) for each in cast("dict[str, Any]", value).values())
+    if isinstance(value, list):
+        return all(_is_json(each) for each in cast("list[Any]", value))
+    if isinstance(value, float):
+        return math.isfinite(value)
+    return isinstance(value, str | int)
