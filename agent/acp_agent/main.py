@@ -48,13 +48,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
     if None in (sys.stdin, sys.stdout):
         logger.error("stdin and stdout are needed: an ACP client speaks to the agent there")
         return 2
-    if options.script is not None:
-        from acp_agent.scenario.command import run_script
-
-        return run_script(options)
-    if options.seed is not None or options.check:
-        logger.error("--seed and --check are about a scenario, which --script names")
-        return 2
+    if (code := _script(options)) is not None:
+        return code
     if sys.stdin.isatty():
         sys.stderr.write(
             "acp-agent is an agent that an ACP client, such as an editor or acp-console, starts "
@@ -81,6 +76,18 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130
     return 0
+
+
+def _script(options: argparse.Namespace) -> int | None:
+    """Play or check a scenario, if one is named; return the exit code, None where none is."""
+    if options.script is not None:
+        from acp_agent.scenario.command import run_script
+
+        return run_script(options)
+    if options.seed is not None or options.check:
+        logger.error("--seed and --check are about a scenario, which --script names")
+        return 2
+    return None
 
 
 def _configuration(options: argparse.Namespace) -> tuple[Configuration, Sequence[str]]:
