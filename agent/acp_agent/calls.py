@@ -131,6 +131,8 @@ class ShownCall:
             answer = await self._failed(_REASONS[ruling.verdict])
             return None if ruling.verdict == "cancelled" else answer
         await self._tell({"status": "in_progress"})
+        if call.plan is not None:
+            await self._desk.updates.plan(call.plan)
         try:
             return await self._ended(await call.run(self._report))
         except ToolFailedError as problem:

@@ -40,6 +40,7 @@ class Workspace:
         """The client's terminals, where it offers them."""
         if client is not None and client_terminals:
             self.terminals = ClientTerminals(client, session_id)
+        self._home = cwd.resolve()
         self._session_id = session_id
         self._disk = Roots([cwd, *additional])
         self._client = client
@@ -52,7 +53,10 @@ class Workspace:
 
     def shown(self, path: Path) -> str:
         """Return a path as a model is told it: from the session's directory, if it lies there."""
-        return str(path.relative_to(self.cwd)) if path.is_relative_to(self.cwd) else str(path)
+        for home in (self.cwd, self._home):
+            if path.is_relative_to(home):
+                return str(path.relative_to(home))
+        return str(path)
 
     async def place(self, path: str) -> Path:
         """Return the directory or file at the absolute `path`, on the disk, its links resolved.

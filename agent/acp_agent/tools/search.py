@@ -1,16 +1,23 @@
-"""Looking for a word in the files of a session."""
+"""Looking for text in the files of a session: by ripgrep where it is there, else by ourselves.
+
+Both look at what lies on the disk, pass over what is hidden and what is no text, and answer alike;
+ripgrep leaves out what git ignores as well.
+"""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from time import monotonic
 from typing import Final
 
 import anyio.from_thread
 import anyio.to_thread
 
 from acp_agent.models.model import ToolOffer
+from acp_agent.tools import ripgrep
+from acp_agent.tools.globs import matcher
 from acp_agent.tools.subject import path_subject
 from acp_agent.tools.tool import (
     Call,
@@ -20,33 +27,47 @@ from acp_agent.tools.tool import (
     ToolFailedError,
     argument,
     fenced,
+    flag,
     parameters,
     text_parameter,
 )
+from acp_agent.tools.walk import FILE_LIMIT, files_below
 from acp_agent.workspace import Workspace
-from acp_protocol.host.files import FileRefusedError, Roots
+from acp_protocol.host.files import FileRefusedError
+from acp_protocol.host.text import one_line
 from acp_protocol.jsonrpc import Json
 
 HIT_LIMIT: Final = 100
 """Lines that are found before the search stops."""
-FILE_LIMIT: Final = 10_000
-"""Files that are looked into."""
 LINE_LIMIT: Final = 200
 """Characters of a found line that are shown."""
+PATTERN_LIMIT: Final = 1000
+"""Characters of what is looked for."""
+TIME_LIMIT: Final = 30.0
+"""Seconds that one search may take."""
+TITLE_WIDTH: Final = 80
+"""Characters of what is looked for that the title shows."""
 
 
 class SearchTool:
-    """Returns the lines that hold a word in any case; hidden directories are left out."""
+    """Returns the lines that hold a text, or that a regular expression fits."""
 
     offer = ToolOffer(
         "search",
-        "Return the lines that hold a text, in any case, of the files below a place.",
+        "Return the lines that hold a text, in any case, of the files below a place, as "
+        "`file:line: text`. What is hidden is left out.",
         parameters(
             {"pattern": text_parameter("The text to look for.")},
             {
                 "path": text_parameter(
                     "A file or directory, relative to the session's directory; without it, all."
-                )
+                ),
+                "files": text_parameter("Which files to look into, as in `*.py` or `src/**/*.c`."),
+                "is_regex": {
+                    "type": "boolean",
+                    "description": "Whether the text is a regular expression.",
+                },
+                "is_exact": {"type": "boolean", "description": "Whether the case counts."},
             },
         ),
     )
@@ -55,60 +76,141 @@ class SearchTool:
     async def prepare(self, arguments: Mapping[str, Json], workspace: Workspace) -> Call:
         """Name the text and the place."""
         pattern = argument(arguments, "pattern")
-        if not pattern:
-            raise ToolFailedError("there is nothing to look for")
-        name = argument({"path": "."} | dict(arguments), "path")
-        place = workspace.path(name)
-        if not Path(place).is_relative_to(workspace.cwd):
-            raise ToolFailedError(f"{name} lies outside the directory of this session")
+        if not pattern or "\n" in pattern or "\0" in pattern or len(pattern) > PATTERN_LIMIT:
+            raise ToolFailedError("there is nothing to look for: the pattern is no line of text")
+        path = workspace.path(argument({"path": "."} | dict(arguments), "path"))
+        try:
+            place = await workspace.place(path)
+        except FileRefusedError as problem:
+            raise ToolFailedError(str(problem)) from None
+        files = arguments.get("files")
+        wanted = _Wanted(
+            pattern,
+            flag(arguments, "is_regex"),
+            flag(arguments, "is_exact"),
+            matcher(argument(arguments, "files")) if files is not None else _any,
+        )
 
         async def run(report: Report) -> Outcome:
             del report
-            hits, limit = await anyio.to_thread.run_sync(_found, pattern, workspace.cwd, place)
+            look = _by_ripgrep if ripgrep.is_there() else _by_ourselves
+            hits, limit = await look(wanted, workspace, place)
             lines = [*hits, f"… stopped after {limit}"] if limit else hits
             text = "\n".join(lines) or "nothing found"
             return Outcome(text, fenced(text), {"hits": len(hits)})
 
-        return Call(
-            f"Search {pattern}",
-            self.kind,
-            run,
-            [{"path": place}],
-            subjects=[path_subject(workspace.cwd, place)],
-        )
+        title = f"Search {one_line(pattern, TITLE_WIDTH)}"
+        subjects = [path_subject(workspace.cwd, path)]
+        return Call(title, self.kind, run, [{"path": path}], subjects=subjects)
 
 
-def _found(pattern: str, cwd: Path, place: str) -> tuple[list[str], str | None]:
-    """Return `file:line: text` for each hit by file name, and the limit that was met, if any.
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """What is looked for, and in which files."""
 
-    Runs in a thread, and looks between two files whether it is still wanted.
-    """
+    pattern: str
+    is_regex: bool
+    is_exact: bool
+    has_file: Callable[[str], bool]
+
+    def compiled(self) -> Callable[[str, float], bool]:
+        """Return who tells whether a line is wanted, in so many seconds.
+
+        Raises:
+            ToolFailedError: the pattern is no regular expression.
+        """
+        import regex
+
+        flags = regex.VERSION0 if self.is_exact else regex.IGNORECASE
+        pattern = self.pattern if self.is_regex else regex.escape(self.pattern)
+        try:
+            found = regex.compile(pattern, flags)
+        except regex.error as problem:
+            raise ToolFailedError(f"the pattern is no regular expression: {problem}") from None
+        return lambda line, seconds: found.search(line, timeout=seconds) is not None
+
+
+def _any(path: str) -> bool:
+    del path
+    return True
+
+
+async def _by_ripgrep(
+    wanted: _Wanted, workspace: Workspace, place: Path
+) -> tuple[list[str], str | None]:
+    arguments = ["--no-heading", "--with-filename", "--line-number", "--null", "--max-columns=1000"]
+    arguments += ["--max-columns-preview", "--max-filesize=16M"]
+    arguments += [] if wanted.is_regex else ["--fixed-strings"]
+    arguments += [] if wanted.is_exact else ["--ignore-case"]
+    arguments += ["-e", wanted.pattern]
     hits: list[str] = []
-    wanted = pattern.casefold()
-    roots = Roots([cwd])
-    for count, path in enumerate(_files(place)):
+    # Which files are wanted is decided here, so that a pattern means the same as without ripgrep.
+    most = HIT_LIMIT if wanted.has_file is _any else FILE_LIMIT
+    said, is_all = await ripgrep.asked(arguments, place, cwd=workspace.cwd, end=b"\n", limit=most)
+    for line in said:
+        name, zero, rest = line.partition("\0")
+        number, colon, text = rest.partition(":")
+        if not zero or not colon or not wanted.has_file(_seen(Path(name), place)):
+            continue
+        if len(hits) == HIT_LIMIT:
+            return hits, f"{HIT_LIMIT} hits"
+        hits.append(_hit(workspace, Path(name), int(number), text))
+    return hits, None if is_all else f"{most} hits"
+
+
+async def _by_ourselves(
+    wanted: _Wanted, workspace: Workspace, place: Path
+) -> tuple[list[str], str | None]:
+    return await anyio.to_thread.run_sync(_found, wanted, workspace, place)
+
+
+def _found(wanted: _Wanted, workspace: Workspace, place: Path) -> tuple[list[str], str | None]:
+    """Return the hits and the limit that was met, if any; runs in a thread."""
+    fits = wanted.compiled()
+    hits: list[str] = []
+    until = monotonic() + TIME_LIMIT
+    for count, path in enumerate(files_below(place)):
         if count == FILE_LIMIT:
             return hits, f"{FILE_LIMIT} files"
         anyio.from_thread.check_cancelled()
+        if not wanted.has_file(_seen(path, place)):
+            continue
         try:
-            text = roots.read_text(str(path))
+            text = workspace.text_on_disk(path)
         except FileRefusedError as problem:
-            if path == Path(place):
+            if path == place:
                 raise ToolFailedError(str(problem)) from None
             continue
-        for number, line in enumerate(text.splitlines(), start=1):
-            if wanted in line.casefold():
+        try:
+            for number, line in _fitting(text, fits, until):
                 if len(hits) == HIT_LIMIT:
                     return hits, f"{HIT_LIMIT} hits"
-                hits.append(f"{path.relative_to(cwd)}:{number}: {line.strip()[:LINE_LIMIT]}")
+                hits.append(_hit(workspace, path, number, line))
+        except TimeoutError:
+            return hits, f"{TIME_LIMIT:g} s"
     return hits, None
 
 
-def _files(place: str) -> Iterator[Path]:
-    if not Path(place).is_dir():
-        yield Path(place)
-        return
-    for directory, subdirectories, names in os.walk(place):
-        subdirectories[:] = sorted(name for name in subdirectories if not name.startswith("."))
-        for name in sorted(names):
-            yield Path(directory, name)
+def _fitting(
+    text: str, fits: Callable[[str, float], bool], until: float
+) -> Iterator[tuple[int, str]]:
+    """Yield the lines that fit, with their numbers.
+
+    Raises:
+        TimeoutError: the time is up.
+    """
+    for number, line in enumerate(text.split("\n"), start=1):
+        left = until - monotonic()
+        if left <= 0:
+            raise TimeoutError
+        if fits(line, left):
+            yield number, line
+
+
+def _seen(path: Path, place: Path) -> str:
+    """Return `path` as it is told from `place`."""
+    return str(path.relative_to(place)) if path != place else path.name
+
+
+def _hit(workspace: Workspace, path: Path, number: int, line: str) -> str:
+    return f"{workspace.shown(path)}:{number}: {line.strip()[:LINE_LIMIT]}"

@@ -67,6 +67,9 @@ class Call:
     asks_always: bool = False
     """Whether the user is asked each time, whatever was said before: no "always" is offered."""
 
+    plan: Sequence[Json] | None = None
+    """The entries of the plan that it shows, if it shows one."""
+
     @property
     def about(self) -> Sequence[Subject]:
         """What it touches; the kind alone where nothing is named."""

@@ -8,7 +8,7 @@ import threading
 import anyio
 import pytest
 
-from acp_agent.tools import search
+from acp_agent.tools import ripgrep, search
 from acp_agent.tools.search import SearchTool
 from acp_agent.tools.tool import Content, Outcome, ToolFailedError
 from acp_agent.workspace import Workspace
@@ -23,6 +23,16 @@ async def ignore(content: Content) -> None:
 async def found(workspace: Workspace, **arguments: Json) -> Outcome:
     call = await SearchTool().prepare(arguments, workspace)
     return await call.run(ignore)
+
+
+@pytest.fixture(params=["ripgrep", "ourselves"], autouse=True)
+def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Each test holds for both who look."""
+    if request.param == "ourselves":
+        monkeypatch.setattr(ripgrep, "is_there", lambda: False)
+    elif not ripgrep.is_there():
+        pytest.skip("ripgrep is not installed")
+    return request.param
 
 
 async def test_lines_are_found_in_any_case_and_told_by_file_and_number(
@@ -44,18 +54,84 @@ async def test_nothing_found_is_said(workspace: Workspace) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "reason"), [("..", "outside"), ("/etc", "outside"), ("gone", "no such file")]
+    ("path", "reason"),
+    [("..", "outside"), ("/etc", "outside"), ("gone", "no such file"), ("out.txt", "outside")],
 )
 async def test_a_place_that_is_not_there_or_not_ours_fails_the_tool(
     workspace: Workspace, path: str, reason: str
 ) -> None:
+    (workspace.cwd / "out.txt").symlink_to(workspace.cwd.parent / "secret.txt")
     with pytest.raises(ToolFailedError, match=reason):
         await found(workspace, pattern="x", path=path)
 
 
 async def test_nothing_to_look_for_fails_the_tool(workspace: Workspace) -> None:
-    with pytest.raises(ToolFailedError, match="nothing to look for"):
-        await found(workspace, pattern="")
+    for pattern in ("", "a\nb", "a\0", "x" * 1001):
+        with pytest.raises(ToolFailedError, match="nothing to look for"):
+            await found(workspace, pattern=pattern)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "lines"),
+    [
+        ({"pattern": "t.do"}, []),
+        ({"pattern": "t.do", "is_regex": True}, [4, 1]),
+        ({"pattern": "TODO", "is_exact": True}, [4]),
+        ({"pattern": "^#", "is_regex": True}, [1]),
+        ({"pattern": "-e"}, []),
+        ({"pattern": "print('"}, [1]),
+        ({"pattern": "todo", "files": "*.py"}, [1]),
+        ({"pattern": "todo", "files": "src/*"}, [1]),
+        ({"pattern": "todo", "files": "*.{md,rst}"}, [4]),
+        ({"pattern": "todo", "files": "main.py", "path": "src/main.py"}, [1]),
+        ({"pattern": "milk.", "is_regex": True, "is_exact": True}, [3]),
+    ],
+)
+async def test_what_is_looked_for_can_be_told_closer(
+    workspace: Workspace, arguments: dict[str, Json], lines: list[int]
+) -> None:
+    outcome = await found(workspace, **arguments)
+    numbers = [int(line.split(":")[1]) for line in outcome.text.splitlines() if ":" in line]
+    assert numbers == lines
+
+
+@pytest.mark.parametrize(
+    "arguments", [{"is_regex": "yes"}, {"files": ""}, {"files": 1}, {"path": 1}, {"files": "a{b"}]
+)
+async def test_arguments_that_make_no_sense_fail_the_tool(
+    workspace: Workspace, arguments: dict[str, Json]
+) -> None:
+    with pytest.raises(ToolFailedError):
+        await found(workspace, pattern="x", **arguments)
+
+
+async def test_a_pattern_that_is_no_regular_expression_fails_the_tool(workspace: Workspace) -> None:
+    with pytest.raises(ToolFailedError, match=r"the search failed|no regular expression"):
+        await found(workspace, pattern="(", is_regex=True)
+
+
+async def test_an_additional_directory_is_searched_too(workspace: Workspace) -> None:
+    other = workspace.cwd.parent / "other"
+    other.mkdir()
+    (other / "far.txt").write_text("needle\n")
+    wide = Workspace("s", workspace.cwd, additional=[other])
+    outcome = await found(wide, pattern="needle", path=str(other))
+    assert outcome.text == f"{other / 'far.txt'}:1: needle"
+
+
+async def test_both_answer_in_the_same_order(workspace: Workspace) -> None:
+    for name in ("b.txt", "a/x.txt", "a.txt", "a/b/y.txt", "Z.txt", "a-b.txt"):
+        (workspace.cwd / name).parent.mkdir(parents=True, exist_ok=True)
+        (workspace.cwd / name).write_text("needle\n")
+    outcome = await found(workspace, pattern="needle")
+    assert [line.partition(":")[0] for line in outcome.text.splitlines()] == [
+        "Z.txt",
+        "a/b/y.txt",
+        "a/x.txt",
+        "a-b.txt",
+        "a.txt",
+        "b.txt",
+    ]
 
 
 async def test_links_that_lead_out_hidden_folders_binaries_and_pipes_are_passed_over(
@@ -66,10 +142,12 @@ async def test_links_that_lead_out_hidden_folders_binaries_and_pipes_are_passed_
     (cwd / "out.txt").symlink_to(cwd.parent / "secret.txt")
     (cwd / ".hidden").mkdir()
     (cwd / ".hidden" / "x").write_text("secret")
-    (cwd / "binary").write_bytes(b"secret \xff")
+    (cwd / ".hidden.txt").write_text("secret")
+    (cwd / "binary").write_bytes(b"\0secret \xff")
     os.mkfifo(cwd / "fifo")
-    for path in (".", "out"):
-        assert (await found(workspace, pattern="secret", path=path)).raw == {"hits": 0}
+    assert (await found(workspace, pattern="secret")).raw == {"hits": 0}
+    with pytest.raises(ToolFailedError, match="outside"):
+        await found(workspace, pattern="secret", path="out")
 
 
 async def test_limits_are_told(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -80,14 +158,37 @@ async def test_limits_are_told(workspace: Workspace, monkeypatch: pytest.MonkeyP
     outcome = await found(workspace, pattern="needle")
     assert outcome.raw == {"hits": 3}
     assert outcome.text.endswith("\n… stopped after 3 hits")
+
+
+async def test_too_many_files_are_not_looked_into(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch, engine: str
+) -> None:
+    if engine == "ripgrep":
+        pytest.skip("ripgrep has a limit of time instead")
     monkeypatch.setattr(search, "FILE_LIMIT", 1)
-    outcome = await found(workspace, pattern="todo")
+    outcome = await found(workspace, pattern="hi'")
     assert outcome.text == "… stopped after 1 files"
 
 
-async def test_a_search_that_is_no_longer_wanted_stops(
-    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+async def test_a_search_that_takes_too_long_is_ended(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch, engine: str
 ) -> None:
+    if engine == "ourselves":
+        (workspace.cwd / "evil.txt").write_text(",".join(map(str, range(60))))
+        monkeypatch.setattr(search, "TIME_LIMIT", 0.2)
+        outcome = await found(workspace, pattern="(.*?,){25}P", is_regex=True)
+        assert outcome.text == "… stopped after 0.2 s"
+    else:
+        monkeypatch.setattr(ripgrep, "TIME_LIMIT", 0.0)
+        with pytest.raises(ToolFailedError, match="takes longer than 0 s"):
+            await found(workspace, pattern="todo")
+
+
+async def test_a_search_that_is_no_longer_wanted_stops(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch, engine: str
+) -> None:
+    if engine == "ripgrep":
+        pytest.skip("a program that is not wanted is ended, as any other")
     begun, go_on = anyio.Event(), threading.Event()
     read: list[str] = []
 

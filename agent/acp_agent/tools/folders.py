@@ -1,0 +1,159 @@
+"""Listing directories, and finding files by their names."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from pathlib import Path
+from typing import Final
+
+import anyio.from_thread
+import anyio.to_thread
+
+from acp_agent.models.model import ToolOffer
+from acp_agent.tools import ripgrep
+from acp_agent.tools.globs import matcher
+from acp_agent.tools.subject import path_subject
+from acp_agent.tools.tool import (
+    Call,
+    Kind,
+    Outcome,
+    Report,
+    ToolFailedError,
+    argument,
+    fenced,
+    parameters,
+    text_parameter,
+)
+from acp_agent.tools.walk import files_below
+from acp_agent.workspace import Workspace
+from acp_protocol.errors import describe_os_error
+from acp_protocol.host.files import FileRefusedError
+from acp_protocol.host.text import one_line
+from acp_protocol.jsonrpc import Json
+
+ENTRY_LIMIT: Final = 1000
+"""Entries of a directory that are listed."""
+NAME_LIMIT: Final = 200
+"""Files that are found before the search stops."""
+LOOK_LIMIT: Final = 100_000
+"""Files whose names are looked at."""
+WIDTH: Final = 1000
+"""Characters of a name that are shown."""
+_PATH: Final = {
+    "path": text_parameter("A directory, relative to the session's directory; without it, that.")
+}
+
+
+class ListTool:
+    """Returns what is in a directory."""
+
+    offer = ToolOffer(
+        "list",
+        "Return what is in a directory, hidden or not: one name a line, `/` behind a directory, "
+        "`@` behind a link, and behind a file how many bytes it has.",
+        parameters({}, _PATH),
+    )
+    kind: Kind = "read"
+
+    async def prepare(self, arguments: Mapping[str, Json], workspace: Workspace) -> Call:
+        """Name the directory; it is looked at when the call runs."""
+        name = argument({"path": "."} | dict(arguments), "path")
+        path = workspace.path(name)
+
+        async def run(report: Report) -> Outcome:
+            del report
+            try:
+                place = await workspace.directory(path)
+            except FileRefusedError as problem:
+                raise ToolFailedError(str(problem)) from None
+            names = await anyio.to_thread.run_sync(_listed, place)
+            more = len(names) - ENTRY_LIMIT
+            lines = [*names[:ENTRY_LIMIT], f"… {more} more"] if more > 0 else names
+            text = "\n".join(lines) or "the directory is empty"
+            return Outcome(text, fenced(text), {"entries": len(names)})
+
+        subjects = [path_subject(workspace.cwd, path)]
+        return Call(f"List {name}", self.kind, run, [{"path": path}], subjects=subjects)
+
+
+class FindTool:
+    """Returns the files whose names fit a pattern."""
+
+    offer = ToolOffer(
+        "find",
+        "Return the files below a directory whose names fit a pattern such as `*.py`, or whose "
+        "paths do, as in `src/**/test_*.py`. What is hidden is left out.",
+        parameters({"pattern": text_parameter("The pattern.")}, _PATH),
+    )
+    kind: Kind = "search"
+
+    async def prepare(self, arguments: Mapping[str, Json], workspace: Workspace) -> Call:
+        """Name the pattern and the place."""
+        pattern = argument(arguments, "pattern")
+        fits = matcher(pattern)
+        path = workspace.path(argument({"path": "."} | dict(arguments), "path"))
+        try:
+            place = await workspace.directory(path)
+        except FileRefusedError as problem:
+            raise ToolFailedError(str(problem)) from None
+
+        async def run(report: Report) -> Outcome:
+            del report
+            paths, is_all = await _files(place)
+            fitting = (each for each in paths if fits(str(each.relative_to(place))))
+            found = await anyio.to_thread.run_sync(_taken, fitting)
+            names = [one_line(workspace.shown(each), WIDTH) for each in found[:NAME_LIMIT]]
+            limit = f"{LOOK_LIMIT} files" if not is_all else ""
+            limit = f"{NAME_LIMIT} names" if len(found) > NAME_LIMIT else limit
+            lines = [*names, f"… stopped after {limit}"] if limit else names
+            text = "\n".join(lines) or "nothing found"
+            return Outcome(text, fenced(text), {"hits": len(names)})
+
+        title = f"Find {one_line(pattern, WIDTH)}"
+        subjects = [path_subject(workspace.cwd, path)]
+        return Call(title, self.kind, run, [{"path": path}], subjects=subjects)
+
+
+def _listed(place: Path) -> list[str]:
+    """Return the entries of a directory by name; runs in a thread."""
+    try:
+        with os.scandir(place) as entries:
+            return [_entry(entry) for entry in sorted(entries, key=lambda each: each.name)]
+    except OSError as problem:
+        raise ToolFailedError(f"{place}: {describe_os_error(problem)}") from None
+
+
+def _entry(entry: os.DirEntry[str]) -> str:
+    name = one_line(entry.name, WIDTH)
+    if entry.is_symlink():
+        return f"{name}@"
+    if entry.is_dir():
+        return f"{name}/"
+    try:
+        return f"{name}  {entry.stat(follow_symlinks=False).st_size}"
+    except OSError:
+        return name
+
+
+async def _files(place: Path) -> tuple[list[Path], bool]:
+    """Return the files below `place`, and whether these are all."""
+    if ripgrep.is_there():
+        names, is_all = await ripgrep.asked(
+            ["--files", "--null"], place, cwd=place, end=b"\0", limit=LOOK_LIMIT
+        )
+        return [Path(name) for name in names], is_all
+    paths = await anyio.to_thread.run_sync(lambda: list(islice(files_below(place), LOOK_LIMIT + 1)))
+    return paths[:LOOK_LIMIT], len(paths) <= LOOK_LIMIT
+
+
+def _taken(fitting: Iterator[Path]) -> list[Path]:
+    """Return the first of those that fit, and one more than are shown; runs in a thread."""
+    found: list[Path] = []
+    for path in fitting:
+        anyio.from_thread.check_cancelled()
+        found.append(path)
+        if len(found) > NAME_LIMIT:
+            break
+    return found

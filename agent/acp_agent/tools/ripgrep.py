@@ -1,0 +1,100 @@
+"""Asking ripgrep, which is faster than we are and knows what git ignores.
+
+It is asked where it is installed; what it says comes out in our own words, so that whoever reads an
+answer cannot tell who has found it.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+import anyio
+
+from acp_agent.tools.tool import ToolFailedError
+from acp_protocol.errors import AgentStartError
+from acp_protocol.host.processes import ChildProcess, spawn
+from acp_protocol.host.text import one_line
+
+PROGRAM: Final = "rg"
+TIME_LIMIT: Final = 30.0
+"""Seconds that one search may take."""
+PIECE_LIMIT: Final = 64 * 1024
+"""Bytes of one piece of its answer; a longer one is left out."""
+GRACE: Final = 0.25
+"""Seconds that it has to end: it has nothing to lose."""
+_NOTHING: Final = 1
+"""Exit code that says that nothing was found."""
+_ALWAYS: Final = ("--no-config", "--no-messages", "--color=never", "--sort=path")
+
+
+def is_there() -> bool:
+    """Return whether ripgrep is installed."""
+    return shutil.which(PROGRAM) is not None
+
+
+async def asked(
+    arguments: Sequence[str], place: Path, *, cwd: Path, end: bytes, limit: int
+) -> tuple[list[str], bool]:
+    """Return pieces of ripgrep's answer about `place`, at most `limit`, and whether that is all.
+
+    `end` is the byte that ends each piece.
+
+    Raises:
+        ToolFailedError: it cannot be asked, takes too long, or does not understand.
+    """
+    command = [PROGRAM, *_ALWAYS, *arguments, "--", str(place)]
+    pieces = _Pieces(end, limit)
+    try:
+        async with spawn(command, cwd=cwd, env=os.environ, grace=GRACE) as child:
+            with anyio.move_on_after(TIME_LIMIT) as clock:
+                await child.stdin.aclose()
+                await _read(child, pieces)
+            if clock.cancelled_caught:
+                raise ToolFailedError(f"the search takes longer than {TIME_LIMIT:g} s")
+            if pieces.is_full:
+                child.signal_group(signal.SIGKILL)
+                return pieces.found, False
+            code = await child.wait()
+    except AgentStartError as problem:
+        raise ToolFailedError(str(problem)) from None
+    if code > _NOTHING and not pieces.found:
+        said = " ".join(child.stderr_tail())
+        raise ToolFailedError(one_line(f"the search failed: {said}", 500))
+    return pieces.found, True
+
+
+class _Pieces:
+    """What was said, cut at its ends."""
+
+    def __init__(self, end: bytes, limit: int) -> None:
+        self._end = end
+        self._limit = limit
+        self._rest = b""
+        self._is_too_long = False
+        self.found: list[str] = []
+        self.is_full = False
+
+    def take(self, chunk: bytes) -> None:
+        *pieces, self._rest = (self._rest + chunk).split(self._end)
+        for piece in pieces:
+            if self._is_too_long:
+                self._is_too_long = False
+            elif len(self.found) == self._limit:
+                self.is_full = True
+            else:
+                self.found.append(os.fsdecode(piece))
+        if len(self._rest) > PIECE_LIMIT:
+            self._rest, self._is_too_long = b"", True
+
+
+async def _read(child: ChildProcess, pieces: _Pieces) -> None:
+    try:
+        while not pieces.is_full:
+            pieces.take(await child.stdout.receive())
+    except anyio.EndOfStream:
+        return

@@ -1,0 +1,112 @@
+"""Listing and finding."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from acp_agent.tools import folders, ripgrep
+from acp_agent.tools.folders import FindTool, ListTool
+from acp_agent.tools.tool import Content, Outcome, Tool, ToolFailedError
+from acp_agent.workspace import Workspace
+from acp_protocol.jsonrpc import Json
+
+
+async def ignore(content: Content) -> None:
+    del content
+
+
+async def done(tool: Tool, workspace: Workspace, **arguments: Json) -> Outcome:
+    call = await tool.prepare(arguments, workspace)
+    return await call.run(ignore)
+
+
+@pytest.fixture(params=["ripgrep", "ourselves"])
+def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A test holds for both who look."""
+    if request.param == "ourselves":
+        monkeypatch.setattr(ripgrep, "is_there", lambda: False)
+    elif not ripgrep.is_there():
+        pytest.skip("ripgrep is not installed")
+
+
+async def test_a_directory_is_listed_with_what_its_entries_are(workspace: Workspace) -> None:
+    cwd = workspace.cwd
+    (cwd / "link").symlink_to("notes.md")
+    (cwd / ".hidden").write_text("x")
+    (cwd / "new\nline").touch()
+    outcome = await done(ListTool(), workspace)
+    assert outcome.text.splitlines() == [
+        ".hidden  1",
+        "link@",
+        "new⏎line  0",
+        f"notes.md  {(cwd / 'notes.md').stat().st_size}",
+        "src/",
+    ]
+    assert outcome.raw == {"entries": 5}
+    assert (await done(ListTool(), workspace, path="src")).raw == {"entries": 1}
+
+
+async def test_an_empty_directory_is_said_to_be_empty(workspace: Workspace) -> None:
+    (workspace.cwd / "empty").mkdir()
+    assert (await done(ListTool(), workspace, path="empty")).text == "the directory is empty"
+
+
+async def test_of_a_full_directory_the_first_names_are_listed(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(folders, "ENTRY_LIMIT", 1)
+    assert (await done(ListTool(), workspace)).text.splitlines()[1:] == ["… 1 more"]
+
+
+@pytest.mark.parametrize("path", ["..", "/etc", "gone", "notes.md", "out", "a\0b"])
+@pytest.mark.parametrize("tool", [ListTool(), FindTool()])
+async def test_what_is_no_directory_of_ours_fails_the_tool(
+    workspace: Workspace, tool: Tool, path: str
+) -> None:
+    (workspace.cwd / "out").symlink_to("/etc")
+    with pytest.raises(ToolFailedError):
+        await done(tool, workspace, path=path, pattern="*")
+
+
+@pytest.mark.usefixtures("engine")
+@pytest.mark.parametrize(
+    ("pattern", "path", "names"),
+    [
+        ("*.md", ".", ["notes.md"]),
+        ("*", ".", ["notes.md", "src/main.py", "src/z"]),
+        ("src/*.py", ".", ["src/main.py"]),
+        ("*.py", "src", ["src/main.py"]),
+        ("**/z", ".", ["src/z"]),
+        ("*.txt", ".", []),
+    ],
+)
+async def test_files_are_found_by_their_names(
+    workspace: Workspace, pattern: str, path: str, names: list[str]
+) -> None:
+    cwd = workspace.cwd
+    (cwd / "src" / "z").write_text("")
+    (cwd / ".hidden").mkdir()
+    (cwd / ".hidden" / "x.md").touch()
+    outcome = await done(FindTool(), workspace, pattern=pattern, path=path)
+    assert outcome.text.splitlines() == (names or ["nothing found"])
+    assert outcome.raw == {"hits": len(names)}
+
+
+@pytest.mark.usefixtures("engine")
+async def test_limits_of_finding_are_told(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(folders, "NAME_LIMIT", 1)
+    outcome = await done(FindTool(), workspace, pattern="*")
+    assert outcome.text == "notes.md\n… stopped after 1 names"
+    monkeypatch.setattr(folders, "LOOK_LIMIT", 1)
+    outcome = await done(FindTool(), workspace, pattern="*.md")
+    assert outcome.text == "notes.md\n… stopped after 1 files"
+
+
+@pytest.mark.usefixtures("engine")
+async def test_a_name_that_is_no_text_is_found(workspace: Workspace) -> None:
+    (workspace.cwd / os.fsdecode(b"\xff.txt")).touch()
+    assert (await done(FindTool(), workspace, pattern="*.txt")).text == "‹dcff›.txt"

@@ -1,0 +1,60 @@
+"""Plans and thoughts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from acp_agent.tools.notes import PlanTool, ThinkTool
+from acp_agent.tools.tool import Content, ToolFailedError
+from acp_agent.workspace import Workspace
+from acp_protocol.jsonrpc import Json
+from tests.agent.conftest import talk
+
+
+async def ignore(content: Content) -> None:
+    del content
+
+
+async def test_a_plan_is_shown_as_one(cwd: Path) -> None:
+    steps = (
+        '{"steps":[{"content":"look","status":"completed"},{"content":"do","status":"pending"}]}'
+    )
+    async with talk(cwd, mode="architect") as it:
+        await it.prompt(f"call plan {steps}")
+    (plan,) = it.client.of("plan")
+    assert [(entry["content"], entry["status"]) for entry in plan["entries"]] == [
+        ("look", "completed"),
+        ("do", "pending"),
+    ]
+    (call,) = it.client.calls
+    assert (call["kind"], call["rawOutput"]) == ("think", {"steps": 2, "completed": 1})
+    assert it.client.asked == []
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        None,
+        "x",
+        ["x"],
+        [{}],
+        [{"content": 1, "status": "pending"}],
+        [{"content": "x", "status": "done"}],
+        [{"content": "x", "status": ["pending"]}],
+        [{"content": "x", "status": "pending", "priority": "urgent"}],
+        [{"content": "x", "status": "pending"}] * 101,
+    ],
+)
+async def test_a_plan_that_makes_no_sense_fails_the_tool(workspace: Workspace, steps: Json) -> None:
+    with pytest.raises(ToolFailedError):
+        await PlanTool().prepare({"steps": steps}, workspace)
+
+
+async def test_a_thought_is_shown_and_noted(workspace: Workspace) -> None:
+    call = await ThinkTool().prepare({"thought": "hm"}, workspace)
+    assert call.content[0]["content"]["text"] == "hm"
+    assert (await call.run(ignore)).text == "noted"
+    with pytest.raises(ToolFailedError):
+        await ThinkTool().prepare({}, workspace)
