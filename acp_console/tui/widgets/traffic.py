@@ -432,8 +432,6 @@ class TrafficPane(Vertical):
         parts = self._work.told()
         if self.table.is_following:
             parts.append("following")
-        if self._view.wanted.complaint:
-            parts.append("a pattern takes too long")
         box = self.query_one("#frame-list")
         box.border_title = "Traffic"
         box.border_subtitle = " · ".join(parts)

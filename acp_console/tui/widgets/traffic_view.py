@@ -9,6 +9,7 @@ from typing import Final
 
 from textual.cache import LRUCache
 
+from acp_console.tui.aside import Aside
 from acp_console.tui.widgets.frames_rows import TableRow, read_row, time_of
 from acp_inspector.filter.entries import ENTRY, Entries, facts_of
 from acp_inspector.filter.facts import Notes
@@ -151,21 +152,22 @@ class TrafficView:
         return len(self.entries) if self._scan is None else self._scan.place
 
     def _new_scan(self) -> Scan:
-        return Scan(self.entries, self.wanted, self.notes_of)
+        # A thread of its own: that of the filter before may still try a pattern.
+        return Scan(self.entries, self.wanted, self.notes_of, aside=Aside())
 
     def scan_from(self, row: int, wanted: Filter, *, is_forward: bool) -> Iterator[int | None]:
         """Look for the next row that `wanted` means; yield None after each step, then the row.
 
         Nothing is yielded at the end if there is none.
         """
-        reach = NEAR
+        reach, aside = NEAR, Aside()
         begin = end = row + 1 if is_forward else row
         while (end < len(self.entries)) if is_forward else begin > 0:
             if is_forward:
                 begin, end = end, min(end + reach, len(self.entries))
             else:
                 begin, end = max(begin - reach, 0), begin
-            scan = Scan(self.entries, wanted, self.notes_of, begin=begin, end=end)
+            scan = Scan(self.entries, wanted, self.notes_of, begin=begin, end=end, aside=aside)
             for _ in scan.run():
                 yield None
             if scan.rows:

@@ -1,7 +1,8 @@
 """What is done in the background of the traffic: reading on, filtering, searching.
 
 All of it goes in small steps on the loop of the screen: keys are heard between any two, nothing
-needs a lock, and leaving off is forgetting.
+needs a lock, and leaving off is forgetting. Patterns alone, of which one step may take long, are
+tried in a thread that knows nothing but the texts.
 """
 
 from __future__ import annotations
@@ -31,6 +32,8 @@ class TrafficWork:
         self._recording = view.entries if isinstance(view.entries, RecordingFile) else None
         self._scan: Iterator[None] | None = None
         self._search: Iterator[int | None] | None = None
+        self._sought: Filter | None = None
+        """What was looked for last."""
         self._found: int | None = None
         self._was_replaced = False
         self.problem: AcpError | None = None
@@ -88,6 +91,8 @@ class TrafficWork:
             parts.append(f"{self._recording.progress * 100:.0f} % read")
         if self.is_searching:
             parts.append("searching, Esc stops")
+        if view.wanted.complaint or (self._sought is not None and self._sought.complaint):
+            parts.append("a pattern takes too long")
         if view.marks:
             parts.append(f"{len(view.marks)} marked")
         return parts
@@ -104,7 +109,7 @@ class TrafficWork:
 
         `take_found` tells of it.
         """
-        self._found = None
+        self._found, self._sought = None, wanted
         self._search = self._seek(wanted, row, is_forward=is_forward, turns=turns)
 
     def stop_search(self) -> None:

@@ -6,10 +6,11 @@ Each condition is yes, no or unknown for a row. Two integers say so for many row
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any as Anything
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias, get_args
 
 from acp_inspector.filter.expressions import (
     All,
@@ -21,6 +22,7 @@ from acp_inspector.filter.expressions import (
     Not,
     Within,
 )
+from acp_inspector.filter.facts import Kind as FrameKind
 from acp_inspector.filter.fields import FIELDS
 from acp_inspector.filter.matching import value_test
 from acp_inspector.filter.patterns import SlowPatternError
@@ -58,22 +60,39 @@ class Stretch:
 
 _Column: TypeAlias = Callable[[Stretch], Answer]
 _Test: TypeAlias = Callable[[Anything], bool]
+WordTest: TypeAlias = Callable[[str], bool]
+_WORDED: Final = frozenset({"from", "kind", "method"})
+"""Fields whose values are words that the index knows."""
 
 
-def column_test(expression: Expression) -> _Column:
-    """Return the function that tells what the index knows of an expression."""
+def column_test(expression: Expression, tried: list[WordTest] | None = None) -> _Column:
+    """Return the function that tells what the index knows of an expression.
+
+    `tried` takes the tests of patterns that it will try on words; see `try_words`.
+    """
     match expression:
         case All(terms):
-            return _joined([column_test(term) for term in terms], _both)
+            return _joined([column_test(term, tried) for term in terms], _both)
         case Any(terms):
-            return _joined([column_test(term) for term in terms], _either)
+            return _joined([column_test(term, tried) for term in terms], _either)
         case Not(term):
-            inner = column_test(term)
+            inner = column_test(term, tried)
             return lambda rows: Answer(*reversed(inner(rows)))
         case Exists(str(name)) | Compare(str(name)) | Match(str(name)) | Within(str(name)):
-            return _asked(name, expression)
+            test = value_test(expression)
+            if tried is not None and isinstance(expression, Match) and name in _WORDED:
+                tried.append(test)
+            return _asked(name, expression, test)
         case _:
             return _unknown
+
+
+def try_words(tests: Sequence[WordTest], words: Sequence[str]) -> None:
+    """Try patterns on words: what came of it is remembered, and quick from then on."""
+    for test in tests:
+        for word in (*get_args(FrameKind), *_SENDERS.values(), *words):
+            with suppress(SlowPatternError):
+                test(word)
 
 
 def is_entry(rows: Stretch) -> int:
@@ -102,8 +121,7 @@ def _joined(terms: list[_Column], join: Callable[[Answer, Answer], Answer]) -> _
     return column
 
 
-def _asked(name: str, condition: Exists | Compare | Match | Within) -> _Column:
-    test = value_test(condition)
+def _asked(name: str, condition: Exists | Compare | Match | Within, test: _Test) -> _Column:
     match name:
         case "stderr" | "event" if isinstance(condition, Exists):
             kind = Kind.STDERR if name == "stderr" else Kind.EVENT

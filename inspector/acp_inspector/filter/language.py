@@ -12,7 +12,7 @@ from typing import Final
 from acp_inspector.filter.expressions import All, Expression, spelled
 from acp_inspector.filter.facts import Facts
 from acp_inspector.filter.fields import FIELDS, Cost
-from acp_inspector.filter.matching import Matcher, matcher, needs
+from acp_inspector.filter.matching import Matcher, has_patterns, matcher, needs
 from acp_inspector.filter.patterns import SlowPatternError
 from acp_inspector.filter.understanding import understand
 
@@ -56,6 +56,11 @@ class Filter:
     def is_empty(self) -> bool:
         """Whether everything passes."""
         return self.expression == All(())
+
+    @property
+    def has_patterns(self) -> bool:
+        """Whether a pattern has to be tried, which may take long."""
+        return has_patterns(self.expression)
 
     @property
     def needs_message(self) -> bool:

@@ -81,6 +81,19 @@ def needs(expression: Expression) -> frozenset[str]:
             assert_never(expression)
 
 
+def has_patterns(expression: Expression) -> bool:
+    """Tell whether a pattern has to be tried, which may take long."""
+    match expression:
+        case Pattern() | Match():
+            return True
+        case Not(term):
+            return has_patterns(term)
+        case All(terms) | Any(terms):
+            return any(map(has_patterns, terms))
+        case _:
+            return False
+
+
 def _all_of(terms: Sequence[Matcher]) -> Matcher:
     if len(terms) == 2:
         first, second = terms

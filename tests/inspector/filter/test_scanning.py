@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Generator
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 from hypothesis import given
@@ -24,6 +26,7 @@ from tests.inspector.filter.expressions import EXPRESSIONS
 
 RECORDINGS = sorted((Path(__file__).parents[3] / "recordings").glob("*.acp.ndjson"))
 
+T = TypeVar("T")
 ESCAPED = (
     b'{"n":9007,"t":2.5,"from":"agent","msg":{"jsonrpc":"2.0","method":"session\\/update",'
     b'"params":{"sessionId":"s\\u0031","update":{"sessionUpdate":"tool\\u005fcall"}}}}\n'
@@ -126,3 +129,62 @@ def test_it_can_be_left_after_each_step() -> None:
     next(scan.run())
     assert 0 < scan.place < 100
     assert len(scan.complete()) == 999
+
+
+class Elsewhere:
+    """Does what may take long when somebody looks for the third time, and counts it."""
+
+    def __init__(self) -> None:
+        self.deeds = 0
+        self.is_inside = False
+
+    def __call__(self, deed: Callable[[], T], /) -> Generator[None, None, T]:
+        self.deeds += 1
+        yield
+        yield
+        self.is_inside = True
+        try:
+            return deed()
+        finally:
+            self.is_inside = False
+
+
+PATTERNS = ("method ~ ^session/", "/P.*T/", "kind ~ quest and $.params ~ a", "update ~ c or error")
+
+
+@pytest.mark.parametrize("expression", PATTERNS)
+def test_patterns_are_tried_elsewhere_and_nowhere_else(
+    path: Path, expression: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    elsewhere = Elsewhere()
+    is_tried: list[bool] = []
+
+    def patience(length: int) -> float:
+        # It is asked for whenever the library is called.
+        is_tried.append(elsewhere.is_inside)
+        return 1.0 + length
+
+    monkeypatch.setattr("acp_inspector.filter.patterns._patience", patience)
+    with RecordingFile(path).complete() as recording:
+        wanted = compile_filter(expression)
+        assert wanted.has_patterns
+        found = Scan(recording, wanted, aside=elsewhere).complete()
+        assert is_tried
+        assert all(is_tried)
+        assert found == Scan(recording, compile_filter(expression)).complete()
+        heard = EntryList([row for row in recording if isinstance(row, ENTRY)])
+        is_tried.clear()
+        rows = Scan(heard, wanted, aside=elsewhere).complete()
+        assert all(is_tried)
+        assert [heard[row].n for row in rows] == meant(heard_all(heard), expression)
+
+
+def heard_all(heard: EntryList) -> list[Entry]:
+    return [heard[row] for row in range(len(heard))]
+
+
+def test_what_cannot_take_long_is_not_sent_elsewhere(path: Path) -> None:
+    elsewhere = Elsewhere()
+    with RecordingFile(path).complete() as recording:
+        Scan(recording, compile_filter("error or words"), aside=elsewhere).complete()
+    assert not elsewhere.deeds
