@@ -52,6 +52,7 @@ def run_command(arguments: Sequence[str]) -> int:
         )
     except AgentStartError as problem:
         warn(str(problem))
+        observation.withdraw()
         return exits.AGENT
     finally:
         observation.close()
@@ -103,7 +104,10 @@ def _wishes(options: argparse.Namespace) -> Wishes:
 
 
 def _size(text: str) -> int:
-    return int(_measured(text, {"": 1, "b": 1, "kb": 1024, "mb": 1024**2, "gb": 1024**3}))
+    size = int(_measured(text, {"": 1, "b": 1, "kb": 1024, "mb": 1024**2, "gb": 1024**3}))
+    if not size:
+        raise argparse.ArgumentTypeError(f"{text} is less than a byte")
+    return size
 
 
 def _age(text: str) -> float:

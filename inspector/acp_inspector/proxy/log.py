@@ -10,12 +10,12 @@ import os
 import threading
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Final, Protocol
 
 from acp_inspector.journal import Entry
-from acp_inspector.recording.encoder import Batch
+from acp_inspector.recording.encoder import Batch, Part
 from acp_inspector.recording.format import Header, encode_header
 
 MEMORY: Final = 16 * 2**20
@@ -149,7 +149,7 @@ class MemoryLog:
 
     def write(self, entries: Iterable[Entry]) -> None:
         """Keep the lines of `entries`."""
-        parts: list[bytes] = []
+        parts: list[Part] = []
         size = 0
         for part in Batch.of(entries).encoded():
             parts.append(part)
@@ -192,17 +192,18 @@ class MemoryLog:
 class FileLog:
     """A recording that is still being written."""
 
-    def __init__(self, path: Path) -> None:
-        """Open `path` for reading.
+    def __init__(self, path: Path, has_begun: Callable[[], bool] = lambda: True) -> None:
+        """Open `path` for reading; `has_begun`: whether what stands there is this recording.
 
         Raises:
             OSError: it cannot be read.
         """
+        self._has_begun = has_begun
         self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
 
     def read(self, at: int) -> tuple[bytes, int]:
         """Return bytes from `at` on, and the place behind them."""
-        data = os.pread(self._descriptor, CHUNK, at)
+        data = os.pread(self._descriptor, CHUNK, at) if self._has_begun() else b""
         return data, at + len(data)
 
     def close(self) -> None:

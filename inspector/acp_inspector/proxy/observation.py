@@ -87,6 +87,7 @@ class Observation:
         self.recorder: Recorder | None = None
         self.control: Control | None = None
         self.interference: Interference | None = None
+        self.writer: RecordingWriter | RotatingWriter | None = None
         self._addons: list[Addon] = []
         self._child: AgentChild | None = None
 
@@ -143,6 +144,11 @@ class Observation:
             self._addons = [Addon(path, warn) for path in wishes.addons]
         return self._addons
 
+    def withdraw(self) -> None:
+        """Leave nothing of a recording in which nothing stands: there is no agent."""
+        if self.writer is not None:
+            self.writer.withdraw()
+
     def close(self) -> None:
         """Write what is left, let observers read it, and end."""
         for addon in self._addons:
@@ -173,6 +179,7 @@ def observe(command: Sequence[str], wishes: Wishes, warn: Warn) -> Observation:
     writer = _writer(path, wishes, header, warn)
     if writer is None and is_silent:
         return observation
+    observation.writer = writer
     growth = Growth()
     memory = MemoryLog(header)
     if writer is None:
@@ -184,15 +191,18 @@ def observe(command: Sequence[str], wishes: Wishes, warn: Warn) -> Observation:
         from acp_inspector.redaction.sieve import RedactedSink
 
         sink = RedactedSink(sink, sieve, warn)
-    recorder = Recorder(FollowedSink(sink, growth))
+    recorder = Recorder(FollowedSink(sink, growth), warn=warn)
 
     def open_log() -> Log:
-        return memory if writer is None or path is None or wishes.rotates else FileLog(path)
+        if path is None or writer is None or wishes.rotates:
+            return memory
+        return FileLog(path, writer.has_begun)
 
     observation.recorder = recorder
     try:
         interference = observation.interfere(recorder, wishes, warn)
     except AcpError:
+        observation.withdraw()
         observation.close()
         raise
     observation.interference = interference
@@ -248,11 +258,13 @@ def _writer(
         return None
     try:
         if not wishes.rotates:
-            return RecordingWriter(path, header, mode=wishes.mode, warn=warn)
+            return RecordingWriter(path, header, mode=wishes.mode, warn=warn, waits_for_room=True)
         from acp_inspector.recording.rotation import Limits, RotatingWriter
 
         limits = Limits(wishes.rotate_size, wishes.rotate_age)
-        return RotatingWriter(path, header, limits, mode=wishes.mode, warn=warn)
+        return RotatingWriter(
+            path, header, limits, mode=wishes.mode, warn=warn, waits_for_room=True
+        )
     except RecordingExistsError:
         raise
     except RecordingError as problem:

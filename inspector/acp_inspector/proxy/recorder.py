@@ -3,7 +3,7 @@
 The pumps note each chunk before they forward it; a thread of its own cuts the chunks into frames,
 numbers them in the order in which they were noted, and writes them. The queue is bounded: a flood
 is held back for a moment, as by any slow reader; when the disk does not come back in that time,
-chunks are left out of the recording, counted and told, and the traffic goes on.
+what comes is left out of the recording, counted and told, and the traffic goes on.
 
 Whoever interferes with frames has to know their numbers at once: `frame` numbers what was noted so
 far itself instead of waiting for the thread.
@@ -16,33 +16,34 @@ import time
 from collections import deque
 from collections.abc import Callable
 from io import BytesIO
-from typing import Final, Literal, TypeAlias
+from typing import Final, TypeAlias
 
-from acp_inspector.journal import Frame, JournalEvent, StderrText, split_ending
+from acp_inspector.journal import Frame, JournalEvent, StderrText
+from acp_inspector.proxy.gaps import Gaps, Stream
 from acp_inspector.proxy.log import Sink
-from acp_inspector.recording.encoder import LARGE, Batch, Item, Run
+from acp_inspector.proxy.room import Load, Room
+from acp_inspector.recording.encoder import LARGE, Batch, Item, LongLine, Run
 from acp_protocol.framing import Side
 from acp_protocol.jsonrpc import Json
 
 QUEUE_LIMIT: Final = 8 * 2**20
 """Bytes that may wait to be written."""
 PATIENCE: Final = 2.0
-"""Seconds that a flood is held back for a recording that writes, but not as fast as it comes."""
+"""Seconds that a flood is held back for each `QUEUE_LIMIT` bytes that are written before it."""
 LONGEST: Final = 512 * 2**20
 """Bytes of a line, beyond which it is not held any longer: it may have no end."""
 BEHIND: Final = "the recording could not follow"
 ENDLESS: Final = "the line is too long to be recorded"
 KEPT: Final = QUEUE_LIMIT
 """Bytes, of which twice as many stay with the process when they are free."""
+WARNING: Final = 1.0
+"""Seconds that the end waits for a warning to be read."""
 PAUSE: Final = 0.001
 """Seconds for which the first chunk of a batch waits for company.
 
 Writing takes the interpreter's lock, which the pumps need to forward the next chunk: one batch in a
 millisecond costs them less than one for each chunk.
 """
-
-Stream: TypeAlias = Literal["client", "agent", "stderr"]
-
 
 # Plain classes: an editor waits until these are made, and the pumps until one of them is.
 
@@ -55,25 +56,35 @@ class _Chunk:
         self.stream: Stream = stream
         self.data = data
 
+    @property
+    def size(self) -> int:
+        return len(self.data)
+
 
 class _Event:
-    __slots__ = ("at", "data", "name")
+    """Something that happened; `size` bytes of it had to find room."""
 
-    def __init__(self, at: float, name: str, data: dict[str, Json]) -> None:
+    __slots__ = ("at", "data", "has_room", "name", "size")
+
+    def __init__(self, at: float, name: str, data: dict[str, Json], size: int) -> None:
         self.at = at
         self.name = name
         self.data = data
+        self.size = size
+        self.has_room = True
 
 
 class _Gap:
-    """`size` bytes of `stream` were not noted here."""
+    """`missing` bytes of `stream` were not noted here."""
 
-    __slots__ = ("at", "size", "stream")
+    __slots__ = ("at", "missing", "stream")
 
-    def __init__(self, at: float, stream: Stream, size: int) -> None:
+    size: Final = 0
+
+    def __init__(self, at: float, stream: Stream, missing: int) -> None:
         self.at = at
         self.stream: Stream = stream
-        self.size = size
+        self.missing = missing
 
 
 class _Line:
@@ -89,6 +100,10 @@ class _Line:
         self.has_room = has_room
         self.n = 0
 
+    @property
+    def size(self) -> int:
+        return len(self.raw) if self.has_room else 0
+
 
 _Note: TypeAlias = _Chunk | _Event | _Gap | _Line
 
@@ -96,56 +111,78 @@ _Note: TypeAlias = _Chunk | _Event | _Gap | _Line
 class Recorder:
     """Takes notes from several threads and writes them from one."""
 
-    def __init__(self, writer: Sink, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        writer: Sink,
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        warn: Callable[[str], None] = lambda text: None,
+    ) -> None:
+        """Write with `writer`; `warn` is told once why something is missing, in its own thread."""
         self._writer = writer
         self._clock = clock
+        self._warn = warn
         self._began = clock() - writer.time_offset
         self._queue: deque[_Note] = deque()
-        self._waiting = 0
-        self._room = threading.Condition()
-        self._is_behind = False
+        self._room = Room(QUEUE_LIMIT, PATIENCE)
         self._numbering = threading.Lock()
         self._ready: list[Item] = []
-        """What is numbered and not written yet, with the bytes of `_numbered` waiting."""
-        self._numbered = 0
+        """What is numbered and not written yet, with the room that it takes."""
+        self._load = Load()
+        self._gaps = Gaps()
+        """What is missing behind that."""
         self._number = writer.first_number - 1
         self._cutters: dict[Side, _Cutter] = {"client": _Cutter(), "agent": _Cutter()}
         self._has_noted = threading.Event()
         self._is_closed = False
+        self._warning: threading.Thread | None = None
         self._thread = threading.Thread(target=self._run, name="recorder", daemon=True)
         self._thread.start()
 
     def note(self, stream: Stream, data: bytes) -> None:
         """Note a chunk; to be called before its bytes leave.
 
-        Waits at most `PATIENCE` for room, and not again before there was some.
+        Waits for room as long as `Room` says, and not again before there was some.
         """
         at = self._clock() - self._began
-        has_room = self._found_room(len(data))
-        self._put(_Chunk(at, stream, data) if has_room else _Gap(at, stream, len(data)))
+        if self._room.take(len(data)):
+            self._put(_Chunk(at, stream, data))
+        else:
+            self._put(_Gap(at, stream, len(data)))
+            self._number_now()
 
     def frame(self, side: Side, raw: bytes, end: bytes) -> int:
-        """Note a frame and return its number; one that finds no room is told of by that number."""
+        """Note a frame and return its number; it may come to be missing, see `line`."""
         return self.line(side, raw, end).n
 
     def line(self, side: Side, raw: bytes, end: bytes) -> Frame:
-        """Note a frame and return it, with its time and its number."""
+        """Note a frame and return it, with its time and its number.
+
+        One that finds no room is missing, and told of together with those around it.
+        """
         at = self._clock() - self._began
-        note = _Line(at, side, raw, end, has_room=self._found_room(len(raw)))
+        note = _Line(at, side, raw, end, has_room=self._room.take(len(raw)))
         self._put(note)
-        with self._numbering:
-            self._number_all()
+        self._number_now()
         return Frame(note.n, at, side, raw, end)
 
     def event(self, name: str, **data: Json) -> None:
-        """Note an event."""
-        self._put(_Event(self._clock() - self._began, name, data))
+        """Note an event; one about a frame may be missing as frames may, but nobody waits."""
+        size = sum(len(value) for value in data.values() if isinstance(value, str))
+        note = _Event(self._clock() - self._began, name, data, size)
+        if "of" in data and not self._room.take_at_once(size):
+            note.size, note.has_room = 0, False
+        elif "of" not in data:
+            note.size = 0
+        self._put(note)
 
     def close(self) -> None:
         """Write what was noted, the cut-off rests of both streams and the footer."""
         self._is_closed = True
         self._has_noted.set()
         self._thread.join()
+        if self._warning is not None:
+            self._warning.join(WARNING)
 
     def _put(self, note: _Note) -> None:
         self._queue.append(note)
@@ -153,17 +190,9 @@ class Recorder:
         if not self._has_noted.is_set():
             self._has_noted.set()
 
-    def _found_room(self, size: int) -> bool:
-        with self._room:
-            has_room = self._has_room(size)
-            if not has_room and not self._is_behind:
-                has_room = self._room.wait_for(lambda: self._has_room(size), PATIENCE)
-            self._is_behind = not has_room
-            self._waiting += size if has_room else 0
-        return has_room
-
-    def _has_room(self, size: int) -> bool:
-        return self._waiting == 0 or self._waiting + size <= QUEUE_LIMIT
+    def _number_now(self) -> None:
+        with self._numbering:
+            self._number_all()
 
     def _run(self) -> None:
         _keep_memory()
@@ -186,72 +215,86 @@ class Recorder:
         """
         with self._numbering:
             self._number_all()
+            if not self._ready:
+                # Otherwise a run of gaps is told when it is over.
+                self._ready += self._gaps.told()
             items, self._ready = self._ready, []
-            size, self._numbered = self._numbered, 0
-        if not items and not size:
+            load, self._load = self._load, Load()
+        if not items and not load:
             return False
         self._writer.write(Batch(items))
-        with self._room:
-            self._waiting -= size
-            self._room.notify_all()
+        self._room.free(load)
         return True
 
     def _number_all(self) -> None:
         """Cut and number what was noted."""
         for _ in range(len(self._queue)):
             note = self._queue.popleft()
-            self._ready += self._items(note)
-            if isinstance(note, _Chunk):
-                self._numbered += len(note.data)
-            elif isinstance(note, _Line) and note.has_room:
-                self._numbered += len(note.raw)
+            self._load.add(note.size)
+            self._number_one(note)
 
-    def _items(self, note: _Note) -> list[Item]:
+    def _number_one(self, note: _Note) -> None:
         match note:
             case _Chunk():
                 if note.stream == "stderr":
-                    return [StderrText(self._next(), note.at, note.data)]
-                return self._frames(note.at, note.stream, note.data)
+                    self._keep(StderrText(self._next(), note.at, note.data))
+                else:
+                    self._cut(note.at, note.stream, note.data)
             case _Line():
                 note.n = self._next()
                 if note.has_room:
-                    return [Frame(note.n, note.at, note.side, note.raw, note.end)]
-                return [_dropped(note.n, note.at, note.side, len(note.raw), BEHIND)]
+                    self._keep(Frame(note.n, note.at, note.side, note.raw, note.end))
+                else:
+                    self._miss(note.n, note.at, note.side, BEHIND, size=len(note.raw), count=1)
             case _Event():
-                return [JournalEvent(self._next(), note.at, note.name, note.data)]
+                if note.has_room:
+                    self._keep(JournalEvent(self._next(), note.at, note.name, note.data))
+                else:
+                    self._miss(self._next(), note.at, None, BEHIND, count=1)
             case _Gap():
                 if note.stream != "stderr":
                     self._cutters[note.stream].skip()
-                return [_dropped(self._next(), note.at, note.stream, note.size, BEHIND)]
+                self._miss(self._next(), note.at, note.stream, BEHIND, size=note.missing)
 
-    def _frames(self, at: float, side: Side, data: bytes) -> list[Item]:
+    def _cut(self, at: float, side: Side, data: bytes) -> None:
         cutter = self._cutters[side]
         long, lines = cutter.feed(data)
-        items: list[Item] = []
         if long is not None:
-            items.append(Frame(self._next(), at, side, *split_ending(long)))
+            self._room.hold(len(long))
+            self._load.large += len(long)
+            self._keep(LongLine.of(self._next(), at, side, long))
         if lines:
-            items.append(Run(self._number + 1, at, side, lines))
+            self._keep(Run(self._number + 1, at, side, lines))
             self._number += len(lines)
         if cutter.held > LONGEST:
-            items.append(_dropped(self._next(), at, side, cutter.skip(), ENDLESS))
-        return items
+            self._miss(self._next(), at, side, ENDLESS, size=cutter.skip())
+
+    def _keep(self, item: Item) -> None:
+        if self._gaps:
+            self._ready += self._gaps.told()
+        self._ready.append(item)
+
+    def _miss(
+        self, n: int, at: float, stream: Stream | None, why: str, *, size: int = 0, count: int = 0
+    ) -> None:
+        self._gaps.add(n, at, stream, why, size=size, count=count)
+        if self._warning is None:
+            told = f"{why}; what is missing is counted there, and the traffic goes on"
+            # Whoever comes here must not wait for a stderr that nobody reads.
+            self._warning = threading.Thread(target=self._warn, args=(told,), daemon=True)
+            self._warning.start()
 
     def _rests(self) -> list[Item]:
         at = self._clock() - self._began
         rests: list[Item] = []
         for side, cutter in self._cutters.items():
             if rest := cutter.rest():
-                rests.append(Frame(self._next(), at, side, rest, b""))
+                rests.append(LongLine(self._next(), at, side, rest, b""))
         return rests
 
     def _next(self) -> int:
         self._number += 1
         return self._number
-
-
-def _dropped(n: int, at: float, stream: Stream, size: int, why: str) -> JournalEvent:
-    return JournalEvent(n, at, "dropped", {"bytes": size, "from": stream, "why": why})
 
 
 def _keep_memory() -> None:
@@ -270,7 +313,7 @@ class _Cutter:
         self._unfinished = bytearray()
         self._is_lost = False
 
-    def feed(self, data: bytes) -> tuple[bytes | None, list[bytes]]:
+    def feed(self, data: bytes) -> tuple[bytearray | None, list[bytes]]:
         """Return the large line that ended, without newline, and the others, each with its own."""
         if self._is_lost:
             _, newline, data = data.partition(b"\n")
@@ -286,7 +329,7 @@ class _Cutter:
                 self._unfinished += begun[:-1]
                 long, begun = self.rest(), b""
             else:
-                begun = self.rest() + begun
+                begun = bytes(self.rest()) + begun
         if data.find(b"\n") == len(data) - 1 and not begun:
             # A line that came alone, as most do that are not part of a flood.
             return long, [data] if data else []
@@ -310,9 +353,7 @@ class _Cutter:
         self._is_lost = True
         return held
 
-    def rest(self) -> bytes:
+    def rest(self) -> bytearray:
         """Take out the unfinished line."""
-        rest = bytes(self._unfinished)
-        # Given back at once: it may have been very long.
-        self._unfinished = bytearray()
+        rest, self._unfinished = self._unfinished, bytearray()
         return rest

@@ -57,7 +57,35 @@ class Run:
             yield Frame(n, self.at, self.side, *split_ending(line[:-1]))
 
 
-Item: TypeAlias = Entry | Run
+class LongLine:
+    """A frame of any size, in the memory in which it was gathered: a copy would be as large."""
+
+    __slots__ = ("at", "end", "n", "raw", "side")
+
+    def __init__(self, n: int, at: float, side: Side, raw: bytearray, end: bytes) -> None:
+        """Take the bytes of the frame, which nobody may change any more."""
+        self.n = n
+        self.at = at
+        self.side: Side = side
+        self.raw = raw
+        self.end = end
+
+    @classmethod
+    def of(cls, n: int, at: float, side: Side, line: bytearray) -> LongLine:
+        """Return the frame of a line that had its newline taken off."""
+        end = b"\n"
+        if line.endswith(b"\r"):
+            end = b"\r\n"
+            del line[-1]
+        return cls(n, at, side, line, end)
+
+    def frame(self) -> Frame:
+        """Return a copy that is like any other frame."""
+        return Frame(self.n, self.at, self.side, bytes(self.raw), self.end)
+
+
+Item: TypeAlias = Entry | Run | LongLine
+Part: TypeAlias = bytes | bytearray
 
 
 class Batch:
@@ -80,6 +108,8 @@ class Batch:
         for item in self._items:
             if isinstance(item, Run):
                 yield from item
+            elif isinstance(item, LongLine):
+                yield item.frame()
             else:
                 yield item
 
@@ -89,6 +119,8 @@ class Batch:
         for item in self._items:
             if isinstance(item, Run):
                 counts[Frame] += len(item.lines)
+            elif isinstance(item, LongLine):
+                counts[Frame] += 1
             else:
                 counts[type(item)] += 1
         return counts
@@ -98,7 +130,7 @@ class Batch:
         item = self._items[-1]
         return (item.n + len(item.lines) - 1 if isinstance(item, Run) else item.n), item.at
 
-    def encoded(self) -> Iterator[bytes]:
+    def encoded(self) -> Iterator[Part]:
         """Return what stands in a recording, in parts of which each is made when it is wanted."""
         short: list[Run] = []
         for item in self._items:
@@ -111,10 +143,10 @@ class Batch:
             if isinstance(item, Run):
                 for part in item.parts():
                     yield _encoded_runs([part])
-            elif isinstance(item, Frame) and len(item.raw) >= LARGE:
+            elif isinstance(item, Frame | LongLine) and len(item.raw) >= LARGE:
                 yield from _encoded_parts(item)
             else:
-                yield encode_entry(item)
+                yield encode_entry(item.frame() if isinstance(item, LongLine) else item)
         if short:
             yield _encoded_runs(short)
 
@@ -164,7 +196,7 @@ def _encoded_singly(run: Run) -> bytes:
     return b"".join(encoded)
 
 
-def _encoded_parts(frame: Frame) -> Iterator[bytes]:
+def _encoded_parts(frame: Frame | LongLine) -> Iterator[Part]:
     # Late, because hardly any proxy meets such a frame.
     from acp_inspector.recording.scanner import is_text, text_parts
 
@@ -183,4 +215,4 @@ def _encoded_parts(frame: Frame) -> Iterator[bytes]:
         for at in range(0, len(raw), _B64_PART):
             yield binascii.b2a_base64(raw[at : at + _B64_PART], newline=False)
         yield b'"'
-    yield encoded_end(frame) + b"}\n"
+    yield encoded_end(frame.end) + b"}\n"

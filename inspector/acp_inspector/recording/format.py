@@ -49,7 +49,7 @@ class RecordingExistsError(RecordingError):
 class Digest(Protocol):
     """What has been hashed so far."""
 
-    def update(self, data: bytes, /) -> None:
+    def update(self, data: bytes | bytearray, /) -> None:
         """Hash `data` behind what was hashed before."""
         ...
 
@@ -130,7 +130,7 @@ def encode_entry(entry: Entry) -> bytes:
                 start,
                 side.encode(),
                 _content(raw),
-                encoded_end(entry),
+                encoded_end(entry.end),
             )
         case StderrText(text=text):
             return b'%b,"from":"agent",%b}\n' % (start, _text("stderr", "stderr_b64", text))
@@ -159,7 +159,7 @@ def decode_line(line: bytes) -> Line:
         return Unreadable("members are missing or of the wrong type")
 
 
-def is_json(raw: bytes) -> bool:
+def is_json(raw: bytes | bytearray) -> bool:
     """Tell whether `raw` can stand in a recording as a JSON value."""
     if raw.startswith(validity.BOM) or b"\n" in raw:
         return False
@@ -168,6 +168,7 @@ def is_json(raw: bytes) -> bool:
         from acp_inspector.recording import scanner
 
         return scanner.is_json(raw, DEPTH_LIMIT)
+    raw = bytes(raw)
     # Nesting takes two bytes a level, so short frames need no count.
     return not (len(raw) > 2 * DEPTH_LIMIT and _is_too_deep(raw)) and validity.is_json(raw)
 
@@ -216,9 +217,9 @@ def _text(key: str, binary_key: str, raw: bytes) -> bytes:
         return jsonrpc.encode({binary_key: base64.b64encode(raw).decode()})[1:-1]
 
 
-def encoded_end(frame: Frame) -> bytes:
+def encoded_end(end: bytes) -> bytes:
     """Return the member that tells what ended a frame's line, if that was no newline."""
-    return b"" if frame.end == b"\n" else b',"end":' + jsonrpc.encode(frame.end.decode())
+    return b"" if end == b"\n" else b',"end":' + jsonrpc.encode(end.decode())
 
 
 # Reading. A member is kept with the text it stood as, from its colon to the comma or brace behind.

@@ -18,12 +18,14 @@ def part_paths(path: Path) -> list[Path]:
     Raises:
         RecordingError: the first file is there, but it cannot be read or is no recording.
     """
-    if not path.exists():
+    if not _may_be_read(path):
         return []
     series = series_of(path, read_header(path))
     paths = [path]
     for number in count(2):
         part = part_path(path, number)
+        if not _may_be_read(part):
+            break
         try:
             header = read_header(part)
         except RecordingError:
@@ -32,6 +34,11 @@ def part_paths(path: Path) -> list[Path]:
             break
         paths.append(part)
     return paths
+
+
+def _may_be_read(path: Path) -> bool:
+    """Tell whether there is anything that nobody would have to wait for, as for a pipe."""
+    return path.exists() and not (path.is_fifo() or path.is_char_device())
 
 
 def series_of(path: Path, header: Header) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -47,8 +48,11 @@ class RotatingWriter:
         mode: Mode = "new",
         warn: Callable[[str], None] = lambda text: None,
         clock: Callable[[], float] = time.monotonic,
+        waits_for_room: bool = False,
     ) -> None:
         """Open the first file at `path`; with `append`, the last that is there.
+
+        `waits_for_room`: see `RecordingWriter`; what cannot be begun is then begun later.
 
         Raises:
             RecordingError: see `RecordingWriter`.
@@ -57,10 +61,11 @@ class RotatingWriter:
         self._header = header
         self._limits = limits
         # Looked for before the first of them is emptied: their names alone make no file ours.
-        self._replaced = frozenset(_parts_there(path)) if mode == "overwrite" else frozenset[Path]()
-        """Files that may be overwritten: those of the recording that is replaced."""
+        self._replaced = _parts_there(path)[1:] if mode == "overwrite" else []
+        """Files to be removed: further parts of the recording that is replaced."""
         self._warn = warn
         self._clock = clock
+        self._waits_for_room = waits_for_room
         self._told: set[str] = set()
         parts = part_paths(path) if mode == "append" else []
         self._series = series_of(path, read_header(path) if parts else header)
@@ -84,6 +89,7 @@ class RotatingWriter:
         batch = Batch.of(entries)
         if not batch:
             return
+        self._remove_replaced()
         # What is missing in a file has to be told there.
         if self._has_entries and not self._writer.is_behind and self._is_full():
             self._turn()
@@ -94,6 +100,21 @@ class RotatingWriter:
         """Close the file; closing twice is no error."""
         self._writer.close()
 
+    def has_begun(self) -> bool:
+        """Tell whether what stands in the file is this recording."""
+        return self._writer.has_begun()
+
+    def withdraw(self) -> None:
+        """Let `close` leave everything as it was found, unless there are entries by then."""
+        self._writer.withdraw()
+
+    def _remove_replaced(self) -> None:
+        """Leave no file that a part of this recording could not be told from, or not be put at."""
+        for path in self._replaced:
+            with suppress(OSError):
+                path.unlink()
+        self._replaced = []
+
     def _is_full(self) -> bool:
         is_large = self._size_limit is not None and self._writer.size >= self._size_limit
         age = self._limits.age
@@ -103,8 +124,7 @@ class RotatingWriter:
         """Begin the next file, or let this one grow and age once more."""
         self._began = self._clock()
         try:
-            is_ours = part_path(self._first, self._part + 1) in self._replaced
-            following = self._open(self._part + 1, "overwrite" if is_ours else "new")
+            following = self._open(self._part + 1, "new")
         except RecordingError as problem:
             self._warn_once("turn", f"{problem}; the recording goes on in {self.path}")
             if self._limits.size is not None:
@@ -123,7 +143,11 @@ class RotatingWriter:
         header = replace(self._header, meta={**self._header.meta, **told})
         path = part_path(self._first, part)
         return RecordingWriter(
-            path, header, mode=mode, warn=lambda text: self._warn_once("write", text)
+            path,
+            header,
+            mode=mode,
+            warn=lambda text: self._warn_once("write", text),
+            waits_for_room=self._waits_for_room,
         )
 
     def _warn_once(self, about: str, text: str) -> None:

@@ -57,7 +57,7 @@ _QUOTE, _OBJECT, _ARRAY = b'"{['
 _CLOSING: Final = {_OBJECT: ord("}"), _ARRAY: ord("]")}
 
 
-def is_json(raw: bytes, depth: int) -> bool:
+def is_json(raw: bytes | bytearray, depth: int) -> bool:
     """Tell whether `jsonrpc.parse` takes `raw`, and it nests no deeper than `depth` levels.
 
     `raw` is one line, and none that begins with a byte order mark.
@@ -68,7 +68,7 @@ def is_json(raw: bytes, depth: int) -> bool:
         return False
 
 
-def is_text(raw: bytes) -> bool:
+def is_text(raw: bytes | bytearray) -> bool:
     """Tell whether `raw` is UTF-8."""
     try:
         deque(text_parts(raw), maxlen=0)
@@ -77,7 +77,7 @@ def is_text(raw: bytes) -> bool:
     return True
 
 
-def text_parts(raw: bytes) -> Iterator[str]:
+def text_parts(raw: bytes | bytearray) -> Iterator[str]:
     """Return the text piece by piece.
 
     Raises:
@@ -92,7 +92,7 @@ def text_parts(raw: bytes) -> Iterator[str]:
 class _Scanner:
     """A place in a line, and the brackets that are open there; what is no JSON is a ValueError."""
 
-    def __init__(self, raw: bytes, depth: int) -> None:
+    def __init__(self, raw: bytes | bytearray, depth: int) -> None:
         self._raw = raw
         self._depth = depth
         self._at = 0

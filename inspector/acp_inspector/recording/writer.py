@@ -7,16 +7,18 @@ soon as writing works again a `dropped` event tells of it.
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from itertools import chain
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
 from acp_inspector.journal import Entry, Frame, JournalEvent, StderrText
-from acp_inspector.recording.encoder import Batch
+from acp_inspector.recording.encoder import LARGE, Batch, Part
 from acp_inspector.recording.format import (
     Digest,
     Footer,
@@ -41,6 +43,9 @@ PARTS: Final = 512
 """Parts that one write may have; systems take at least twice as many."""
 
 _MODE: Final = 0o600
+_NO_ROOM: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+"""Why writing may fail that may succeed later."""
+_FOREIGN: Final = "cannot record to {}: it is neither a file nor a device"
 
 
 class RecordingWriter:
@@ -57,20 +62,28 @@ class RecordingWriter:
         *,
         mode: Mode = "new",
         warn: Callable[[str], None] = lambda text: None,
+        waits_for_room: bool = False,
     ) -> None:
         """Open `path`, with mode 0600, never through a symbolic link.
 
+        `waits_for_room`: a disk that is full already is treated like one that fills up later.
+
         Raises:
-            RecordingError: the file exists (`new`), is no recording (`append`) or cannot be
-            written.
+            RecordingError: the file exists (`new`), is no recording (`append`), is neither a file
+            nor a device, or cannot be written.
         """
         self._path = path
         self._warn = warn
+        self._waits_for_room = waits_for_room
         self._has_warned = False
         self._counts: Counter[str] = Counter()
         self._digest: Digest | None = None
         self._header = b""
         """The first line, as long as it is not hashed."""
+        self._pending = b""
+        """What has to stand before the next entry, as long as it could not be written."""
+        self._is_withdrawn = False
+        self._has_entries = False
         self._dropped = 0
         self._last_dropped: tuple[int, float] | None = None
         self._reason = ""
@@ -80,18 +93,16 @@ class RecordingWriter:
         """Number that the first entry should get."""
         self.time_offset = 0.0
         """Seconds to add to the time of each entry."""
-        self._descriptor = _open(path, mode)
+        self._descriptor, self._is_created = _open(path, mode)
+        self._found_size = os.fstat(self._descriptor).st_size
+        """Bytes that were there, as long as all of them are."""
         try:
-            if mode == "append" and os.fstat(self._descriptor).st_size:
+            if mode == "append" and self._found_size:
                 self._go_on()
             else:
-                self._header = encode_header(header)
-                self._write([self._header])
+                self._begin(header)
         except BaseException as problem:
-            os.close(self._descriptor)
-            self._descriptor = -1
-            if mode == "new":
-                path.unlink(missing_ok=True)
+            self._end(leaves_it=False)
             if isinstance(problem, OSError):
                 raise _refused(path, problem) from None
             raise
@@ -100,6 +111,10 @@ class RecordingWriter:
     def size(self) -> int:
         """Bytes that the file holds."""
         return 0 if self._descriptor < 0 else os.fstat(self._descriptor).st_size
+
+    def has_begun(self) -> bool:
+        """Tell whether what stands in the file is this recording."""
+        return not self._pending
 
     @property
     def is_behind(self) -> bool:
@@ -120,21 +135,56 @@ class RecordingWriter:
             self._drop(batch, "out of memory")
             return
         self._told()
+        self._has_entries = True
         for kind, count in batch.counts().items():
             self._counts[_COUNTED[kind]] += count
+
+    def withdraw(self) -> None:
+        """Let `close` leave everything as it was found, unless there are entries by then."""
+        self._is_withdrawn = True
 
     def close(self) -> None:
         """Write the footer, if that is possible, and close the file; closing twice is no error."""
         if self._descriptor < 0:
             return
+        leaves_it = self._has_entries or not self._is_withdrawn
         try:
-            self._put(self._tale())
-            self._told()
-            self._put([encode_footer(Footer(self._counts, self._hashed().hexdigest()))])
+            if leaves_it:
+                self._put(self._tale())
+                self._told()
+                self._put([encode_footer(Footer(self._counts, self._hashed().hexdigest()))])
         except OSError as problem:
             self._warn_once(describe_os_error(problem))
+        self._end(leaves_it=leaves_it and self.has_begun())
+
+    def _begin(self, header: Header) -> None:
+        """Write the header, but empty no file before there is something to put there."""
+        self._header = self._pending = encode_header(header)
+        if self._found_size:
+            return
+        try:
+            # Not hashed yet: an editor waits for the start of a recording.
+            self._write([self._header])
+            self._pending = b""
+        except OSError as problem:
+            if not self._waits_for_room or problem.errno not in _NO_ROOM:
+                raise
+            self._warn_once(describe_os_error(problem))
+
+    def _end(self, *, leaves_it: bool) -> None:
+        """Close the file; undo what was done to it if there is nothing of worth in it."""
+        if not leaves_it:
+            self._undo()
         os.close(self._descriptor)
         self._descriptor = -1
+
+    def _undo(self) -> None:
+        with suppress(OSError):
+            found = os.fstat(self._descriptor)
+            if self._is_created and os.path.samestat(found, self._path.lstat()):
+                self._path.unlink()
+            elif stat.S_ISREG(found.st_mode) and self._found_size < found.st_size:
+                os.ftruncate(self._descriptor, self._found_size)
 
     def _tale(self) -> Iterable[bytes]:
         """Return what tells of entries that are missing."""
@@ -148,21 +198,26 @@ class RecordingWriter:
             self._last_dropped, self._dropped = None, 0
             self._counts["events"] += 1
 
-    def _put(self, parts: Iterable[bytes]) -> None:
+    def _put(self, parts: Iterable[Part]) -> None:
+        """Write `parts` behind what is pending."""
         digest = self._hashed().copy()
-        self._write(_hashing(parts, digest))
-        self._digest = digest
+        if self._pending and self._found_size:
+            os.ftruncate(self._descriptor, 0)
+            self._found_size = 0
+        # What is pending is hashed as if it stood in the file, for all that follows stands behind.
+        self._write(chain([self._pending] if self._pending else [], _hashing(parts, digest)))
+        self._digest, self._pending = digest, b""
 
     def _hashed(self) -> Digest:
         """Return the hash of all that stands in the file."""
         if self._digest is None:
-            # Late, because an editor waits for the start of a recording, and this takes a while.
+            # Late, because this takes a while.
             import hashlib
 
             self._digest = hashlib.sha256(self._header)
         return self._digest
 
-    def _write(self, parts: Iterable[bytes]) -> None:
+    def _write(self, parts: Iterable[Part]) -> None:
         """Write all of `parts` or nothing: half a line would spoil the next."""
         size = os.fstat(self._descriptor).st_size
         try:
@@ -208,28 +263,33 @@ _COUNTED: Final[dict[type[Entry], str]] = {
 }
 
 
-def _hashing(parts: Iterable[bytes], digest: Digest) -> Iterator[bytes]:
+def _hashing(parts: Iterable[Part], digest: Digest) -> Iterator[Part]:
     """Hash each part as soon as it is made, while the processor still has it at hand."""
     for part in _joined(parts):
         digest.update(part)
         yield part
 
 
-def _joined(parts: Iterable[bytes]) -> Iterator[bytes]:
+def _joined(parts: Iterable[Part]) -> Iterator[Part]:
     """Return `parts`, the small ones joined: each that is hashed and written alone costs steps."""
-    small: list[bytes] = []
+    small: list[Part] = []
     for part in parts:
-        small.append(part)
-        if len(part) >= SMALL or len(small) == MANY:
-            yield b"".join(small) if len(small) > 1 else part
+        is_long = len(part) >= LARGE
+        if not is_long:
+            small.append(part)
+        if small and (is_long or len(part) >= SMALL or len(small) == MANY):
+            yield b"".join(small) if len(small) > 1 else small[0]
             small.clear()
+        if is_long:
+            # A copy would be as long.
+            yield part
     if small:
         yield b"".join(small)
 
 
-def _grouped(parts: Iterable[bytes]) -> Iterator[list[bytes]]:
+def _grouped(parts: Iterable[Part]) -> Iterator[list[Part]]:
     """Return the parts of each write: all of them, unless a large frame comes piece by piece."""
-    group: list[bytes] = []
+    group: list[Part] = []
     size = 0
     for part in parts:
         group.append(part)
@@ -241,7 +301,7 @@ def _grouped(parts: Iterable[bytes]) -> Iterator[list[bytes]]:
         yield group
 
 
-def _write_all(descriptor: int, parts: Sequence[bytes]) -> None:
+def _write_all(descriptor: int, parts: Sequence[Part]) -> None:
     if len(parts) > PARTS:
         parts = [b"".join(parts)]
     written = os.writev(descriptor, parts)
@@ -252,18 +312,33 @@ def _write_all(descriptor: int, parts: Sequence[bytes]) -> None:
             rest = rest[os.write(descriptor, rest) :]
 
 
-def _open(path: Path, mode: Mode) -> int:
-    flags = os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_CREAT
+def _open(path: Path, mode: Mode) -> tuple[int, bool]:
+    """Return a descriptor, and whether the file has come into being by that."""
+    # A pipe without a reader would be waited for.
+    flags = os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
     flags |= os.O_RDWR if mode == "append" else os.O_WRONLY
-    flags |= {"new": os.O_EXCL, "append": 0, "overwrite": os.O_TRUNC}[mode]
     try:
-        return os.open(path, flags, _MODE)
+        try:
+            return os.open(path, flags | os.O_CREAT | os.O_EXCL, _MODE), True
+        except FileExistsError:
+            if mode == "new":
+                raise
+        descriptor = os.open(path, flags)
     except FileExistsError:
         raise RecordingExistsError(
             f"{path} exists already; choose another name, or say --append or --overwrite"
         ) from None
     except OSError as problem:
+        if problem.errno == errno.ENXIO:
+            # A pipe without a reader, or a socket.
+            raise RecordingError(_FOREIGN.format(path)) from None
         raise _refused(path, problem) from None
+    kind = os.fstat(descriptor).st_mode
+    if not (stat.S_ISREG(kind) or stat.S_ISCHR(kind)):
+        os.close(descriptor)
+        raise RecordingError(_FOREIGN.format(path))
+    os.set_blocking(descriptor, True)
+    return descriptor, False
 
 
 def _refused(path: Path, problem: OSError) -> RecordingError:

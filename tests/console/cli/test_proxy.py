@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -102,8 +103,52 @@ def test_a_warning_for_a_stderr_that_is_closed_stands_nowhere_else(tmp_path: Pat
         ["sh", "-c", 'exec "$@" 2>&-', "sh", *command], capture_output=True, check=False
     )
     assert (done.returncode, done.stdout) == (exits.AGENT, b"")
-    assert read_recording(path).faults == ()
-    assert b"cannot start" not in path.read_bytes()
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("rotation", [(), ("--rotate-size", "1")], ids=["one", "several"])
+def test_an_agent_that_cannot_be_started_leaves_everything_as_it_was(
+    tmp_path: Path, rotation: tuple[str, ...]
+) -> None:
+    path = tmp_path / "it.acp.ndjson"
+    wrong = ("--", "/no/such/agent")
+    for way in ((), ("--append",), ("--overwrite",)):
+        assert proxy("--record", str(path), *way, *rotation, *wrong).returncode == exits.AGENT
+        assert list(tmp_path.iterdir()) == []
+    # Neither is the retry refused, nor what a mistyped command would have replaced lost.
+    assert proxy("--record", str(path), *rotation, "--", *ECHO, stdin=b"{}\n").returncode == 0
+    before = {file: file.read_bytes() for file in tmp_path.iterdir()}
+    for way in ("--append", "--overwrite"):
+        assert proxy("--record", str(path), way, *rotation, *wrong).returncode == exits.AGENT
+    assert {file: file.read_bytes() for file in tmp_path.iterdir()} == before
+
+
+def test_a_wrong_breakpoint_leaves_no_file(tmp_path: Path) -> None:
+    path = tmp_path / "it.acp.ndjson"
+    done = proxy("--record", str(path), "--break", "methud == x", "--", "true")
+    assert done.returncode == exits.USAGE
+    assert not path.exists()
+
+
+@pytest.mark.parametrize(
+    "way",
+    [
+        ("--overwrite",),
+        ("--append",),
+        ("--overwrite", "--rotate-size", "1"),
+        ("--append", "--rotate-size", "1"),
+        ("--append", "--redact"),
+    ],
+    ids=" ".join,
+)
+def test_an_agent_works_beside_a_pipe_that_nobody_reads(tmp_path: Path, way: tuple[str]) -> None:
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    done = proxy("--record", str(path), *way, "--", *ECHO, stdin=b"{}\n")
+    assert (done.returncode, done.stdout) == (0, b"{}\n")
+    assert done.stderr.count(b"\n") == 1
+    assert b"neither a file nor a device; the traffic goes on" in done.stderr
+    assert path.is_fifo()
 
 
 def test_a_recording_that_is_there_is_refused_unless_told_otherwise(tmp_path: Path) -> None:
@@ -156,6 +201,7 @@ def test_a_recording_is_named_by_a_pattern_and_goes_on_in_the_next_file(tmp_path
     [
         (("--rotate-size", "5x"), b"5x is no amount"),
         (("--rotate-age", "0"), b"0 is no amount"),
+        (("--rotate-size", "0.1"), b"0.1 is less than a byte"),
         (("--record", "{nobody}.acp.ndjson"), b"nobody"),
     ],
 )

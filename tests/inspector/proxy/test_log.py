@@ -93,6 +93,18 @@ def test_a_file_is_read_while_it_grows(tmp_path: Path) -> None:
     log.close()
 
 
+def test_what_an_overwritten_file_held_is_not_shown(tmp_path: Path) -> None:
+    path = tmp_path / "a.acp.ndjson"
+    path.write_text("of yesterday\n" * 99)
+    writer = RecordingWriter(path, HEADER, mode="overwrite")
+    log = FileLog(path, writer.has_begun)
+    assert log.read(0) == (b"", 0)
+    writer.write([frame(1)])
+    assert everything(log) == encode_header(HEADER) + encode_entry(frame(1))
+    writer.close()
+    log.close()
+
+
 def test_the_end_wakes_who_waits() -> None:
     growth = Growth()
     waiting = threading.Thread(target=growth.wait, args=(growth.times(), 60))

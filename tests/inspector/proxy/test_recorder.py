@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import threading
+import tracemalloc
 from collections.abc import Iterable
+from unittest.mock import ANY
 
 import pytest
 from hypothesis import given, settings
@@ -114,6 +116,100 @@ def test_what_finds_no_room_is_left_out_counted_and_told(monkeypatch: pytest.Mon
     ]
     assert frames == [("agent", b"first"), ("agent", b"whole")]
     assert gaps == [("agent", 200), ("client", 101)]
+
+
+def test_frames_that_find_no_room_are_told_of_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "QUEUE_LIMIT", 100)
+    monkeypatch.setattr(module, "PATIENCE", 0.01)
+    sink = Sink()
+    sink.may_write.clear()
+    warnings: list[str] = []
+    recorder = Recorder(sink, warn=warnings.append)
+    recorder.line("agent", b"?" * 100, b"\n")
+    assert sink.writes.acquire(timeout=LIMIT)
+    numbers = [recorder.frame(side, b"{}", b"\n") for side in ("client", "agent") * 500]
+    recorder.event("edited", of=numbers[0], was="{}")
+    recorder.event("exit", code=0)
+    sink.may_write.set()
+    assert sink.writes.acquire(timeout=LIMIT)
+    last = recorder.line("agent", b"last", b"\n")
+    recorder.close()
+    assert numbers == list(range(2, 1002))
+    why = module.BEHIND
+    assert sink.entries[1:-1] == [
+        JournalEvent(
+            1000, ANY, "dropped", {"count": 500, "bytes": 1000, "from": "client", "why": why}
+        ),
+        JournalEvent(
+            1001, ANY, "dropped", {"count": 500, "bytes": 1000, "from": "agent", "why": why}
+        ),
+        JournalEvent(1002, ANY, "dropped", {"count": 1, "why": why}),
+        JournalEvent(1003, ANY, "exit", {"code": 0}),
+    ]
+    assert sink.entries[-1] == last
+    assert len(warnings) == 1
+    assert why in warnings[0]
+
+
+def test_what_is_missing_last_is_told_as_soon_as_there_is_nothing_else_to_write(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "QUEUE_LIMIT", 100)
+    monkeypatch.setattr(module, "PATIENCE", 0.01)
+    sink = Sink()
+    sink.may_write.clear()
+    recorder = Recorder(sink)
+    recorder.note("agent", b"?" * 99 + b"\n")
+    assert sink.writes.acquire(timeout=LIMIT)
+    for _ in range(3):
+        recorder.note("agent", b"{}\n")
+    sink.may_write.set()
+    assert sink.writes.acquire(timeout=LIMIT)
+    recorder.close()
+    assert sink.entries[1:] == [
+        JournalEvent(4, ANY, "dropped", {"bytes": 9, "from": "agent", "why": module.BEHIND})
+    ]
+
+
+def test_a_large_line_that_takes_long_costs_nothing_that_comes_behind_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "PATIENCE", 0.01)
+    sink = Sink()
+    sink.may_write.clear()
+    recorder = Recorder(sink)
+    recorder.line("agent", b"x" * (2 * module.QUEUE_LIMIT), b"\n")
+    assert sink.writes.acquire(timeout=LIMIT)
+    for _ in range(1000):
+        recorder.line("agent", b"{}", b"\n")
+    sink.may_write.set()
+    recorder.close()
+    assert len([entry for entry in sink.entries if isinstance(entry, Frame)]) == 1001
+
+
+def test_a_recorder_that_hangs_holds_little_of_what_it_leaves_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "QUEUE_LIMIT", 100)
+    monkeypatch.setattr(module, "PATIENCE", 0.01)
+    sink = Sink()
+    sink.may_write.clear()
+    recorder = Recorder(sink)
+    recorder.note("agent", b"?" * 99 + b"\n")
+    assert sink.writes.acquire(timeout=LIMIT)
+    recorder.note("agent", b"begun")
+    tracemalloc.start()
+    try:
+        for n in range(2000):
+            recorder.note("agent", bytes(999))
+            recorder.line("client", bytes(999), b"\n")
+            recorder.event("edited", of=n, was="x" * 999)
+        held, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    sink.may_write.set()
+    recorder.close()
+    assert held < 100_000
 
 
 def test_a_line_that_is_longer_than_the_queue_is_recorded_whole() -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from acp_inspector.journal import Entry, Frame, JournalEvent, StderrText
 from acp_inspector.recording import encoder, validity
-from acp_inspector.recording.encoder import Batch, Item, Run
+from acp_inspector.recording.encoder import Batch, Item, LongLine, Run
 from acp_inspector.recording.format import DEPTH_LIMIT, decode_line, encode_entry
 
 DEEP = b"[" * (DEPTH_LIMIT + 1) + b"1" + b"]" * (DEPTH_LIMIT + 1)
@@ -96,3 +96,26 @@ def test_a_large_frame_comes_in_parts(
     monkeypatch.setattr(encoder, "_B64_PART", 6)
     frame = Frame(7, 0.5, "agent", raw, end)
     assert b"".join(Batch([frame]).encoded()) == encode_entry(frame)
+    long = LongLine(7, 0.5, "agent", bytearray(raw), end)
+    assert b"".join(Batch([long]).encoded()) == encode_entry(frame)
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r\n"])
+@pytest.mark.parametrize("raw", [b"{}", b"no JSON", b"\xff", b"", b" " * 100])
+def test_a_line_in_the_memory_in_which_it_was_gathered_is_a_frame(raw: bytes, end: bytes) -> None:
+    frame = Frame(7, 0.5, "agent", raw, end)
+    batch = Batch([LongLine.of(7, 0.5, "agent", bytearray(raw + end[:-1]))])
+    assert list(batch) == [frame]
+    assert batch.counts() == {Frame: 1}
+    assert batch.last() == (7, 0.5)
+    assert b"".join(batch.encoded()) == encode_entry(frame)
+
+
+@pytest.mark.parametrize("raw", [b'{"a":"x"}', b"no JSON", b"\xff", b"\xef\xbb\xbf{}", DEEP])
+def test_what_takes_a_scanner_to_judge_is_judged_in_any_memory(
+    raw: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(encoder, "LARGE", 1)
+    monkeypatch.setattr("acp_inspector.recording.format.SCANNED", 1)
+    batch = Batch([LongLine.of(7, 0.5, "agent", bytearray(raw))])
+    assert b"".join(batch.encoded()) == encode_entry(Frame(7, 0.5, "agent", raw))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -48,3 +49,12 @@ def test_what_is_not_there_has_no_parts_and_what_is_foreign_is_told(tmp_path: Pa
     (tmp_path / "notes").write_text("notes")
     with pytest.raises(RecordingError, match="is no recording"):
         part_paths(tmp_path / "notes")
+
+
+def test_nobody_waits_for_a_pipe_of_that_name(tmp_path: Path) -> None:
+    path = tmp_path / "a.acp.ndjson"
+    os.mkfifo(part_path(path, 2))
+    write(path, "s")
+    assert part_paths(path) == [path]
+    assert part_paths(part_path(path, 2)) == []
+    assert part_paths(Path("/dev/null")) == []

@@ -119,14 +119,33 @@ def test_a_next_file_that_cannot_be_opened_is_done_without(path: Path) -> None:
     assert [part.faults for part in parts] == [(), ()]
 
 
-def test_overwriting_overwrites_the_parts_too(path: Path) -> None:
+def test_overwriting_replaces_a_recording_with_all_its_parts(path: Path) -> None:
     write(RotatingWriter(path, HEADER, Limits(size=1)), frames(1, 1), frames(2, 2), frames(3, 3))
     header = Header("2026-02-02T00:00:00.000Z", "test", "v1")
-    write(
-        RotatingWriter(path, header, Limits(size=1), mode="overwrite"), frames(1, 1), frames(2, 2)
-    )
-    assert len(part_paths(path)) == 2
-    assert path.with_name("a.3.acp.ndjson").exists()
+    warnings: list[str] = []
+    for first, mode in ((1, "overwrite"), (3, "append"), (5, "append")):
+        writer = RotatingWriter(
+            path,
+            header,
+            Limits(size=1),
+            mode=mode,  # pyright: ignore[reportArgumentType] - a literal
+            warn=warnings.append,
+        )
+        write(writer, frames(first, first), frames(first + 1, first + 1))
+    parts = [read_recording(part) for part in part_paths(path)]
+    assert [entry.n for part in parts for entry in part.entries] == list(range(1, 7))
+    assert len(parts) == 6
+    assert {part.header.created for part in parts} == {header.created}
+    assert warnings == []
+
+
+def test_who_is_withdrawn_while_overwriting_leaves_all_parts(path: Path) -> None:
+    write(RotatingWriter(path, HEADER, Limits(size=1)), frames(1, 1), frames(2, 2), frames(3, 3))
+    before = [part.read_bytes() for part in part_paths(path)]
+    writer = RotatingWriter(path, HEADER, Limits(size=1), mode="overwrite")
+    writer.withdraw()
+    writer.close()
+    assert [part.read_bytes() for part in part_paths(path)] == before
 
 
 def test_the_first_file_is_refused_as_by_the_writer(path: Path) -> None:

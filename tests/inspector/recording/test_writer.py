@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import os
 import resource
 import signal
 import stat
 import subprocess
 import sys
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from acp_inspector.journal import Entry, Frame, JournalEvent
+from acp_inspector.recording.encoder import LARGE
 from acp_inspector.recording.format import Header, RecordingError, RecordingExistsError
 from acp_inspector.recording.reader import read_recording
-from acp_inspector.recording.writer import RecordingWriter
+from acp_inspector.recording.writer import Mode, RecordingWriter
 
 HEADER = Header("2026-01-01T00:00:00.000Z", "test", "v1")
 
@@ -155,6 +157,128 @@ def test_a_disk_without_room_for_the_header_is_refused_and_leaves_nothing(tmp_pa
     ):
         RecordingWriter(path, HEADER)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_disk_that_is_full_at_the_start_is_recorded_to_as_soon_as_there_is_room(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "a.acp.ndjson"
+    warnings: list[str] = []
+    with file_size_limit(5):
+        writer = RecordingWriter(path, HEADER, warn=warnings.append, waits_for_room=True)
+        writer.write(frames(1, 2))
+        assert not writer.has_begun()
+    writer.write(frames(3, 4))
+    writer.close()
+    recording = read_recording(path)
+    assert (len(warnings), recording.faults) == (1, ())
+    assert recording.entries == (
+        JournalEvent(2, 0.2, "dropped", {"count": 2, "why": "file too large"}),
+        *frames(3, 4),
+    )
+    assert recording.footer is not None
+
+
+def test_a_disk_that_stays_full_is_left_with_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "a.acp.ndjson"
+    with file_size_limit(5):
+        writer = RecordingWriter(path, HEADER, waits_for_room=True)
+        writer.write(frames(1, 2))
+        writer.close()
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("mode", ["new", "append", "overwrite"])
+def test_a_recording_that_is_withdrawn_before_anything_stood_in_it_leaves_no_file(
+    tmp_path: Path, mode: Mode
+) -> None:
+    writer = RecordingWriter(tmp_path / "a.acp.ndjson", HEADER, mode=mode)
+    writer.withdraw()
+    writer.close()
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("mode", ["append", "overwrite"])
+@pytest.mark.parametrize("cut", [0, 5])
+def test_a_recording_that_is_withdrawn_leaves_what_was_there(
+    tmp_path: Path, mode: Mode, cut: int
+) -> None:
+    path = tmp_path / "a.acp.ndjson"
+    first = RecordingWriter(path, HEADER)
+    first.write(frames(1, 3))
+    first.close()
+    before = path.read_bytes()[: -cut or None]
+    path.write_bytes(before)
+    second = RecordingWriter(path, HEADER, mode=mode)
+    second.withdraw()
+    second.close()
+    assert path.read_bytes() == before
+
+
+def test_a_recording_in_which_something_stands_is_not_withdrawn(tmp_path: Path) -> None:
+    path = tmp_path / "a.acp.ndjson"
+    writer = RecordingWriter(path, HEADER)
+    writer.write(frames(1, 1))
+    writer.withdraw()
+    writer.close()
+    recording = read_recording(path)
+    assert list(recording.entries) == frames(1, 1)
+    assert recording.footer is not None
+
+
+def test_who_is_withdrawn_removes_no_file_that_came_into_its_place(tmp_path: Path) -> None:
+    path = tmp_path / "a.acp.ndjson"
+    writer = RecordingWriter(path, HEADER)
+    path.unlink()
+    path.write_text("precious")
+    writer.withdraw()
+    writer.close()
+    assert path.read_text() == "precious"
+
+
+@pytest.mark.parametrize("mode", ["append", "overwrite"])
+def test_a_pipe_is_refused_at_once(tmp_path: Path, mode: Mode) -> None:
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    with pytest.raises(RecordingError, match="neither a file nor a device"):
+        RecordingWriter(path, HEADER, mode=mode)
+    reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        with pytest.raises(RecordingError, match="neither a file nor a device"):
+            RecordingWriter(path, HEADER, mode=mode)
+        assert os.read(reader, 1) == b""
+    finally:
+        os.close(reader)
+    assert path.is_fifo()
+
+
+def test_a_device_is_written_to(tmp_path: Path) -> None:
+    warnings: list[str] = []
+    for device in ("/dev/null", "/dev/full"):
+        writer = RecordingWriter(
+            Path(device), HEADER, mode="overwrite", warn=warnings.append, waits_for_room=True
+        )
+        writer.write(frames(1, 2))
+        writer.close()
+    assert len(warnings) == 1
+    assert "/dev/full" in warnings[0]
+
+
+def test_a_large_part_is_not_copied_to_stand_beside_small_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written: list[Sequence[bytes | bytearray]] = []
+    real = os.writev
+
+    def write(descriptor: int, parts: Sequence[bytes | bytearray]) -> int:
+        written.append(parts)
+        return real(descriptor, parts)
+
+    writer = RecordingWriter(tmp_path / "a.acp.ndjson", HEADER)
+    monkeypatch.setattr(os, "writev", write)
+    raw = b'"%b"' % (b"x" * LARGE)
+    writer.write([Frame(1, 0.1, "client", raw)])
+    assert any(part is raw for parts in written for part in parts)
 
 
 def test_memory_that_runs_out_costs_the_batch_alone(
