@@ -15,6 +15,7 @@ from acp_agent.session import Session
 from acp_agent.sessions.chronicle import Chronicle
 from acp_agent.sessions.options import MODE
 from acp_agent.surface import Household, Surface
+from acp_agent.surface_providers import Providers
 from acp_agent.surface_saved import SavedSessions
 from acp_agent.updates import Updates, new_message_id
 from acp_agent.workspace import Workspace
@@ -42,7 +43,7 @@ class SurfaceV1(Surface):
             "session/set_mode": self._set_mode,
             "session/set_config_option": self._set_config_option,
             "session/prompt": self._prompt,
-            **({"session/fork": self._fork_session} if household.is_unstable else {}),
+            **(self._unstable() if household.is_unstable else {}),
             **SavedSessions(self).answerers,
             **_bridge_of(household),
         }
@@ -60,6 +61,8 @@ class SurfaceV1(Surface):
         # What the Continuum dialect claims, and the published protocol has no word for.
         bridge = {"mcp": True, "mcpCapabilities": {"acp": True}}
         claims = {"_meta": {"continuum": bridge}} if self.household.mcp.configured else {}
+        if self.household.is_unstable:
+            claims["providers"] = {}
         return {
             "protocolVersion": self.version,
             "agentInfo": {"name": "acp-agent", "title": title, "version": VERSION},
@@ -102,6 +105,11 @@ class SurfaceV1(Surface):
     async def finish(self, session: Session) -> None:
         """End the running turn, and return when it has ended."""
         await session.end()
+
+    def _unstable(self) -> Mapping[str, Answerer]:
+        """Return the methods that are not stable yet."""
+        providers = Providers(self.household.staff.models).answerers
+        return {"session/fork": self._fork_session, **providers}
 
     def _reached(self) -> dict[str, Json]:
         """Return how servers may be reached, beside stdio."""

@@ -9,17 +9,18 @@ Source: ACP version 2, Initialization; Session Setup; Prompt Lifecycle; Session 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import anyio
 
-from acp_agent.params import Params, invalid, markers, value_of
+from acp_agent.params import Answerer, Params, invalid, markers, value_of
 from acp_agent.prompts import blocks_of, read_prompt
 from acp_agent.session import Session
 from acp_agent.sessions.chronicle import Chronicle
 from acp_agent.sessions.errors import StoreError
 from acp_agent.surface import Household, Surface
+from acp_agent.surface_providers import Providers
 from acp_agent.surface_saved import SavedSessions
 from acp_agent.updates import Said, new_message_id
 from acp_agent.updates_v2 import UpdatesV2
@@ -62,7 +63,7 @@ class SurfaceV2(Surface):
             "session/prompt": self._prompt,
             "tool_call/cancel": self._cancel_part,
             "terminal/cancel": self._cancel_part,
-            **({"session/fork": self._fork_session} if household.is_unstable else {}),
+            **(self._unstable() if household.is_unstable else {}),
             **SavedSessions(self, self._state).answerers,
         }
 
@@ -78,10 +79,11 @@ class SurfaceV2(Surface):
             "prompt": markers(["embeddedContext"] + (["image"] if self.takes_images else [])),
             "mcp": markers(servers),
         }
+        claims = markers(["providers"] if self.household.is_unstable else [])
         return {
             "protocolVersion": self.version,
             "info": {"name": "acp-agent", "title": title, "version": VERSION},
-            "capabilities": {"session": session},
+            "capabilities": {"session": session, **claims},
             "authMethods": [],
         }
 
@@ -111,6 +113,11 @@ class SurfaceV2(Surface):
             await place.turns.wait()
             place.turns.pass_on()
         del self._places[session.id]
+
+    def _unstable(self) -> Mapping[str, Answerer]:
+        """Return the methods that are not stable yet."""
+        providers = Providers(self.household.staff.models).answerers
+        return {"session/fork": self._fork_session, **providers}
 
     async def _new_session(self, params: Params) -> Json:
         session = await self.new(params)

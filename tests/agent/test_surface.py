@@ -302,6 +302,7 @@ async def test_all_that_is_said_about_every_method_lints(
             await it.turn(fork["sessionId"], "hello")
             await it.ask("session/archive", sessionId=fork["sessionId"])
             await it.ask("session/unarchive", sessionId=fork["sessionId"])
+            await it.ask("providers/list")
         await it.ask("session/close", sessionId=session_id)
         await it.reopen(session_id)
         it.visitor.is_silent = True
@@ -315,6 +316,7 @@ async def test_all_that_is_said_about_every_method_lints(
         assert surface is not None
         # Nobody has to log in, and nothing was told to be endable by itself: these are refused.
         refused = {"authenticate", "tool_call/cancel", "terminal/cancel"}
+        refused |= {"providers/set", "providers/disable"}
         assert it.methods() == set(surface.answerers) - refused | {"initialize"}
 
 

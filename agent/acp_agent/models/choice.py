@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final, assert_never
 from acp_agent.config.values import PATH, Kind, UnfitError, whole
 from acp_agent.models.demo import DemoModel
 from acp_agent.models.model import Model, takes_images
+from acp_agent.models.routed import RoutedModel
 from acp_agent.models.services import SERVICES, Service, SettingsError, service_at, service_found
 from acp_agent.models.wishes import Effort, Prices, Wishes
 
@@ -141,20 +142,26 @@ def chosen(choice: ModelChoice, environment: Mapping[str, str]) -> Model:
     if choice.name == DemoModel.name:
         return DemoModel()
     prefix, _, rest = choice.name.partition(":")
-    service = _service(prefix, choice, environment)
     tape = _tape(choice.cassette, choice.cassette_mode)
-    # What follows takes longer to import than the rest of the agent takes to start.
-    match service.speech:
-        case "openai":
-            from acp_agent.models.openai import ChatModel
 
-            return ChatModel(service, rest, choice.wishes, tape=tape)
-        case "anthropic":
-            from acp_agent.models.anthropic import MessagesModel
+    def found() -> Service:
+        return _service(prefix, choice, environment)
 
-            return MessagesModel(service, rest, choice.wishes, tape=tape)
-        case _:
-            assert_never(service.speech)
+    def made(service: Service) -> Model:
+        # What follows takes longer to import than the rest of the agent takes to start.
+        match service.speech:
+            case "openai":
+                from acp_agent.models.openai import ChatModel
+
+                return ChatModel(service, rest, choice.wishes, tape=tape)
+            case "anthropic":
+                from acp_agent.models.anthropic import MessagesModel
+
+                return MessagesModel(service, rest, choice.wishes, tape=tape)
+            case _:
+                assert_never(service.speech)
+
+    return RoutedModel(found, made, is_replayed=tape is not None and tape.is_replayed)
 
 
 def check(choice: ModelChoice) -> None:

@@ -80,13 +80,16 @@ class Endpoint:
         self._service = service
         self._url = service.base_url + path
         # Compressed, a stream would come in lumps, and a cassette could not be read.
-        self._headers = {
+        named = {
             "Accept": "text/event-stream",
             "Accept-Encoding": "identity",
             "Content-Type": "application/json",
             "User-Agent": f"acp-agent/{VERSION}",
             **(headers or {}),
         }
+        set_ = {name.lower() for name, _ in service.headers}
+        own = {name: told for name, told in named.items() if name.lower() not in set_}
+        self._headers = own | dict(service.headers)
         self._patience = patience or Patience()
         self._tape = tape
         self._timeout = httpx.Timeout(self._patience.silence, connect=self._patience.connect)

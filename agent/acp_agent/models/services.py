@@ -40,6 +40,8 @@ class Service:
     needs_key: bool = False
     """Whether nobody is let in without a key; elsewhere the service itself decides."""
     takes_images: bool = True
+    headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    """What requests bear besides, in place of what they would bear by themselves."""
 
     @property
     def secret(self) -> str | None:

@@ -15,6 +15,7 @@ from acp_agent.models.choice import add_options, chosen
 from acp_agent.models.demo import DemoModel
 from acp_agent.models.model import Model, UserSaid, takes_images
 from acp_agent.models.openai import ChatModel
+from acp_agent.models.routed import RoutedModel
 from acp_agent.models.services import SERVICES, SettingsError
 from acp_protocol.jsonrpc import Json
 from tests.agent.models.provider import providing, replied, sse, streamed
@@ -39,7 +40,8 @@ def test_every_service_can_be_chosen_without_a_key(prefix: str) -> None:
     model = choice("--model", f"{prefix}:org/name:tag")
     assert model.name == f"{prefix}:org/name:tag"
     kind = MessagesModel if prefix == "anthropic" else ChatModel
-    assert isinstance(model, kind)
+    assert isinstance(model, RoutedModel)
+    assert isinstance(model.now, kind)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,138 @@
+"""A model of a service that may be reached elsewhere, by another key, or not at all, from now on.
+
+The client decides that while the agent runs. What answers is made anew for each way, and a reply
+that has begun goes on as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from dataclasses import replace
+
+from acp_agent.models.model import (
+    Command,
+    HistoryEntry,
+    Model,
+    ModelEvent,
+    ModelFailedError,
+    ToolOffer,
+    takes_images,
+)
+from acp_agent.models.services import Service, service_at
+
+
+class RoutedModel:
+    """Stands before what answers.
+
+    `find` tells where the service is and by which key it is asked, as the user has set it; `make`
+    makes what answers for it. `is_replayed` says that nothing goes out, and nothing needs a key.
+    """
+
+    commands: Sequence[Command] = ()
+
+    def __init__(
+        self,
+        find: Callable[[], Service],
+        make: Callable[[Service], Model],
+        *,
+        is_replayed: bool = False,
+    ) -> None:
+        self._find = find
+        self._make = make
+        self._is_replayed = is_replayed
+        self.service = find()
+        """How the service is reached now."""
+        self.is_enabled = True
+        self._is_set = False
+        self._is_signed_out = False
+        self.now = make(self.service)
+        """What answers now."""
+
+    @property
+    def name(self) -> str:
+        """What it is called on screens."""
+        return self.now.name
+
+    @property
+    def takes_images(self) -> bool:
+        """Whether it looks at the images of a prompt."""
+        return takes_images(self.now)
+
+    @property
+    def lacks_key(self) -> bool:
+        """Whether it cannot answer for want of a key."""
+        return self.service.needs_key and self.service.key is None and not self._is_replayed
+
+    @property
+    def wants_key(self) -> bool:
+        """Whether the user's own key decides about its answers."""
+        return self.service.needs_key and not self._is_replayed
+
+    async def reply(
+        self, history: Sequence[HistoryEntry], tools: Sequence[ToolOffer]
+    ) -> AsyncGenerator[ModelEvent]:
+        """Ask the service as it is reached now, and yield what it streams."""
+        if not self.is_enabled:
+            sentence = f"{self.service.title} was switched off by the client; choose another model."
+            raise ModelFailedError(sentence)
+        self.look_again()
+        replying = self.now.reply(history, tools)
+        try:
+            async for event in replying:
+                yield event
+        finally:
+            if isinstance(replying, AsyncGenerator):
+                # As of every stream that is not read to its end.
+                await replying.aclose()
+
+    def look_again(self) -> None:
+        """Take the key that the user has brought meanwhile, if one is wanted."""
+        if self.lacks_key and not self._is_set and not self._is_signed_out:
+            self._reach(self._find())
+
+    def route(self, url: str, headers: Mapping[str, str]) -> None:
+        """Reach the service at `url` from now on, with these headers and no key of ours.
+
+        Raises:
+            SettingsError: that is no address.
+        """
+        self._reach(_with(service_at(self.service.prefix, url, None, {}), headers))
+        self._is_set = self.is_enabled = True
+
+    def disable(self) -> None:
+        """Answer no more, until it is routed."""
+        self.is_enabled = False
+
+    def sign_in(self) -> bool:
+        """Use the user's own key again; return whether there is one."""
+        self._is_signed_out = self._is_set = False
+        self._reach(self._find())
+        return not self.lacks_key
+
+    def sign_out(self) -> None:
+        """Use no key of the user any more."""
+        self._is_signed_out = True
+        if self.wants_key:
+            self._reach(replace(self.service, key=None))
+
+    def _reach(self, service: Service) -> None:
+        if service != self.service:
+            self.service = service
+            self.now = self._make(service)
+
+
+def _with(service: Service, headers: Mapping[str, str]) -> Service:
+    """Return `service` as it is asked with these headers.
+
+    A key among them becomes the service's key: as such it is kept out of everything that is told.
+    """
+    rest = dict(headers)
+    for name, told in headers.items():
+        scheme, _, token = told.partition(" ")
+        if name.lower() == "authorization" and scheme.lower() == "bearer" and token.strip():
+            del rest[name]
+            service = replace(service, key=token.strip(), is_bearer=True)
+        elif name.lower() == "x-api-key" and service.speech == "anthropic" and told.strip():
+            del rest[name]
+            service = replace(service, key=told.strip(), is_bearer=False)
+    return replace(service, headers=tuple(sorted(rest.items())))
