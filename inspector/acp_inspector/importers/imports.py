@@ -29,6 +29,10 @@ _BATCH: Final = 256
 _OURS: Final = b'{"acp_recording"'
 
 
+class NoMessageError(RecordingError):
+    """A file holds nothing that its format would, whatever else it may hold."""
+
+
 @dataclass(slots=True)
 class Import:
     """What came of an import."""
@@ -43,6 +47,8 @@ class Import:
     """What had to be guessed, and of how many frames."""
     left_out: Counter[str] = field(default_factory=Counter[str])
     """What was not imported, and how much of it."""
+    is_telling: bool = False
+    """Whether anything was read that somebody said."""
 
 
 def import_file(
@@ -58,6 +64,7 @@ def import_file(
 
     Raises:
         UnknownFormatError: the format is not known; nothing was written.
+        NoMessageError: nothing that was said can be read in it; nothing was written.
         RecordingError: a file cannot be read or written, or `target` exists.
     """
     chosen = _format(source, _head(source), format_name)
@@ -72,6 +79,10 @@ def import_file(
         with written_beside(target, overwrite=overwrite) as part:
             if failure := _write(chain([first] if first else [], items), part, header, began):
                 raise RecordingError(f"cannot write {target}: {failure}")
+            if not result.is_telling:
+                raise NoMessageError(
+                    f"cannot import {source} as {chosen.about}: no message can be read in it"
+                )
     return result
 
 
@@ -103,11 +114,13 @@ def _counted(items: Iterator[Item], result: Import) -> Iterator[Kept]:
                 continue
             case Said(guess=guess, is_broken=is_broken):
                 result.counts["frames"] += 1
+                result.is_telling |= not is_broken
                 result.counts["broken"] += is_broken
                 if guess:
                     result.guesses[guess] += 1
             case Murmured():
                 result.counts["stderr"] += 1
+                result.is_telling = True
             case Remark(is_broken=is_broken):
                 result.counts["notes"] += 1
                 result.counts["broken"] += is_broken

@@ -57,6 +57,16 @@ def test_what_is_not_known_is_refused_in_one_sentence(call: Call, tmp_path: Path
     assert not out.exists()
 
 
+@pytest.mark.parametrize("name", ["zed", "acp.el", "ndjson"])
+def test_what_is_called_what_it_is_not_is_refused(call: Call, tmp_path: Path, name: str) -> None:
+    source, out = tmp_path / "in", tmp_path / "out"
+    source.write_text("hello\n")
+    done = call("import", "--as", name, str(source), "-o", str(out))
+    assert (done.code, done.out, done.err.count("\n")) == (exits.USAGE, "", 1)
+    assert "no message can be read in it" in done.err
+    assert not out.exists()
+
+
 def test_nothing_is_overwritten_unless_that_is_said(call: Call, tmp_path: Path) -> None:
     sample, out = str(SAMPLES / "zed.json"), tmp_path / "out"
     out.write_text("precious")

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from acp_inspector.importers.catalogue import UnknownFormatError
-from acp_inspector.importers.imports import Import, import_file
+from acp_inspector.importers.catalogue import FORMATS, UnknownFormatError
+from acp_inspector.importers.imports import Import, NoMessageError, import_file
 from acp_inspector.journal import Frame, JournalEvent, StderrText
 from acp_inspector.recording.format import RecordingError, RecordingExistsError
 from acp_inspector.recording.reader import Recording, read_recording
@@ -218,7 +218,12 @@ def test_a_file_cut_anywhere_is_imported_as_far_as_it_goes(sample: str, tmp_path
         folder.mkdir()
         source = folder / "cut"
         source.write_bytes(content[:size])
-        rows = told(imported(source, folder)[1])
+        try:
+            rows = told(imported(source, folder)[1])
+        except NoMessageError:
+            # Its first message takes more than half of it.
+            assert sample == "devtools.json"
+            continue
         assert rows[:-1] == whole[: len(rows) - 1]
 
 
@@ -258,7 +263,23 @@ def test_a_file_spoiled_anywhere_is_imported_or_refused(
         imported(source, folder, known if is_named else None)
     except UnknownFormatError:
         assert not is_named
-        assert not (folder / "out.acp.ndjson").exists()
+    except NoMessageError:
+        assert {path.name for path in folder.iterdir()} == {"in", "known"}
+
+
+@pytest.mark.parametrize("name", [each.name for each in FORMATS])
+@pytest.mark.parametrize(
+    "junk",
+    [b"", b"\n", b"hello\n", b"[]", b"()", b'[{"a":1},{}]', b"((:a . 1))", b"\xff\x00\n" * 9],
+)
+def test_what_holds_no_message_is_refused_however_it_is_called(
+    name: str, junk: bytes, tmp_path: Path
+) -> None:
+    source, out = tmp_path / "in", tmp_path / "out"
+    source.write_bytes(junk)
+    with pytest.raises(NoMessageError, match=r"in as .*: no message can be read in it"):
+        import_file(source, out, format_name=name)
+    assert list(tmp_path.iterdir()) == [source]
 
 
 @pytest.mark.parametrize(
