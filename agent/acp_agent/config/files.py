@@ -82,10 +82,12 @@ class FileSettings:
             self._take_former(spot, path, raw)
         elif path in BY_PATH or path == STORAGE_PATH:
             self._set(self.settings, spot, BY_PATH.get(path), raw)
-        elif isinstance(raw, dict) and _is_room(path):
-            self._take(cast("dict[str, Json]", raw), spot, f"{path}.")
-        elif raw is not None or not _is_room(path):
+        elif not _is_room(path):
             self._refuse_unknown(spot, path)
+        elif isinstance(raw, dict):
+            self._take(cast("dict[str, Json]", raw), spot, f"{path}.")
+        elif raw is not None:
+            self._tell(spot, f"{spelled(spot)}: must be a table")
 
     def _set(self, settings: dict[str, Setting], spot: Spot, key: Key | None, raw: Json) -> None:
         """Set a key to what stands at `spot`; None is the key of the storage's path."""

@@ -181,7 +181,7 @@ KEYS: Final = (
     Key("limits.requests", COUNT, "times that the model is asked in one turn"),
     Key("limits.tokens", COUNT, "tokens that one turn may read and write"),
     Key("limits.seconds", DURATION, "that one turn may take"),
-    Key("admin.listen", LISTEN, "where the agent can be looked at from outside", "--admin"),
+    Key("admin.listen", LISTEN, "where the agent can be looked at from outside"),
     Key("admin.token_env", VARIABLE, "the variable that holds the token for that"),
     Key("log.level", one_of("debug", "info", "warning", "error"), "what is told on stderr"),
 )

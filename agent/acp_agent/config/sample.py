@@ -91,17 +91,22 @@ def write_sample(path: Path, *, is_forced: bool) -> None:
             with os.fdopen(descriptor, "w", encoding="utf-8") as file:
                 file.write(sample())
             draft.chmod(MODE)
-            if is_forced:
-                draft.replace(path)
-            else:
-                path.hardlink_to(draft)
+            _put(draft, path, is_forced=is_forced)
         finally:
             draft.unlink(missing_ok=True)
-    except FileExistsError:
-        raise ConfigurationError(f"{path} exists; --force writes over it") from None
     except (OSError, ValueError) as problem:
         reason = describe_os_error(problem) if isinstance(problem, OSError) else str(problem)
         raise ConfigurationError(f"{path} cannot be written: {reason}") from None
+
+
+def _put(draft: Path, path: Path, *, is_forced: bool) -> None:
+    if is_forced:
+        draft.replace(path)
+        return
+    try:
+        path.hardlink_to(draft)
+    except FileExistsError:
+        raise ConfigurationError(f"{path} exists; --force writes over it") from None
 
 
 def _range(key: Key) -> str:

@@ -25,6 +25,8 @@ SHORT: Final = 16
 _REFERENCE: Final = re.compile(r"\$\{[A-Za-z_][A-Za-z0-9_]*\}")
 _TELLING: Final = re.compile(r"(?i)-.*(token|key|secret|passw|auth|credential)")
 _KEY_LIKE: Final = re.compile(r"(sk|pk|gh[a-z]|xox[a-z]|glpat|AKIA|AIza|eyJ)[-_A-Za-z0-9.]{8,}")
+_SCHEMES: Final = frozenset({"", "basic", "bearer", "token"})
+"""Words that stand before a secret, and are none."""
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_-]+")
 _INPUTS: Final = frozenset({"model.service"})
 """Keys that end up in others."""
@@ -152,7 +154,7 @@ def _hushed_text(text: Json) -> Json:
     """Return a text that only names variables as it is."""
     is_reference = isinstance(text, str) and _REFERENCE.search(text)
     rest = _REFERENCE.sub("", text) if isinstance(text, str) else ""
-    return text if is_reference and len(rest) < SHORT // 2 else HIDDEN
+    return text if is_reference and rest.strip().lower() in _SCHEMES else HIDDEN
 
 
 def _hushed_arguments(arguments: list[Json]) -> list[Json]:

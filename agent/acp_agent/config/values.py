@@ -19,6 +19,8 @@ T = TypeVar("T")
 UNITS: Final = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 """Seconds of each unit of time."""
 NEVER: Final = "never"
+SHORTEST: Final = 0.001
+"""Seconds."""
 LONGEST: Final = 366 * 86400.0
 """Seconds; a time beyond it is taken for a slip."""
 MOST: Final = 10**9
@@ -140,9 +142,9 @@ def _read_duration(raw: object) -> float:
         seconds = float(raw)
     else:
         raise TypeError
-    if not 0 < seconds <= LONGEST:
+    if not SHORTEST <= seconds <= LONGEST:
         raise ValueError
-    return seconds
+    return round(seconds, 3)
 
 
 def _read_duration_or_never(raw: object) -> float | None:

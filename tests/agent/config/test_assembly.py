@@ -1,0 +1,138 @@
+"""What the settings come to."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from acp_agent.config.assembly import conduct_of, keeping_of, mcp_of, models_of
+from acp_agent.config.configuration import Configuration, Mcp, configuration_of
+from acp_agent.mcp.declarations import StdioServer, WebServer
+from acp_agent.models.choice import ModelChoice
+from acp_agent.models.model import UserSaid
+from acp_agent.models.services import SettingsError
+from acp_protocol.jsonrpc import Json
+from tests.agent.models.provider import providing, replied, sse, streamed
+
+STOP: Json = {"choices": [{"finish_reason": "stop"}]}
+WORKING = "You are a coding agent"
+
+
+def mcp(environment: dict[str, str], **members: Any) -> list[Any]:
+    return list(mcp_of(Mcp(**members), environment).configured)
+
+
+def test_policies_lists_and_limits_reach_the_turns(tmp_path: Path) -> None:
+    configuration = configuration_of(
+        {
+            "permissions.default_policy": "ask_always",
+            "permissions.auto_allow": ("read", "search"),
+            "permissions.always_ask": ("edit",),
+            "permissions.audit": tmp_path / "audit",
+            "limits.requests": 3,
+            "limits.tokens": 5,
+            "limits.seconds": 7.0,
+        }
+    )
+    conduct = conduct_of(configuration)
+    assert conduct.rules.default_policy == "ask_always"
+    assert (conduct.rules.auto_allow, conduct.rules.always_ask) == ({"read", "search"}, {"edit"})
+    limits = conduct.limits
+    assert (limits.requests, limits.tokens, limits.seconds) == (3, 5, 7.0)
+    assert conduct.audit is not None
+    conduct.audit.close()
+    assert conduct_of(Configuration()).audit is None
+
+
+def test_sessions_are_kept_as_it_was_set(tmp_path: Path) -> None:
+    configuration = configuration_of(
+        {
+            "sessions.storage": tmp_path / "store",
+            "sessions.max_concurrent": 3,
+            "sessions.idle_timeout": None,
+            "protocol.unstable": True,
+        }
+    )
+    keeping = keeping_of(configuration)
+    keeping.store.close()
+    assert (tmp_path / "store").is_dir()
+    assert (keeping.limit, keeping.idle_timeout, keeping.is_unstable) == (3, None, True)
+
+
+def test_variables_are_filled_in_where_secrets_stand() -> None:
+    servers = {
+        "files": {
+            "command": "files",
+            "args": ["${TOKEN}"],
+            "env": {"A": "${TOKEN}", "B": "x${TOKEN}y${EMPTY}", "C": "$TOKEN"},
+        },
+        "web": {
+            "url": "https://x",
+            "headers": [{"name": "Authorization", "value": "Bearer ${TOKEN}"}],
+        },
+    }
+    assert mcp({"TOKEN": "t", "EMPTY": ""}, servers=servers) == [
+        StdioServer("files", ("files", "${TOKEN}"), {"A": "t", "B": "xty", "C": "$TOKEN"}),
+        WebServer("web", "https://x", {"Authorization": "Bearer t"}),
+    ]
+
+
+def test_a_variable_that_is_not_set_is_named_with_its_place() -> None:
+    servers = {"files": {"command": "files", "env": {"A": "${TOKEN}"}}}
+    with pytest.raises(SettingsError, match=r"mcp\.servers\.files\.env\.A: the variable TOKEN"):
+        mcp({}, servers=servers)
+
+
+def test_a_server_that_is_not_allowed_needs_no_variables() -> None:
+    servers = {"files": {"command": "files", "env": {"A": "${TOKEN}"}}}
+    settings = mcp_of(Mcp(servers=servers, allowed_servers=("web",), max_connections=2), {})
+    assert settings.allowed == ("web",)
+    assert settings.limits.connections == 2
+
+
+async def test_a_model_is_asked_where_and_as_it_was_set() -> None:
+    async with providing(streamed(sse(STOP, done=True))) as provider:
+        choice = ModelChoice(
+            name="openai:m",
+            base_url=f"{provider.url}/v1",
+            api_key_env="MY_KEY",
+            system_prompt="Be brief.",
+            coding_agent_mode=False,
+        )
+        environment = {"MY_KEY": "mine", "OPENAI_API_KEY": "theirs", "OPENAI_BASE_URL": "http://x"}
+        [model] = models_of(Configuration(model=choice), environment)
+        assert await replied(model, [UserSaid("hi")]) == []
+    [asked] = provider.asked
+    assert asked.headers["authorization"] == "Bearer mine"
+    assert asked.body["messages"][0] == {"role": "system", "content": "Be brief."}
+
+
+async def test_no_key_goes_to_an_address_that_names_none() -> None:
+    async with providing(streamed(sse(STOP, done=True))) as provider:
+        choice = ModelChoice(name="openai:m", base_url=f"{provider.url}/v1", system_prompt="Brief.")
+        environment = {"OPENAI_API_KEY": "theirs"}
+        [model] = models_of(Configuration(model=choice), environment)
+        assert await replied(model, [UserSaid("hi")]) == []
+    [asked] = provider.asked
+    assert "authorization" not in asked.headers
+    told = json.dumps(asked.body["messages"][0])
+    assert WORKING in told
+    assert "Brief." in told
+
+
+@pytest.mark.parametrize(
+    ("choice", "environment", "reason"),
+    [
+        (ModelChoice(name="openai:m", api_key_env="MY_KEY"), {}, "MY_KEY is not set"),
+        (ModelChoice(name="openai:m", api_key_env="K"), {"K": "a b"}, "K holds signs"),
+        (ModelChoice(name="openai:m", base_url="ftp://x"), {}, "base_url is no address"),
+    ],
+)
+def test_what_cannot_be_is_told_before_anything_is_sent(
+    choice: ModelChoice, environment: dict[str, str], reason: str
+) -> None:
+    with pytest.raises(SettingsError, match=reason):
+        models_of(Configuration(model=choice), environment)

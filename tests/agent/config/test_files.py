@@ -1,0 +1,170 @@
+"""What a file sets, and how its mistakes are told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from acp_agent.config.documents import Document
+from acp_agent.config.files import FileSettings, nearest
+from acp_agent.config.toml_file import read_toml
+from acp_agent.config.yaml_file import read_yaml
+
+PATH = Path("acp-agent.toml")
+
+
+def settings(text: str) -> FileSettings:
+    return FileSettings(read_toml(PATH, text))
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        (
+            "\n[sessions]\nmax_concurrent = 0",
+            "acp-agent.toml:3: sessions.max_concurrent: must be a whole number of at least 1",
+        ),
+        (
+            "sessions.idle_timeout = 'soon'",
+            "acp-agent.toml:1: sessions.idle_timeout: must be a length of time like 90s",
+        ),
+        (
+            "[sessions]\nmax_concurent = 3",
+            (
+                "acp-agent.toml:2: sessions.max_concurent: there is no such key; "
+                "the nearest is sessions.max_concurrent"
+            ),
+        ),
+        (
+            "idle_timeout = '1h'",
+            (
+                "acp-agent.toml:1: idle_timeout: there is no such key; "
+                "the nearest is sessions.idle_timeout"
+            ),
+        ),
+        ("[xyz]\na = 1", "acp-agent.toml:1: xyz: there is no such key"),
+        ("sessions = 3", "acp-agent.toml:1: sessions: must be a table"),
+        (
+            "[model]\napi_key = 'sk-secret'",
+            (
+                "acp-agent.toml:2: model.api_key: must stand in no file; "
+                "api_key_env names the variable that holds it"
+            ),
+        ),
+        (
+            "[admin]\ntoken = 'secret'",
+            (
+                "acp-agent.toml:2: admin.token: must stand in no file; "
+                "token_env names the variable that holds it"
+            ),
+        ),
+        ("[model]\napi_key_env = 'sk-secret'", "the name of an environment variable"),
+        ("[[model.others]]\nthinking = 'low'", "1: model.others.0.name: is missing"),
+        ("model.others = 3", "1: model.others: must be a list of tables"),
+        (
+            "[[model.others]]\nname = 'demo'\nthinkin = 'low'",
+            "3: model.others.0.thinkin: there is no such key; the nearest is model.thinking",
+        ),
+        ("[mcp.servers]\na__b = { command = 'x' }", "2: mcp.servers.a__b: an id has"),
+        ("[mcp.servers.a]\nargs = []", "1: mcp.servers.a.command is missing"),
+        (
+            "[mcp.servers.a]\ncommand = 'x'\nenviron = {}",
+            "3: mcp.servers.a.environ: there is no such key; the nearest is env",
+        ),
+        ("mcp.servers = 3", "1: mcp.servers: must be a table with a table for each server"),
+        ("mcp.servers.a = 3", "1: mcp.servers.a: must be a table with command, or with url"),
+        ("sessions.storage = 'file'", "sessions.storage: must be memory, or the name"),
+        ("sessions.storage_path = 'x'", "sessions.storage: must be file where"),
+        ("admin.listen = '0.0.0.0:80'", "1: admin.listen: must be HOST:PORT of this machine"),
+        ("admin.listen = '127.0.0.1'", "1: admin.listen: must be HOST:PORT of this machine"),
+        ("permissions.auto_allow = ['writing']", "must be a list with some of read, edit"),
+        (
+            "system_prompt = 'a'\nmodel.system_prompt = 'b'",
+            "1: system_prompt: model.system_prompt says the same; one of them has to go",
+        ),
+    ],
+)
+def test_a_mistake_is_told_with_file_line_and_key(text: str, problem: str) -> None:
+    problems = settings(text).problems
+    assert len(problems) == 1
+    assert problem in problems[0]
+    assert "secret" not in problems[0]
+
+
+def test_all_mistakes_are_told_in_the_order_of_their_lines() -> None:
+    text = "a = 1\n[[model.others]]\nx = 1\n[sessions]\nstorage = 'file'\nmax_concurrent = 'x'"
+    lines = [problem.split(":")[1] for problem in settings(text).problems]
+    assert lines == ["1", "2", "3", "5", "6"]
+
+
+def test_names_of_files_are_told_from_the_file_s_own_directory(tmp_path: Path) -> None:
+    text = "sessions.storage = 'store'\nadmin.listen = 'unix:s'\npermissions.audit = '/a'"
+    file = FileSettings(read_toml(tmp_path / "acp-agent.toml", text))
+    assert file.settings["sessions.storage"].value == tmp_path / "store"
+    assert file.settings["admin.listen"].value == f"unix:{tmp_path}/s"
+    assert file.settings["permissions.audit"].value == Path("/a")
+
+
+def test_each_setting_knows_its_line() -> None:
+    file = settings("\nlog.level = 'info'\n")
+    assert [(each.value, each.origin) for each in file.settings.values()] == [
+        ("info", "acp-agent.toml:2")
+    ]
+
+
+def test_the_configuration_of_the_continuum_router_is_read_as_it_is(shared: Path) -> None:
+    [seed] = shared.glob("seeds/000_*.txt")
+    text = seed.read_text()
+    text = text[text.index("acp:\n  enabled") : text.index("Configuration Reference")]
+    file = FileSettings(read_yaml(Path("config.yaml"), text))
+    assert file.problems == []
+    assert {path: each.value for path, each in file.settings.items()} == {
+        "enabled": True,
+        "transport.stdio.enabled": True,
+        "agent.name": "Continuum Router",
+        "agent.description": "Local LLM inference agent",
+        "model.name": "gpt-4o",
+        "model.service": "continuum",
+        "model.system_prompt": "You are a helpful coding assistant.",
+        "model.coding_agent_mode": True,
+        "permissions.default_policy": "ask_always",
+        "permissions.auto_allow": ("read", "search", "think"),
+        "permissions.always_ask": ("edit", "delete", "execute"),
+        "sessions.max_concurrent": 10,
+        "sessions.idle_timeout": 3600.0,
+        "sessions.storage": None,
+        "mcp.max_connections": 5,
+        "mcp.allowed_servers": (),
+        "mcp.spawn_timeout": 10.0,
+    }
+    assert [note.partition(": ")[2] for note in file.notes] == [
+        "agent.version means nothing here: the version is the program's own",
+        "capabilities means nothing here: the agent itself tells what it can do",
+    ]
+
+
+def test_the_storage_of_the_continuum_router_has_two_keys() -> None:
+    file = settings("[sessions]\nstorage = 'file'\nstorage_path = '/x'")
+    assert file.settings["sessions.storage"].value == Path("/x")
+    assert file.problems == []
+
+
+def test_a_key_of_yaml_without_a_value_is_left_as_it_is() -> None:
+    file = FileSettings(Document(PATH, {"model": None, "log": {"level": None}}, {}))
+    assert (file.settings, file.problems) == ({}, [])
+
+
+@pytest.mark.parametrize(
+    ("path", "near"),
+    [
+        ("sesions.storage", "sessions.storage"),
+        ("limits.max_concurrent", "sessions.max_concurrent"),
+        ("mcp.timeout", "mcp.spawn_timeout"),
+        ("colour", None),
+        ("session", "sessions"),
+        ("default_mode", "default_model"),
+    ],
+)
+def test_the_nearest_key_is_one_that_comes_near(path: str, near: str | None) -> None:
+    assert nearest(path) == near

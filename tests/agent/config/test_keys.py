@@ -1,0 +1,42 @@
+"""The table of all that can be set."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+import pytest
+
+from acp_agent.config.configuration import ROOMS
+from acp_agent.config.keys import BY_PATH, BY_VARIABLE, FORMER, KEYS, Key
+from acp_agent.config.showing import written
+from acp_agent.flags import new_parser
+
+ELSEWHERE = {"enabled", "transport.stdio.enabled", "model.service"}
+"""Keys that set nothing by themselves."""
+
+
+def test_every_key_is_a_field_and_every_field_a_key() -> None:
+    members = {f"{room}.{each.name}" for room, kind in ROOMS.items() for each in fields(kind)}
+    assert set(BY_PATH) - ELSEWHERE == members
+
+
+def test_every_former_name_stands_for_a_key() -> None:
+    assert set(FORMER.values()) <= set(BY_PATH)
+    assert not set(FORMER) & set(BY_PATH)
+
+
+def test_no_two_keys_have_one_variable() -> None:
+    assert len(BY_VARIABLE) == len([key for key in KEYS if key.variable is not None])
+
+
+@pytest.mark.parametrize("key", KEYS, ids=lambda key: key.path)
+def test_every_default_is_a_value_that_could_be_set(key: Key) -> None:
+    told = written(key.path, key.default)
+    if told is not None:
+        assert key.kind.value(told) == key.default
+
+
+def test_every_flag_of_a_key_is_one_of_the_agent_s() -> None:
+    actions = new_parser()._actions
+    flags = {action.option_strings[0]: action.dest for action in actions if "." in action.dest}
+    assert flags == {key.flag: key.path for key in KEYS if key.flag is not None}
