@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from acp_agent.tools.edit import EditTool, PatchTool
+from acp_agent.tools.fetch import FetchTool
 from acp_agent.tools.files import DeleteTool, ReadTool, WriteTool
 from acp_agent.tools.folders import FindTool, ListTool
 from acp_agent.tools.notes import PlanTool, ThinkTool
@@ -22,6 +23,7 @@ _ALL: Final[tuple[Tool, ...]] = (
     WriteTool(),
     DeleteTool(),
     RunTool(),
+    FetchTool(),
     PlanTool(),
     ThinkTool(),
 )

@@ -1,0 +1,272 @@
+"""Fetching what stands at an address on the web.
+
+The user is asked, about an address that not everybody can reach each time anew. Where a name leads
+is found out before, and the connection goes there: no second look-up decides otherwise. A
+redirection is followed on the same host only, because consent was given for that one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+import anyio.to_thread
+
+from acp_agent.models.model import ToolOffer
+from acp_agent.tools.addresses import addresses_of, are_public
+from acp_agent.tools.page import text_of
+from acp_agent.tools.subject import name_subject
+from acp_agent.tools.tool import (
+    Call,
+    Kind,
+    Outcome,
+    Report,
+    ToolFailedError,
+    argument,
+    fenced,
+    parameters,
+    shortened,
+    text_content,
+    text_parameter,
+)
+from acp_agent.workspace import Workspace
+from acp_protocol.host.text import one_line
+from acp_protocol.jsonrpc import Json
+from acp_protocol.version import VERSION
+
+if TYPE_CHECKING:
+    import httpx
+
+PORT_LIMIT: Final = 65536
+URL_LIMIT: Final = 2048
+"""Characters of one address."""
+SIZE_LIMIT: Final = 2**20
+"""Bytes that are read of one answer."""
+TIME_LIMIT: Final = 30.0
+"""Seconds that fetching may take."""
+CONNECT_LIMIT: Final = 5.0
+"""Seconds for connecting to one of a host's addresses."""
+ADDRESS_LIMIT: Final = 3
+"""Addresses of one host that are tried."""
+HOP_LIMIT: Final = 5
+"""Redirections that are followed."""
+TITLE_WIDTH: Final = 200
+"""Characters of an address that are shown."""
+_PORTS: Final = {"http": 80, "https": 443}
+_HTML: Final = frozenset({"text/html", "application/xhtml+xml"})
+_TEXTS: Final = ("json", "xml", "javascript", "yaml", "toml", "x-sh")
+"""How kinds of content end that are text and do not say so."""
+_REDIRECTIONS: Final = frozenset({301, 302, 303, 307, 308})
+
+
+class FetchTool:
+    """Returns the text that stands at an address."""
+
+    offer = ToolOffer(
+        "fetch",
+        "Return the text that stands at a web address, a page without its looks. Redirections to "
+        "another host are told, not followed.",
+        parameters({"url": text_parameter("The address, with http:// or https://.")}),
+    )
+    kind: Kind = "fetch"
+
+    async def prepare(self, arguments: Mapping[str, Json], workspace: Workspace) -> Call:
+        """Find out where the address leads, without going there."""
+        del workspace
+        target = await _target(argument(arguments, "url"))
+
+        async def run(report: Report) -> Outcome:
+            del report
+            with anyio.move_on_after(TIME_LIMIT):
+                return await _fetched(target)
+            raise ToolFailedError(f"{target.shown} does not answer within {TIME_LIMIT:g} s")
+
+        return Call(
+            f"Fetch {target.shown}",
+            self.kind,
+            run,
+            content=() if target.is_public else [text_content(_warning(target))],
+            subjects=[name_subject(target.site)],
+            asks_always=not target.is_public,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Target:
+    """An address and where it leads."""
+
+    url: httpx.URL
+    addresses: Sequence[str]
+    is_public: bool
+
+    @property
+    def host(self) -> str:
+        """The host as it is looked up."""
+        return self.url.raw_host.decode("ascii", "replace")
+
+    @property
+    def shown(self) -> str:
+        return one_line(str(self.url), TITLE_WIDTH)
+
+    @property
+    def port(self) -> int:
+        return self.url.port or _PORTS[self.url.scheme]
+
+    @property
+    def site(self) -> str:
+        """The host, and the port where it is none of the usual ones."""
+        return self.url.netloc.decode("ascii", "replace")
+
+
+def _warning(target: _Target) -> str:
+    leads = ", ".join(target.addresses)
+    return f"{one_line(target.site, TITLE_WIDTH)} is not open to everybody: it leads to {leads}."
+
+
+async def _target(text: str) -> _Target:
+    """Return where an address leads.
+
+    Raises:
+        ToolFailedError: it is none that may be fetched, or leads nowhere.
+    """
+    # Imported where somebody fetches: the agent starts without it.
+    import httpx
+
+    shown = one_line(text, TITLE_WIDTH)
+    try:
+        url = httpx.URL(text) if len(text) <= URL_LIMIT else None
+    except httpx.InvalidURL:
+        url = None
+    if url is None or not url.host or not 0 < (url.port or 1) < PORT_LIMIT:
+        raise ToolFailedError(f"{shown} is no web address")
+    if url.scheme not in _PORTS:
+        raise ToolFailedError(f"{shown}: only http and https are fetched")
+    if url.userinfo:
+        raise ToolFailedError(f"{url.host}: an address with a name or a password is not fetched")
+    target = _Target(url.copy_with(fragment=None), (), is_public=False)
+    addresses = await addresses_of(target.host, target.port)
+    if not addresses:
+        raise ToolFailedError(f"there is no host {one_line(url.host, TITLE_WIDTH)}")
+    return replace(target, addresses=addresses, is_public=are_public(addresses))
+
+
+async def _fetched(target: _Target) -> Outcome:
+    """Go to where `target` leads; return what stands there."""
+    for _ in range(HOP_LIMIT + 1):
+        async with _answer(target) as answer:
+            goal = answer.headers.get("location")
+            if answer.status_code not in _REDIRECTIONS or goal is None:
+                return await _told(target, answer, *await _body(answer))
+            status = answer.status_code
+        following = await _target(_joined(target, goal))
+        if not _is_same_site(target, following):
+            text = f"{target.shown} redirects to {following.url}; fetch that if you need it."
+            return Outcome(text, [text_content(text)], {"status": status})
+        if target.is_public and not following.is_public:
+            raise ToolFailedError(f"{following.shown} now leads to a private address")
+        target = following
+    raise ToolFailedError(f"{target.shown}: more than {HOP_LIMIT} redirections")
+
+
+def _joined(target: _Target, goal: str) -> str:
+    """Return the address that a redirection names."""
+    import httpx
+
+    try:
+        return str(target.url.join(goal))
+    except httpx.InvalidURL:
+        raise ToolFailedError(f"{target.shown} redirects to what is no address") from None
+
+
+def _is_same_site(one: _Target, other: _Target) -> bool:
+    """Return whether consent to `one` is consent to `other`, which may only be safer."""
+    if one.url.scheme == "https" and other.url.scheme != "https":
+        return False
+    is_usual = one.port == _PORTS[one.url.scheme] and other.port == _PORTS[other.url.scheme]
+    same_port = one.port == other.port or is_usual
+    return one.host.removeprefix("www.") == other.host.removeprefix("www.") and same_port
+
+
+@asynccontextmanager
+async def _answer(target: _Target) -> AsyncGenerator[httpx.Response]:
+    """Ask at the first of the addresses that answers.
+
+    Raises:
+        ToolFailedError: none does.
+    """
+    import httpx
+
+    headers = {
+        "Host": target.site,
+        "User-Agent": f"acp-agent/{VERSION}",
+        "Accept": "text/html, text/plain, application/json;q=0.9, */*;q=0.5",
+        # What is packed small may be large without end.
+        "Accept-Encoding": "identity",
+    }
+    trust = httpx.create_ssl_context() if target.url.scheme == "https" else False
+    timeout = httpx.Timeout(TIME_LIMIT, connect=CONNECT_LIMIT)
+    async with httpx.AsyncClient(verify=trust, timeout=timeout, trust_env=False) as client:
+        why = "no connection"
+        for address in target.addresses[:ADDRESS_LIMIT]:
+            request = client.build_request(
+                "GET",
+                target.url.copy_with(host=address.partition("%")[0]),
+                headers=headers,
+                extensions={"sni_hostname": target.host},
+            )
+            try:
+                answer = await client.send(request, stream=True)
+            except httpx.ConnectError as problem:
+                why = str(problem) or why
+                continue
+            except httpx.TimeoutException:
+                why = "no answer in time"
+                continue
+            except httpx.HTTPError as problem:
+                why = str(problem) or "the answer is no HTTP"
+                break
+            try:
+                yield answer
+            except httpx.HTTPError:
+                raise ToolFailedError(f"{target.shown}: the answer was cut off") from None
+            finally:
+                await answer.aclose()
+            return
+    raise ToolFailedError(f"{target.shown}: {one_line(why, TITLE_WIDTH)}")
+
+
+async def _body(answer: httpx.Response) -> tuple[bytes, bool]:
+    """Return the beginning of what stands there, and whether that is all."""
+    if answer.headers.get("content-encoding", "identity").lower() != "identity":
+        raise ToolFailedError("the answer is packed, although that was not wanted")
+    kept = bytearray()
+    async for chunk in answer.aiter_raw():
+        kept += chunk
+        if len(kept) > SIZE_LIMIT:
+            return bytes(kept[:SIZE_LIMIT]), False
+    return bytes(kept), True
+
+
+async def _told(target: _Target, answer: httpx.Response, body: bytes, is_all: bool) -> Outcome:
+    """Return what stands there as text."""
+    kind = answer.headers.get("content-type", "text/plain").partition(";")[0].strip().lower()
+    status = answer.status_code
+    raw: dict[str, Json] = {"status": status, "contentType": kind[:100], "bytes": len(body)}
+    if not kind.startswith("text/") and not kind.endswith(_TEXTS):
+        raise ToolFailedError(f"{target.shown}: {one_line(kind, 100)} is no text")
+    try:
+        text = body.decode(answer.charset_encoding or "utf-8", errors="replace")
+    except (LookupError, ValueError):
+        text = body.decode(errors="replace")
+    if kind in _HTML:
+        text = await anyio.to_thread.run_sync(text_of, text, abandon_on_cancel=True)
+    if not is_all:
+        text = f"{text}\n… only the first {SIZE_LIMIT} bytes were read"
+    if 200 <= status < 300:
+        return Outcome(shortened(text), fenced(text), raw)
+    reason = f"{target.shown} answers with status {status}"
+    return Outcome(
+        shortened(f"{reason}\n{text}"), [text_content(reason), *fenced(text)], raw, is_failed=True
+    )

@@ -1,0 +1,68 @@
+"""Which addresses are open to everybody."""
+
+from __future__ import annotations
+
+import anyio
+import pytest
+
+from acp_agent.tools import addresses
+from acp_agent.tools.addresses import addresses_of, are_public
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "127.0.0.1",
+        "10.1.2.3",
+        "172.16.0.1",
+        "192.168.1.1",
+        "169.254.169.254",
+        "100.64.0.1",
+        "0.0.0.0",
+        "255.255.255.255",
+        "224.0.0.1",
+        "192.0.2.1",
+        "::1",
+        "::",
+        "fe80::1",
+        "fe80::1%eth0",
+        "fd00::1",
+        "ff02::1",
+        "::ffff:127.0.0.1",
+        "::ffff:10.0.0.1",
+        "64:ff9b::7f00:1",
+        "2002:7f00:1::",
+        "2001:db8::1",
+        "nonsense",
+    ],
+)
+def test_an_address_is_not_public(address: str) -> None:
+    assert not are_public([address])
+    assert not are_public(["8.8.8.8", address])
+
+
+@pytest.mark.parametrize("address", ["8.8.8.8", "1.1.1.1", "2606:4700::1111", "::ffff:8.8.8.8"])
+def test_an_address_is_public(address: str) -> None:
+    assert are_public([address])
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.1", "2130706433", "0x7f000001", "0177.0.0.1"])
+async def test_a_number_however_it_is_spelled_leads_to_this_machine(host: str) -> None:
+    assert await addresses_of(host, 80) == ["127.0.0.1"]
+
+
+@pytest.mark.parametrize("host", ["", "x" * 300, "a..b", "no such host", "\ud800"])
+async def test_what_is_no_host_leads_nowhere(host: str) -> None:
+    found = await addresses_of(host, 80)
+    assert found == [] or not are_public(found)
+
+
+async def test_a_name_that_nobody_answers_for_leads_nowhere(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def silent(*_: object, **__: object) -> object:
+        return await anyio.sleep_forever()
+
+    monkeypatch.setattr(addresses, "TIME_LIMIT", 0.01)
+    monkeypatch.setattr(anyio, "getaddrinfo", silent)
+    assert await addresses_of("example.com", 80) == []

@@ -1,0 +1,271 @@
+"""Fetching over real sockets, and all that is not fetched."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import anyio
+import pytest
+from anyio.abc import SocketAttribute, SocketStream
+
+from acp_agent.tools import fetch
+from acp_agent.tools.fetch import FetchTool
+from acp_agent.tools.tool import Call, Content, Outcome, ToolFailedError
+from acp_agent.workspace import Workspace
+from tests.agent.conftest import LIMIT, selected, talk
+
+
+class Site:
+    """A server that answers each path with what is written down for it."""
+
+    def __init__(self, **answers: bytes) -> None:
+        self.answers = answers
+        self.asked: list[bytes] = []
+        self.port = 0
+
+    async def serve(self, socket: SocketStream) -> None:
+        async with socket:
+            received = b""
+            while b"\r\n\r\n" not in received:
+                received += await socket.receive()
+            self.asked.append(received)
+            name = received.split(b" ")[1].decode().strip("/")
+            try:
+                await socket.send(self.answers[name])
+                if name == "hold":
+                    await anyio.sleep_forever()
+            except anyio.BrokenResourceError:
+                pass
+
+
+def answer(body: bytes, kind: str = "text/plain", status: str = "200 OK", *more: str) -> bytes:
+    length = f"Content-Length: {len(body)}"
+    head = [f"HTTP/1.1 {status}", length, "Connection: close", *more]
+    if kind:
+        head.append(f"Content-Type: {kind}")
+    return "\r\n".join([*head, "", ""]).encode() + body
+
+
+def redirection(goal: str) -> bytes:
+    return answer(b"", "", "302 Found", f"Location: {goal}")
+
+
+@asynccontextmanager
+async def serving(site: Site) -> AsyncGenerator[str]:
+    listener = await anyio.create_tcp_listener(local_host="127.0.0.1")
+    site.port = listener.extra(SocketAttribute.local_port)
+    with anyio.fail_after(LIMIT):
+        async with listener, anyio.create_task_group() as tasks:
+            tasks.start_soon(listener.serve, site.serve)
+            yield f"http://127.0.0.1:{site.port}"
+            tasks.cancel_scope.cancel()
+
+
+async def ignore(content: Content) -> None:
+    del content
+
+
+async def prepared(workspace: Workspace, url: str) -> Call:
+    return await FetchTool().prepare({"url": url}, workspace)
+
+
+async def fetched(workspace: Workspace, url: str) -> Outcome:
+    return await (await prepared(workspace, url)).run(ignore)
+
+
+async def test_a_text_is_returned_as_it_is_and_nothing_is_told_of_us(workspace: Workspace) -> None:
+    site = Site(a=answer("grüße".encode(), "text/plain; charset=utf-8"))
+    async with serving(site) as base:
+        outcome = await fetched(workspace, f"{base}/a#part")
+    assert outcome.text == "grüße"
+    assert outcome.raw == {"status": 200, "contentType": "text/plain", "bytes": 7}
+    (request,) = site.asked
+    assert request.startswith(b"GET /a HTTP/1.1\r\n")
+    assert f"host: 127.0.0.1:{site.port}".encode() in request.lower()
+    assert b"cookie" not in request.lower()
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "text"),
+    [
+        (b"<h1>A</h1>b", "text/html", "# A\n\nb"),
+        (b"\xe4", "text/plain; charset=latin-1", "ä"),
+        (b"\xe4", "text/plain; charset=nonsense", "\ufffd"),
+        (b'{"a":1}', "application/problem+json", '{"a":1}'),
+        (b"a", "", "a"),
+        (b"", "text/plain", ""),
+    ],
+)
+async def test_what_is_text_is_read(
+    workspace: Workspace, body: bytes, kind: str, text: str
+) -> None:
+    async with serving(Site(a=answer(body, kind))) as base:
+        assert (await fetched(workspace, f"{base}/a")).text == text
+
+
+async def test_what_is_no_text_or_packed_fails_the_tool(workspace: Workspace) -> None:
+    packed = answer(b"x", "text/plain", "200 OK", "Content-Encoding: gzip")
+    async with serving(Site(a=answer(b"x", "image/png"), b=packed)) as base:
+        with pytest.raises(ToolFailedError, match="image/png is no text"):
+            await fetched(workspace, f"{base}/a")
+        with pytest.raises(ToolFailedError, match="packed"):
+            await fetched(workspace, f"{base}/b")
+
+
+async def test_an_error_of_the_server_is_told_with_what_it_says(workspace: Workspace) -> None:
+    async with serving(Site(a=answer(b"no such page", status="404 Not Found"))) as base:
+        outcome = await fetched(workspace, f"{base}/a")
+    assert outcome.is_failed
+    assert outcome.text == f"{base}/a answers with status 404\nno such page"
+
+
+async def test_of_a_large_answer_the_beginning_is_read(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fetch, "SIZE_LIMIT", 10)
+    async with serving(Site(a=answer(b"x" * 1_000_000))) as base:
+        outcome = await fetched(workspace, f"{base}/a")
+    assert outcome.text == "x" * 10 + "\n… only the first 10 bytes were read"
+
+
+@pytest.mark.parametrize(
+    ("raw", "reason"),
+    [
+        (b"nonsense\r\n\r\n", "a: .+"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nx", "cut off"),
+        (b"", "a: .+"),
+    ],
+)
+async def test_an_answer_that_is_broken_fails_the_tool(
+    workspace: Workspace, raw: bytes, reason: str
+) -> None:
+    async with serving(Site(a=raw)) as base:
+        with pytest.raises(ToolFailedError, match=reason):
+            await fetched(workspace, f"{base}/a")
+
+
+async def test_nobody_waits_for_ever(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fetch, "TIME_LIMIT", 0.2)
+    site = Site(hold=b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nx")
+    async with serving(site) as base:
+        with pytest.raises(ToolFailedError, match=r"within 0.2 s|cut off"):
+            await fetched(workspace, f"{base}/hold")
+
+
+async def test_redirections_on_one_host_are_followed_up_to_a_limit(workspace: Workspace) -> None:
+    site = Site(a=redirection("/b"), b=redirection("c"), c=answer(b"there"), x=redirection("/x"))
+    async with serving(site) as base:
+        assert (await fetched(workspace, f"{base}/a")).text == "there"
+        with pytest.raises(ToolFailedError, match="more than 5 redirections"):
+            await fetched(workspace, f"{base}/x")
+    assert len(site.asked) == 3 + 6
+
+
+async def test_a_redirection_elsewhere_is_told_and_not_followed(workspace: Workspace) -> None:
+    site = Site()
+    async with serving(site) as base:
+        for name, goal in [
+            ("a", f"http://127.0.0.2:{site.port}/secret"),
+            ("b", "http://127.0.0.1:1/secret"),
+        ]:
+            site.answers[name] = redirection(goal)
+            outcome = await fetched(workspace, f"{base}/{name}")
+            assert f"redirects to {goal}" in outcome.text
+        for name, goal in [("c", "file:///etc/passwd"), ("d", "http://"), ("e", "gopher://x/")]:
+            site.answers[name] = redirection(goal)
+            with pytest.raises(ToolFailedError):
+                await fetched(workspace, f"{base}/{name}")
+
+
+@pytest.mark.parametrize(
+    ("url", "reason"),
+    [
+        ("file:///etc/passwd", "no web address|only http"),
+        ("ftp://example.com/", "only http"),
+        ("javascript:alert(1)", "no web address"),
+        ("example.com", "no web address"),
+        ("//example.com", "only http"),
+        ("", "no web address"),
+        ("http://", "no web address"),
+        ("http://user:secret@127.0.0.1/", "a name or a password"),
+        ("http://127.0.0.1:99999/", "no web address"),
+        ("http://[::1", "no web address"),
+        ("http://a b/", "no web address|no host"),
+        ("http://127.0.0.1/\r\nX: y", "no web address"),
+        ("http://x.invalid/", "no host"),
+        ("http://127.0.0.1/" + "x" * 3000, "no web address"),
+    ],
+)
+async def test_what_is_no_address_to_fetch_is_refused(
+    workspace: Workspace, url: str, reason: str
+) -> None:
+    with pytest.raises(ToolFailedError, match=reason) as caught:
+        await prepared(workspace, url)
+    assert "secret" not in str(caught.value)
+
+
+async def test_a_private_address_is_asked_about_each_time_and_says_so(
+    workspace: Workspace,
+) -> None:
+    call = await prepared(workspace, "http://127.1:8080/x")
+    assert call.asks_always
+    assert "leads to 127.0.0.1" in call.content[0]["content"]["text"]
+    assert str(call.about[0]) == "127.1:8080"
+
+
+async def test_a_public_address_is_asked_about_by_its_host(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def known(host: str, port: int) -> list[str]:
+        del host, port
+        return ["8.8.8.8"]
+
+    monkeypatch.setattr(fetch, "addresses_of", known)
+    call = await prepared(workspace, "https://example.com/a?b=c")
+    assert (call.title, call.kind) == ("Fetch https://example.com/a?b=c", "fetch")
+    assert not call.asks_always
+    assert str(call.about[0]) == "example.com"
+
+
+async def test_a_name_that_turns_private_after_consent_is_not_followed(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first look-up is what was consented to, and where the connection goes."""
+    looks: list[str] = []
+
+    async def turning(host: str, port: int) -> list[str]:
+        del port
+        looks.append(host)
+        return ["127.0.0.1"]
+
+    monkeypatch.setattr(fetch, "addresses_of", turning)
+
+    def is_first(addresses: list[str]) -> bool:
+        del addresses
+        return len(looks) == 1
+
+    monkeypatch.setattr(fetch, "are_public", is_first)
+    site = Site(a=redirection("/b"))
+    async with serving(site) as base:
+        call = await prepared(workspace, f"{base}/a".replace("127.0.0.1", "example.com"))
+        assert not call.asks_always
+        with pytest.raises(ToolFailedError, match="now leads to a private address"):
+            await call.run(ignore)
+    assert len(site.asked) == 1
+    assert f"host: example.com:{site.port}".encode() in site.asked[0].lower()
+
+
+async def test_a_private_address_is_asked_about_whatever_the_mode_says(cwd: Path) -> None:
+    site = Site(a=answer(b"hello"))
+    async with serving(site) as base:
+        answers = {"session/request_permission": selected("allow")}
+        async with talk(cwd, answers=answers, mode="code") as it:
+            await it.prompt(f"call fetch url={base}/a then call fetch url={base}/a")
+    assert len(it.client.asked) == 2
+    assert [option["optionId"] for option in it.client.asked[0].params["options"]] == [
+        "allow",
+        "reject",
+    ]
+    assert [call["status"] for call in it.client.calls] == ["completed", "completed"]
