@@ -188,7 +188,7 @@ def _read_reaction(table: Table, method: str) -> Reaction:
         method,
         nth=tuple(numbers),
         times=table.whole("times") if "times" in table else None,
-        expected=table.object("expect"),
+        expected=table.value("expect"),
         steps=read_steps(table, "steps"),
         has_steps="steps" in table,
         after=read_steps(table, "after"),
@@ -211,7 +211,7 @@ def _read_answer(table: Table) -> Answer:
         }
         error |= {"data": inner.json("data")} if "data" in inner else {}
     return Answer(
-        table.object("result"),
+        table.value("result"),
         table.object("with"),
         error,
         table.word("id", WRONG_IDS) if "id" in table else None,

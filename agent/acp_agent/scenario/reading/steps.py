@@ -156,7 +156,7 @@ def _asking(table: Table, *branches: str) -> Asking:
         raise table.wrong("id", "has to be a text or a whole number")
     return Asking(
         {key: read_steps(table, key) for key in (*branches, "failed") if key in table},
-        table.object("expect"),
+        table.value("expect"),
         id_,
         table.flag("await", default=True),
         table.flag("force"),
@@ -211,12 +211,12 @@ def _elicit(table: Table) -> Deed:
 
 
 def _ask(table: Table) -> Deed:
-    params = table.object("params", {})
+    params = table.value("params", {})
     return questions.AskAnything(table.text("ask"), params, _asking(table, "answered"))
 
 
 def _tell(table: Table) -> Deed:
-    return deeds.Notify(table.text("tell"), table.object("params"))
+    return deeds.Notify(table.text("tell"), table.value("params"))
 
 
 def _mode(table: Table) -> Deed:
@@ -295,7 +295,7 @@ _READERS: Final[Mapping[str, _Reader]] = {
     "commands": ((), _commands),
     "state": (("with",), _state),
     "title": ((), lambda table: deeds.Rename(table.text("title"))),
-    "frame": ((), lambda table: deeds.SendFrame(table.object("frame"))),
+    "frame": ((), lambda table: deeds.SendFrame(table.value("frame"))),
     "line": ((), lambda table: deeds.WriteText(table.text("line"), newline=True)),
     "raw": ((), lambda table: deeds.WriteText(table.text("raw"), newline=False)),
     "hex": ((), lambda table: deeds.WriteBytes(hex_bytes(table, "hex"))),

@@ -167,8 +167,8 @@ class Table:
         """Return a text, with a remark if the protocol does not know it: that may be meant."""
         value = self.text(key, default)
         if value and value not in words and not value.startswith("_"):
-            sentence = f"is `{one_line(value, SHOWN)}`, which is no {what}{nearest(value, words)}"
-            self.remark(key, f"{sentence}; it is sent as it is")
+            said = one_line(value, SHOWN)
+            self.remark(key, f"is `{said}`, which is no {what}{nearest(value, words)}")
         return value
 
     def table(self, key: str, main: str = "") -> Table:
@@ -201,6 +201,13 @@ class Table:
         return value
 
     def object(self, key: str, default: Json = None) -> Json:
+        """Return an object, as `value` does; a name like `$params` may stand for one."""
+        value = self.value(key, default)
+        if key in self.members and value.__class__ not in {dict, str}:
+            raise self.wrong(key, "has to be a table, or a text that is an object in JSON")
+        return value
+
+    def value(self, key: str, default: Json = None) -> Json:
         """Return a value that JSON knows; a text is read as JSON, where null can be written.
 
         Where the key is not there, `default` is returned as it is.
@@ -217,7 +224,7 @@ class Table:
 
     def list(self, key: str) -> list[Json]:
         """Return the entries of a list; none where there is no such key."""
-        value = self.object(key, [])
+        value = self.value(key, [])
         if not isinstance(value, list):
             raise self.wrong(key, "has to be a list")
         return cast("list[Json]", value)

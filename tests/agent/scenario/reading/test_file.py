@@ -1,0 +1,140 @@
+"""The file in which a scenario is written."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from acp_agent.scenario.reading.faults import FAULTS
+from acp_agent.scenario.reading.file import (
+    CARD,
+    ON,
+    TOP,
+    load_scenario,
+    read_scenario,
+)
+from acp_agent.scenario.reading.steps import DEEDS
+from acp_agent.scenario.reading.tables import ScenarioError
+from acp_agent.scenario.values import entries, members
+
+WORDS = [*TOP, *ON, *CARD, *DEEDS, *FAULTS, "method", "contains", "text", "seconds", "bytes"]
+VALUES = st.recursive(
+    st.integers() | st.booleans() | st.text("ab$.é", max_size=5) | st.sampled_from(WORDS),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(WORDS), inner, max_size=4)
+    ),
+    max_leaves=12,
+)
+
+
+def toml(value: Any) -> str:
+    """Return a value as TOML writes it on one line."""
+    if isinstance(value, dict):
+        inside = [f"{key} = {toml(inner)}" for key, inner in members(value).items()]
+        return "{" + ", ".join(inside) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(toml(inner) for inner in entries(value)) + "]"
+    return json.dumps(value)
+
+
+def told(text: str) -> list[str]:
+    """Return what is wrong with a text, if anything is."""
+    try:
+        read_scenario(text, "it.toml")
+    except ScenarioError as problem:
+        return str(problem).splitlines()
+    return []
+
+
+def wrong(text: str) -> str:
+    with pytest.raises(ScenarioError) as caught:
+        read_scenario(text, "it.toml")
+    return str(caught.value)
+
+
+@given(st.dictionaries(st.sampled_from(TOP), VALUES, max_size=4))
+def test_whatever_stands_in_it_is_read_or_told(members: dict[str, Any]) -> None:
+    text = "".join(f"{key} = {toml(value)}\n" for key, value in members.items())
+    assert all(line.startswith("it.toml") for line in told(text))
+
+
+@given(st.text(max_size=50))
+def test_any_text_is_read_or_told(text: str) -> None:
+    assert all(line.startswith("it.toml") for line in told(text))
+
+
+def test_an_empty_file_is_a_good_agent() -> None:
+    scenario, remarks = read_scenario("")
+    assert (list(scenario.reactions), list(remarks)) == ([], [])
+
+
+def test_all_that_is_wrong_is_told_at_once_with_its_line() -> None:
+    said = wrong(
+        "sed = 1\n[[prompt]]\nstop = 3\n[[prompt]]\nsteps = [\n{ txet = 'a' },\n{ text = 1 },\n]\n"
+        "[[on]]\nmethod = 'session/prompt'\n[[fault]]\nprobability = 2\n"
+    )
+    assert [line.partition(": ")[0] for line in said.splitlines()] == [
+        f"it.toml:{number}" for number in (1, 3, 6, 7, 10, 11)
+    ]
+    assert "prompt 2, step 1: `txet` is not known here; did you mean `text`?" in said
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("[[prompt]", "no TOML"),
+        ("protocol = 3", "`protocol` has to be a whole number from 1 to 2"),
+        ("prompt = 1", "`prompt` has to be a list of tables"),
+        ("[[prompt]]\nnth = 0", "`nth` has to be a whole number from 1 on"),
+        ("[[prompt]]\nmatches = '('", "`matches` is no pattern"),
+        ("[[prompt]]\ncancel = 'never'", "`cancel` has to be `ignore`, or steps to play then"),
+        ("[[prompt]]\nid = 'same'", "`id` has to be `other`"),
+        ("[[prompt]]\nresult = {}\nerror = {}", "not with both"),
+        ("[[prompt]]\nerror = { code = 'x' }", "`code` has to be a whole number"),
+        ("[[prompt]]\nresult = '{'", "a text that is JSON"),
+        ("[[prompt]]\nresult = 07:32:00", "a value that JSON knows"),
+        ("[[on]]\nsteps = []", "`method` is missing"),
+        ("[[on]]\nmethod = 'session/prompt'", "is written as `[[prompt]]`"),
+        ("[[on]]\nmethod = 'a'\nstop = 'b'", "`stop` is not known here"),
+        ("[[session]]\ntitle = 'a'", "`id` is missing"),
+        ("[agent]\nauth = 1", "`auth` has to be a list"),
+        ("[agent]\ncommands = { a = 1 }", "`a` has to be a text"),
+        ("[[fault]]\ndrop = true\nof = 'reqeust'", "did you mean `request`?"),
+        ("[[fault]]\nmethod = 'a'", "does nothing; it needs `delay`"),
+    ],
+)
+def test_what_makes_no_sense_is_told(text: str, sentence: str) -> None:
+    assert sentence in wrong(text)
+
+
+def test_a_method_that_no_client_has_is_remarked() -> None:
+    _, remarks = read_scenario("[[on]]\nmethod = 'session/nwe'\nresult = {}", "it.toml")
+    (remark,) = remarks
+    assert remark.startswith(
+        "it.toml:2: on 1 (session/nwe): `method` is `session/nwe`, which is no"
+    )
+    assert remark.endswith("did you mean `session/new`?")
+
+
+def test_a_seed_that_is_wanted_goes_before_the_one_in_the_file() -> None:
+    assert read_scenario("seed = 3")[0].seed == 3
+    assert read_scenario("seed = 3", seed=4)[0].seed == 4
+
+
+def test_what_cannot_be_read_is_told(tmp_path: Path) -> None:
+    (tmp_path / "bad.toml").write_bytes(b"\xff")
+    with pytest.raises(ScenarioError, match=r"bad\.toml cannot be read: it is no UTF-8"):
+        load_scenario(tmp_path / "bad.toml")
+    with pytest.raises(ScenarioError, match=r"cannot be read: No such file"):
+        load_scenario(tmp_path / "none.toml")
+
+
+def test_a_mark_and_other_line_endings_do_not_matter(tmp_path: Path) -> None:
+    (tmp_path / "it.toml").write_bytes(b"\xef\xbb\xbfseed = 1\r\n[[prompt]]\r\ntext = 1\r\n")
+    with pytest.raises(ScenarioError, match=r"it\.toml:3: prompt 1: `text` is not known here"):
+        load_scenario(tmp_path / "it.toml")

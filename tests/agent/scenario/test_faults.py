@@ -1,0 +1,166 @@
+"""What can go wrong with a frame."""
+
+from __future__ import annotations
+
+import json
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from acp_agent.scenario import faults
+from acp_agent.scenario.faults import Aim, Fault, Mishap
+from acp_agent.scenario.wire import Departure
+from acp_protocol.jsonrpc import Json
+
+FRAME = '{"jsonrpc":"2.0","method":"m","params":{"text":"grüße"}}'.encode()
+UPDATE: Json = {
+    "jsonrpc": "2.0",
+    "method": "session/update",
+    "params": {"update": {"sessionUpdate": "plan"}},
+}
+
+
+def struck(fault: Fault, raw: bytes | None = FRAME, seed: int = 1) -> Departure:
+    departure = Departure(raw)
+    fault.strike(departure, Random(seed))
+    return departure
+
+
+def raw_of(fault: Fault, raw: bytes = FRAME) -> bytes:
+    left = struck(fault, raw).raw
+    assert left is not None
+    return left
+
+
+@given(st.binary(), st.integers(1, 20), st.sampled_from(["flip", "replace"]), st.integers())
+def test_damage_ends_no_line_and_is_the_same_for_a_seed(
+    raw: bytes, count: int, mode: faults.Damage, seed: int
+) -> None:
+    fault = faults.Corrupt(count, mode)
+    first, second = (struck(fault, raw, seed).raw or b"" for _ in range(2))
+    assert first == second
+    assert len(first) == len(raw)
+    assert sum(a != b for a, b in zip(first, raw, strict=True)) == min(count, len(raw))
+    for new, old in zip(first, raw, strict=True):
+        assert new == old or new not in b"\r\n"
+
+
+def test_an_invalid_byte_makes_it_no_utf8() -> None:
+    with pytest.raises(UnicodeDecodeError):
+        raw_of(faults.Invalid()).decode()
+
+
+@pytest.mark.parametrize("way", ["ascii", "spaced"])
+def test_another_spelling_says_the_same(way: str) -> None:
+    raw = raw_of(faults.Spelling(way))
+    assert raw != FRAME
+    assert json.loads(raw) == json.loads(FRAME)
+    assert b"\n" not in raw
+
+
+@pytest.mark.parametrize(
+    ("way", "begin"), [("bom", b"\xef\xbb\xbf{"), ("utf-16", b"\xff\xfe{\x00"), ("latin-1", b'{"')]
+)
+def test_another_encoding_is_other_bytes(way: str, begin: bytes) -> None:
+    raw = raw_of(faults.Spelling(way))
+    assert raw != FRAME
+    assert raw.startswith(begin)
+
+
+def test_what_is_no_json_has_no_other_spelling() -> None:
+    assert raw_of(faults.Spelling("ascii"), b"what?") == b"what?"
+
+
+def test_a_padded_line_says_the_same_at_length() -> None:
+    raw = raw_of(faults.Pad(10_000))
+    assert len(raw) == 10_000
+    assert json.loads(raw) == json.loads(FRAME)
+
+
+def test_a_nested_member_is_json_all_the_same() -> None:
+    nested = json.loads(raw_of(faults.Nest(50)))["_deep"]
+    for _ in range(49):
+        (nested,) = nested
+    assert nested == []
+
+
+def test_noise_by_chance_is_the_same_for_a_seed() -> None:
+    noise = faults.Noise(None, newline=True)
+    assert struck(noise, seed=5).ahead == struck(noise, seed=5).ahead
+    assert len({struck(noise, seed=seed).ahead for seed in range(50)}) > 1
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        faults.Corrupt(3, "flip"),
+        faults.Invalid(),
+        faults.Pad(100),
+        faults.Nest(3),
+        faults.Spelling("ascii"),
+        faults.Duplicate(2),
+        faults.Cut(3),
+    ],
+)
+def test_where_there_is_no_frame_none_comes_up(fault: Fault) -> None:
+    assert struck(fault, None).raw is None
+
+
+def test_delays_add_up() -> None:
+    departure = Departure(FRAME)
+    for _ in range(2):
+        faults.Delay(1.0, 0.5).strike(departure, Random(1))
+    assert 2.0 < departure.delay < 3.0
+
+
+@pytest.mark.parametrize(
+    ("aim", "is_meant"),
+    [
+        (Aim(), True),
+        (Aim(method="session/update"), True),
+        (Aim(method="session/prompt"), False),
+        (Aim(update="plan"), True),
+        (Aim(update="tool_call"), False),
+        (Aim(of="notification"), True),
+        (Aim(of="request"), False),
+        (Aim(of="answer"), False),
+    ],
+)
+def test_frames_are_told_apart(aim: Aim, is_meant: bool) -> None:
+    assert aim.means(UPDATE, "session/update") is is_meant
+
+
+def test_an_answer_has_the_method_of_its_question() -> None:
+    assert Aim(method="session/prompt", of="answer").means({"id": 1}, "session/prompt")
+
+
+def test_what_is_no_object_is_meant_by_no_method() -> None:
+    assert Aim().means([1], None)
+    assert not Aim(update="plan").means([1], None)
+
+
+def test_the_first_are_spared_and_of_the_others_each_nth_is_struck() -> None:
+    mishap = Mishap(Aim(after=2, every=2, first=4), [faults.Drop()], Random(1))
+    lost: list[bool] = []
+    for _ in range(10):
+        departure = Departure(FRAME)
+        mishap.strike(departure, UPDATE, "session/update")
+        lost.append(departure.is_lost)
+    assert [number for number, is_lost in enumerate(lost, 1) if is_lost] == [4, 6]
+
+
+def test_chance_is_kept_by_the_seed() -> None:
+    def courses(seed: int) -> list[bool]:
+        mishap = Mishap(Aim(probability=0.5), [faults.Drop()], Random(seed))
+        lost: list[bool] = []
+        for _ in range(50):
+            departure = Departure(FRAME)
+            mishap.strike(departure, UPDATE, "session/update")
+            lost.append(departure.is_lost)
+        return lost
+
+    assert courses(1) == courses(1)
+    assert courses(1) != courses(2)
+    assert set(courses(1)) == {True, False}
