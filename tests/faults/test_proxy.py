@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -137,7 +138,7 @@ def test_a_silent_agent_costs_the_client_nothing(stage: Stage, path: Path) -> No
 # The client
 
 
-@pytest.mark.parametrize("agent", ["polite", "silent", "flooding"])
+@pytest.mark.parametrize("agent", ["polite", "silent", "flooding", "mute"])
 def test_a_client_that_is_gone_takes_the_agent_with_it(
     stage: Stage, path: Path, agent: str
 ) -> None:
@@ -146,6 +147,8 @@ def test_a_client_that_is_gone_takes_the_agent_with_it(
         "silent": "import time\nprint('ready', flush=True)\nwhile True: time.sleep(1000)",
         "flooding": f"{DEAF}import os\nprint('ready', flush=True)\n"
         "while True:\n  try: os.write(1, b'x' * 999 + b'\\n')\n  except OSError: time.sleep(1000)",
+        "mute": "import os, time\nprint('ready', flush=True)\nos.close(1)\n"
+        "while True: time.sleep(1000)",
     }[agent]
     with stage.party(proxy(path, *python(script))) as party:
         assert party.line() == b"ready\n"
@@ -159,19 +162,20 @@ def test_a_client_that_is_gone_takes_the_agent_with_it(
 
 
 @pytest.mark.parametrize(
-    ("stdin", "options"),
+    ("stdin", "deed", "options"),
     [
-        ("killed", ()),
-        ("killed", ("--break", "method == never")),
-        ("endless", ()),
+        ("killed", "pass", ()),
+        ("killed", "pass", ("--break", "method == never")),
+        ("killed", "os.close(1)", ()),
+        ("endless", "pass", ()),
     ],
-    ids=["killed, chunks", "killed, lines", "endless"],
+    ids=["killed, chunks", "killed, lines", "killed, mute", "endless"],
 )
 def test_a_client_that_is_gone_while_its_words_wait_takes_the_agent_with_it(
-    stage: Stage, path: Path, stdin: str, options: Sequence[str]
+    stage: Stage, path: Path, stdin: str, deed: str, options: Sequence[str]
 ) -> None:
     """The agent never reads, so the way to it is full when the client goes."""
-    agent = python("import time\nprint('ready', flush=True)\ntime.sleep(600)")
+    agent = python(f"import os, time\nprint('ready', flush=True)\n{deed}\ntime.sleep(600)")
     talk = (
         "import os, subprocess, sys\n"
         f"stdin = open('/dev/zero') if {stdin == 'endless'} else subprocess.PIPE\n"
@@ -197,6 +201,24 @@ def test_a_client_that_has_only_said_all_it_had_to_say_is_still_answered(
     with stage.party(proxy(path, *agent)) as party:
         party.write(b"words")
         assert party.end() == (0, b"WORDS\n")
+
+
+def test_an_agent_that_has_said_all_stays_as_long_as_its_client(stage: Stage) -> None:
+    """It closes its stdout, lets the client's words wait for longer than any grace, and reads."""
+    agent = (
+        "import array, fcntl, os, sys, termios, time\nos.close(1)\n"
+        "waiting = array.array('i', [0])\n"
+        "while waiting[0] < 65536: fcntl.ioctl(0, termios.FIONREAD, waiting)\n"
+        "time.sleep(0.5)\n"
+        "sys.exit(5 if len(sys.stdin.buffer.read()) == 400_000 else 1)"
+    )
+    hasty = (
+        "import sys; from acp_inspector.proxy import pump; pump.GRACE = 0.1; "
+        "sys.exit(pump.run_proxy(sys.argv[1:]))"
+    )
+    with stage.party([sys.executable, "-c", hasty, *python(agent)]) as party:
+        party.write(b"x" * 400_000)
+        assert party.end() == (5, b"")
 
 
 # The disk

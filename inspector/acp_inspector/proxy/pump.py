@@ -104,13 +104,15 @@ def _watch_client(upwards: Pump, downwards: Pump, child: AgentChild) -> None:
     """See to it that the agent ends when its client has, though it may hear nothing of that.
 
     A client that has only closed our stdin still waits for answers. One that reads no answers is
-    gone when it says nothing more, or when the agent takes nothing of what it has said.
+    gone when it says nothing more, or when the agent takes nothing of what it has said. So is one
+    that says nothing more to an agent that has closed its stdout, and so will never answer.
     """
 
     def watch() -> None:
-        if not downwards.wait_for_lost_sink():
-            return
-        while upwards.is_alive() and not upwards.is_stuck_for(GRACE):
+        reads_nothing = downwards.wait_for_lost_sink()
+        while upwards.is_alive() and not (
+            upwards.is_stuck_for(GRACE) and (reads_nothing or upwards.has_lost_source())
+        ):
             pass
         if upwards.is_alive() or not child.ends_within(GRACE):
             child.end()
@@ -210,6 +212,12 @@ class Pump(threading.Thread):
         # The number may be another file's by now, hence the question whether it is still ours.
         is_gone = bool(found & (select.POLLERR | select.POLLHUP))
         return self._has_lost_sink or (is_gone and self._is_sink_open)
+
+    def has_lost_source(self) -> bool:
+        """Tell whether nobody can write any more, though there may be something left to read."""
+        poll = select.poll()
+        poll.register(self._source, 0)
+        return bool(poll.poll(0))
 
     def is_stuck_for(self, limit: float) -> bool:
         """Wait for the end, `limit` seconds at most; tell whether nobody took anything meanwhile.

@@ -6,15 +6,59 @@ import os
 import signal
 import subprocess
 import sys
+import threading
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 
 import pytest
 
 LIMIT = 30
-PROXY = [
-    sys.executable,
-    "-c",
-    "import sys; from acp_inspector.proxy import pump; sys.exit(pump.run_proxy(sys.argv[1:]))",
-]
+"""Seconds after which the proxy counts as hung, and is killed."""
+PIPE = subprocess.PIPE
+
+
+def proxy(before: str = "") -> list[str]:
+    """Return the command of a proxy that has done something `before`."""
+    script = (
+        "import os, subprocess, sys; from acp_inspector.proxy import pump, signals\n"
+        f"{before}\nsys.exit(pump.run_proxy(sys.argv[1:]))"
+    )
+    return [sys.executable, "-c", script]
+
+
+def python(*arguments: str) -> list[str]:
+    return [sys.executable, "-c", *arguments]
+
+
+@contextmanager
+def talking(command: Sequence[str]) -> Generator[subprocess.Popen[bytes]]:
+    with subprocess.Popen(command, stdin=PIPE, stdout=PIPE, stderr=PIPE) as process:
+        timer = threading.Timer(LIMIT, process.kill)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield process
+        finally:
+            timer.cancel()
+            process.kill()
+
+
+def heard(process: subprocess.Popen[bytes]) -> bytes:
+    assert process.stdout is not None
+    return process.stdout.readline().removesuffix(b"\n")
+
+
+def tell(process: subprocess.Popen[bytes], line: bytes) -> None:
+    assert process.stdin is not None
+    process.stdin.write(line + b"\n")
+    process.stdin.flush()
+
+
+def code_at_the_end(process: subprocess.Popen[bytes]) -> int:
+    """Let stdin end; return the exit code."""
+    assert process.stdin is not None
+    process.stdin.close()
+    return process.wait(LIMIT)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
@@ -24,15 +68,48 @@ def test_signals_reach_the_agent(number: signal.Signals) -> None:
         f"signal.signal({int(number)}, lambda *_: (print('got it', flush=True), sys.exit(9)))\n"
         "print('ready', flush=True); time.sleep(100)"
     )
-    process = subprocess.Popen(
-        [*PROXY, sys.executable, "-c", agent], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    )
-    with process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == b"ready\n"
+    with talking([*proxy(), *python(agent)]) as process:
+        assert heard(process) == b"ready"
         process.send_signal(number)
-        assert process.stdout.readline() == b"got it\n"
+        assert heard(process) == b"got it"
         assert process.wait(LIMIT) == 9
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_what_means_the_end_or_a_pause_reaches_what_the_agent_started_too(
+    number: signal.Signals,
+) -> None:
+    inner = (
+        "import signal, sys\n"
+        f"signal.signal({int(number)}, lambda *_: print('inside', flush=True))\n"
+        "print('ready', flush=True); sys.stdin.read(); sys.exit(7)"
+    )
+    outer = (
+        f"import signal, subprocess, sys\nsignal.signal({int(number)}, lambda *_: None)\n"
+        "sys.exit(subprocess.call([sys.executable, '-c', sys.argv[1]]))"
+    )
+    with talking([*proxy(), *python(outer, inner)]) as process:
+        assert heard(process) == b"ready"
+        process.send_signal(number)
+        assert heard(process) == b"inside"
+        assert code_at_the_end(process) == 7
+
+
+def test_an_interrupt_that_the_agent_lives_through_is_not_its_end() -> None:
+    """It may mean that the running turn shall stop. Who is given no grace would be dead at once."""
+    agent = (
+        "import signal, sys\nsignal.signal(2, lambda *_: print('got it', flush=True))\n"
+        "print('ready', flush=True)\n"
+        "for line in sys.stdin: print(line, end='', flush=True)"
+    )
+    with talking([*proxy("signals.GRACE = 0"), *python(agent)]) as process:
+        assert heard(process) == b"ready"
+        process.send_signal(signal.SIGINT)
+        assert heard(process) == b"got it"
+        for _ in range(50):
+            tell(process, b"still here")
+            assert heard(process) == b"still here"
+        assert code_at_the_end(process) == 0
 
 
 @pytest.mark.parametrize("name", ["USR1", "USR2", "QUIT", "ALRM", "WINCH", "CONT", "RTMIN"])
@@ -47,32 +124,18 @@ def test_a_signal_that_an_agent_may_use_means_the_agent_alone_and_no_end(name: s
         "said, _ = child.communicate(b'whole')\n"
         "sys.exit(9 if said == b'whole' else 1)"
     )
-    process = subprocess.Popen(
-        [*PROXY, sys.executable, "-c", agent],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-    )
-    with process:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        assert process.stdout.readline() == b"ready\n"
+    with talking([*proxy(), *python(agent)]) as process:
+        assert heard(process) == b"ready"
         for _ in range(2):
             process.send_signal(number)
-            assert process.stdout.readline() == b"got it\n"
-        process.stdin.close()
-        assert process.wait(LIMIT) == 9
+            assert heard(process) == b"got it"
+        assert code_at_the_end(process) == 9
 
 
 def test_an_agent_without_a_handler_ends_by_the_signal_and_the_code_says_so() -> None:
     agent = "import time\nprint('ready', flush=True)\ntime.sleep(100)"
-    process = subprocess.Popen(
-        [*PROXY, sys.executable, "-c", agent],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-    )
-    with process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == b"ready\n"
+    with talking([*proxy(), *python(agent)]) as process:
+        assert heard(process) == b"ready"
         process.send_signal(signal.SIGUSR1)
         assert process.wait(LIMIT) == 128 + signal.SIGUSR1
 
@@ -84,28 +147,19 @@ def test_what_was_ignored_at_the_start_stays_ignored_by_proxy_and_agent(name: st
         "import os, signal, sys\n"
         f"signal.signal(signal.{name}, signal.SIG_IGN)\nos.execv(sys.argv[1], sys.argv[1:])"
     )
-    proxy = (
-        "import sys; from acp_inspector.proxy import pump, signals; signals.GRACE = 0.1\n"
-        "sys.exit(pump.run_proxy(sys.argv[1:]))"
-    )
     agent = (
-        "import signal, sys, time\n"
+        "import signal, sys\n"
         f"print(signal.getsignal(signal.{name}) is signal.SIG_IGN, flush=True)\n"
-        "sys.stdin.readline(); time.sleep(0.5); print('still here', flush=True)"
+        "for line in sys.stdin: print(line, end='', flush=True)"
     )
-    command = [sys.executable, "-c", ignoring, sys.executable, "-c", proxy]
-    process = subprocess.Popen(
-        [*command, sys.executable, "-c", agent], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    )
-    with process:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        assert process.stdout.readline() == b"True\n"
+    command = [*python(ignoring), *proxy("signals.GRACE = 0"), *python(agent)]
+    with talking(command) as process:
+        assert heard(process) == b"True"
         process.send_signal(getattr(signal, name))
-        process.stdin.write(b"go on\n")
-        process.stdin.flush()
-        assert process.stdout.readline() == b"still here\n"
-        assert process.wait(LIMIT) == 0
+        for _ in range(50):
+            tell(process, b"still here")
+            assert heard(process) == b"still here"
+        assert code_at_the_end(process) == 0
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -115,21 +169,16 @@ def test_a_signal_while_the_agent_is_started_reaches_it(
 ) -> None:
     """The signal comes from within, at the worst moments that there are."""
     hit = f"os.kill(os.getpid(), {int(number)})"
-    proxy = (
-        "import os, subprocess, sys; from acp_inspector.proxy import pump\n"
+    struck = (
         "class Struck(subprocess.Popen):\n"
         "  def __init__(self, *args, **kwargs):\n"
         f"    {hit if moment == 'before' else 'pass'}\n"
         "    super().__init__(*args, **kwargs)\n"
         "    os.write(2, b'%d ' % self.pid)\n"
         f"    {hit if moment == 'after' else 'pass'}\n"
-        "subprocess.Popen = Struck\n"
-        "sys.exit(pump.run_proxy(sys.argv[1:]))"
+        "subprocess.Popen = Struck"
     )
-    process = subprocess.Popen(
-        [sys.executable, "-c", proxy, "sleep", "100"], stderr=subprocess.PIPE, stdin=subprocess.PIPE
-    )
-    with process:
+    with talking([*proxy(struck), "sleep", "100"]) as process:
         assert process.stderr is not None
         assert process.wait(LIMIT) == 128 + number
         agent = int(process.stderr.read().split()[0])
