@@ -8,11 +8,13 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from acp_agent.config.values import COUNT, DURATION_OR_NEVER, PATH, PAUSE
 from acp_agent.models.choice import add_options
+from acp_agent.models.services import SERVICES
 from acp_agent.server import SURFACES
+from acp_agent.surface_auth import AuthMode
 from acp_protocol.dialects.names import SPOKEN
 from acp_protocol.version import SCHEMA_ID, VERSION
 
@@ -36,6 +38,7 @@ def new_parser() -> argparse.ArgumentParser:
         help="wait between two pieces of streamed text, to look at how they arrive",
     )
     add_setting_options(parser)
+    _add_login_options(parser)
     _add_script_options(parser)
     return parser
 
@@ -89,6 +92,22 @@ def _add_script_options(parser: argparse.ArgumentParser) -> None:
         "--check",
         action="store_true",
         help="only look whether the scenario is right; exit code 1 if it is not",
+    )
+
+
+def _add_login_options(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("logging in")
+    group.add_argument(
+        "--login",
+        choices=[service.prefix for service in SERVICES.values() if service.needs_key],
+        help="ask for the key of a service on this terminal, keep it, and end",
+    )
+    group.add_argument(
+        "--auth",
+        choices=get_args(AuthMode),
+        default="keys",
+        help="besides the keys that models need: stub offers a login that takes everybody, "
+        "required wants it before sessions (default: %(default)s)",
     )
 
 

@@ -19,6 +19,7 @@ from acp_agent.flags import given, new_parser
 from acp_agent.models.services import SettingsError
 from acp_agent.server import AgentServer, Keeping
 from acp_agent.sessions.errors import StoreError
+from acp_agent.surface_auth import AuthMode
 from acp_protocol.connection import Connection
 from acp_protocol.dialects.names import BATCHES
 from acp_protocol.errors import AcpError
@@ -48,7 +49,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
     if None in (sys.stdin, sys.stdout):
         logger.error("stdin and stdout are needed: an ACP client speaks to the agent there")
         return 2
-    if (code := _script(options)) is not None:
+    if (code := _errand(options)) is not None:
         return code
     if sys.stdin.isatty():
         sys.stderr.write(
@@ -63,7 +64,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
             logger.info("%s", note)
         where = str(configuration.sessions.storage or where)
         keeping = keeping_of(configuration)
-        server = _server(configuration, keeping, options.pace)
+        server = _server(configuration, keeping, pace=options.pace, auth=options.auth)
         anyio.run(_serve, server, configuration.protocol.dialect)
         keeping.store.close()
     except StoreError as problem:
@@ -78,8 +79,15 @@ def run(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _script(options: argparse.Namespace) -> int | None:
-    """Play or check a scenario, if one is named; return the exit code, None where none is."""
+def _errand(options: argparse.Namespace) -> int | None:
+    """Do what is wanted instead of serving; return the exit code, None where nothing is.
+
+    A scenario is played or checked, or a key is asked for.
+    """
+    if options.login is not None:
+        from acp_agent.login import log_in
+
+        return log_in(options.login, os.environ)
     if options.script is not None:
         from acp_agent.scenario.command import run_script
 
@@ -107,7 +115,9 @@ def _configuration(options: argparse.Namespace) -> tuple[Configuration, Sequence
     return layers.configuration(), layers.notes
 
 
-def _server(configuration: Configuration, keeping: Keeping, pace: float) -> AgentServer:
+def _server(
+    configuration: Configuration, keeping: Keeping, *, pace: float, auth: AuthMode
+) -> AgentServer:
     protocol = configuration.protocol
     model, *others = models_of(configuration, os.environ)
     return AgentServer(
@@ -118,6 +128,7 @@ def _server(configuration: Configuration, keeping: Keeping, pace: float) -> Agen
         keeping=keeping,
         mcp=mcp_of(configuration.mcp, os.environ),
         conduct=conduct_of(configuration),
+        auth=auth,
     )
 
 

@@ -26,6 +26,7 @@ from acp_agent.session import Staff
 from acp_agent.sessions.errors import StoreError
 from acp_agent.sessions.store import Store
 from acp_agent.surface import SESSION_LIMIT, Household, Surface
+from acp_agent.surface_auth import AuthMode
 from acp_agent.surface_v1 import SurfaceV1
 from acp_agent.surface_v2 import SurfaceV2
 from acp_protocol import jsonrpc
@@ -87,6 +88,7 @@ class AgentServer:
         keeping: Keeping | None = None,
         mcp: McpSettings | None = None,
         conduct: Conduct | None = None,
+        auth: AuthMode = "keys",
     ) -> None:
         self._models = (model or DemoModel(), *others)
         self._pace = pace
@@ -94,6 +96,7 @@ class AgentServer:
         self._keeping = keeping or Keeping(Store())
         self._mcp = mcp or McpSettings()
         self._conduct = conduct or Conduct()
+        self._auth: AuthMode = auth
         self._versions = tuple(version for version in SURFACES if version <= newest)
         self._surface: Surface | None = None
         self._has_begun = False
@@ -170,6 +173,7 @@ class AgentServer:
             keeping.limit,
             keeping.is_unstable,
             self._mcp,
+            self._auth,
         )
 
     def _agreed(self, params: Params) -> int:

@@ -24,6 +24,7 @@ from acp_agent.sessions.chronicle import Chronicle
 from acp_agent.sessions.records import Record
 from acp_agent.sessions.revival import Revived, revive
 from acp_agent.sessions.store import Store
+from acp_agent.surface_auth import Authentication, AuthMode
 from acp_agent.tools.catalogue import TOOLS
 from acp_agent.updates import Updates
 from acp_agent.workspace import Workspace
@@ -49,6 +50,7 @@ class Household:
     is_unstable: bool = False
     """Whether parts of the protocol are offered that are not stable yet."""
     mcp: McpSettings = field(default_factory=McpSettings)
+    auth: AuthMode = "keys"
 
 
 class Surface(ABC):
@@ -60,6 +62,13 @@ class Surface(ABC):
         self.household = household
         self.sessions: dict[str, Session] = {}
         """Those that are open on this connection."""
+        self.auth = Authentication(
+            household.staff.models,
+            household.staff.client,
+            mode=household.auth,
+            version=self.version,
+            is_unstable=household.is_unstable,
+        )
         self._changing: dict[str, anyio.Event] = {}
         """Those that are about to be opened or closed, and when they are."""
         self.answerers: Mapping[str, Answerer] = {}
@@ -129,6 +138,7 @@ class Surface(ABC):
 
     async def new(self, params: Params) -> Session:
         """Open a new session as the params of `session/new` want it."""
+        self.auth.check()
         servers, directories = self._servers(params), await extent_of(params)
         home = self.household
         session_id = home.new_id()
@@ -167,6 +177,7 @@ class Surface(ABC):
 
     async def forked(self, params: Params) -> Session:
         """Open a copy of a session, which itself stays as it is."""
+        self.auth.check()
         servers, directories = self._servers(params), await extent_of(params)
         source_id = cast("str", params["sessionId"])
         self.recorded(source_id)

@@ -35,7 +35,6 @@ class SurfaceV1(Surface):
         self._has_terminals = False
         self._shows_notices = False
         self.answerers = {
-            "authenticate": self._authenticate,
             "session/new": self._new_session,
             "session/load": self._load_session,
             "session/resume": self._resume_session,
@@ -44,6 +43,7 @@ class SurfaceV1(Surface):
             "session/set_config_option": self._set_config_option,
             "session/prompt": self._prompt,
             **(self._unstable() if household.is_unstable else {}),
+            **self.auth.answerers,
             **SavedSessions(self).answerers,
             **_bridge_of(household),
         }
@@ -51,6 +51,7 @@ class SurfaceV1(Surface):
     def initialized(self, params: Params) -> Json:
         """Remember which files the client serves; tell who we are and what we can do."""
         able = members_of(params.get("clientCapabilities"))
+        terminals = members_of(able.get("auth")).get("terminal")
         self._files = members_of(able.get("fs"))
         self._has_terminals = able.get("terminal") is True
         self._shows_notices = members_of(able.get("session")).get("notices") is not None
@@ -75,9 +76,10 @@ class SurfaceV1(Surface):
                 },
                 "mcpCapabilities": self._reached(),
                 "sessionCapabilities": markers(offers),
+                **self.auth.claims(),
                 **claims,
             },
-            "authMethods": [],
+            "authMethods": self.auth.offered(has_terminal=terminals is True),
         }
 
     def cancel(self, session: Session) -> None:
@@ -114,10 +116,6 @@ class SurfaceV1(Surface):
     def _reached(self) -> dict[str, Json]:
         """Return how servers may be reached, beside stdio."""
         return {"http": True, "sse": True} | ({"acp": True} if self.household.is_unstable else {})
-
-    async def _authenticate(self, params: Params) -> Json:
-        method = params.get("methodId")
-        raise invalid(f"methodId: there is no method {method!r}; none is needed")
 
     async def _new_session(self, params: Params) -> Json:
         session = await self.new(params)
@@ -162,7 +160,8 @@ class SurfaceV1(Surface):
         blocks = blocks_of(params, session.model)
         _check_free(session)
         await session.updates.user(new_message_id(), blocks)
-        stop = await session.prompt(read_prompt(blocks, session.cwd))
+        with self.auth.offering():
+            stop = await session.prompt(read_prompt(blocks, session.cwd))
         used = session.take_used()
         return {"stopReason": stop, **(used if self.household.is_unstable else {})}
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import anyio
 
-from acp_agent.params import Answerer, Params, invalid, markers, value_of
+from acp_agent.params import Answerer, Params, invalid, markers, members_of, value_of
 from acp_agent.prompts import blocks_of, read_prompt
 from acp_agent.session import Session
 from acp_agent.sessions.chronicle import Chronicle
@@ -64,12 +64,14 @@ class SurfaceV2(Surface):
             "tool_call/cancel": self._cancel_part,
             "terminal/cancel": self._cancel_part,
             **(self._unstable() if household.is_unstable else {}),
+            **self.auth.answerers,
             **SavedSessions(self, self._state).answerers,
         }
 
     def initialized(self, params: Params) -> Json:
         """Tell who we are and what we can do; files and terminals are ours in this version."""
-        del params
+        able = members_of(params.get("capabilities"))
+        terminals = members_of(able.get("auth")).get("terminal")
         title = f"acp-agent ({self.household.staff.models[0].name})"
         offers = ["delete", "additionalDirectories"]
         if self.household.is_unstable:
@@ -83,8 +85,8 @@ class SurfaceV2(Surface):
         return {
             "protocolVersion": self.version,
             "info": {"name": "acp-agent", "title": title, "version": VERSION},
-            "capabilities": {"session": session, **claims},
-            "authMethods": [],
+            "capabilities": {"session": session, **self.auth.claims(), **claims},
+            "authMethods": self.auth.offered(has_terminal=terminals is not None),
         }
 
     def cancel(self, session: Session) -> None:
@@ -211,7 +213,8 @@ class SurfaceV2(Surface):
             # The answer may have waited for its reader, and the cancellation not for the turn.
             if place.is_cancelled:
                 return {"stopReason": "cancelled"}
-            return {"stopReason": await session.prompt(read_prompt(blocks, session.cwd))}
+            with self.auth.offering():
+                return {"stopReason": await session.prompt(read_prompt(blocks, session.cwd))}
         except ConnectionClosedError:
             raise
         except (RequestFailedError, StoreError) as problem:
@@ -236,5 +239,6 @@ class SurfaceV2(Surface):
 def _error(problem: RequestFailedError | StoreError) -> dict[str, Json]:
     """Return the error that a prompt would have got, had it not been answered before."""
     if isinstance(problem, RequestFailedError):
-        return {"code": problem.code, "message": problem.message}
+        data = {"data": problem.data} if problem.data is not None else {}
+        return {"code": problem.code, "message": problem.message, **data}
     return {"code": jsonrpc.INTERNAL_ERROR, "message": f"The session cannot be kept: {problem}"}

@@ -303,6 +303,7 @@ async def test_all_that_is_said_about_every_method_lints(
             await it.ask("session/archive", sessionId=fork["sessionId"])
             await it.ask("session/unarchive", sessionId=fork["sessionId"])
             await it.ask("providers/list")
+            await it.ask("auth/status")
         await it.ask("session/close", sessionId=session_id)
         await it.reopen(session_id)
         it.visitor.is_silent = True

@@ -24,6 +24,7 @@ from acp_agent.models.model import (
 )
 from acp_agent.server import AgentServer, Keeping
 from acp_agent.sessions.store import Store
+from acp_agent.surface_auth import AuthMode
 from acp_inspector.analysis.calls import ToolCall
 from acp_inspector.analysis.conversation import Conversation
 from acp_inspector.analysis.conversations import Conversations
@@ -69,6 +70,8 @@ class Visitor:
     """The client's side: it allows what it is asked for, or waits where `is_silent`."""
 
     updates: list[Json] = field(default_factory=list[Json])
+    told: list[tuple[str, Json]] = field(default_factory=list[tuple[str, Json]])
+    """Notifications that are no updates of a session."""
     asked: list[str] = field(default_factory=list[str])
     is_silent: bool = False
     arrived: anyio.Event = field(default_factory=anyio.Event)
@@ -81,7 +84,10 @@ class Visitor:
         return selected("allow")
 
     async def handle_notification(self, notification: Notification) -> None:
-        self.updates.append(notification.params)
+        if notification.method == "session/update":
+            self.updates.append(notification.params)
+        else:
+            self.told.append((notification.method, notification.params))
         self.arrived.set()
 
     async def until(self, holds: Callable[[], object]) -> None:
@@ -194,6 +200,7 @@ async def visit(
     mcp: McpSettings | None = None,
     patience: float = LIMIT,
     hello: dict[str, Json] | None = None,
+    auth: AuthMode = "keys",
 ) -> AsyncGenerator[Visit]:
     """Connect to an agent; at the end, all that was said must lint without an error.
 
@@ -213,6 +220,7 @@ async def visit(
         new_id=lambda: f"session_{next(_IDS)}",
         keeping=keeping,
         mcp=mcp,
+        auth=auth,
     )
     server.connection = Connection(theirs, server)
     with anyio.fail_after(patience):

@@ -8,12 +8,13 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, assert_never
 
 from acp_agent.config.values import PATH, Kind, UnfitError, whole
 from acp_agent.models.demo import DemoModel
+from acp_agent.models.keyring import keyring
 from acp_agent.models.model import Model, takes_images
 from acp_agent.models.routed import RoutedModel
 from acp_agent.models.services import SERVICES, Service, SettingsError, service_at, service_found
@@ -161,7 +162,11 @@ def chosen(choice: ModelChoice, environment: Mapping[str, str]) -> Model:
             case _:
                 assert_never(service.speech)
 
-    return RoutedModel(found, made, is_replayed=tape is not None and tape.is_replayed)
+    def forget() -> None:
+        keyring(environment).remove(prefix)
+
+    is_replayed = tape is not None and tape.is_replayed
+    return RoutedModel(found, made, forget=forget, is_replayed=is_replayed)
 
 
 def check(choice: ModelChoice) -> None:
@@ -209,7 +214,12 @@ def full_name(name: str, service: str | None = None) -> str:
 
 def _service(prefix: str, choice: ModelChoice, environment: Mapping[str, str]) -> Service:
     if choice.base_url is None and choice.api_key_env is None:
-        return service_found(prefix, environment)
+        service = service_found(prefix, environment)
+        if service.needs_key and service.key is None:
+            # Typed in for the service itself, so it goes nowhere else.
+            key = keyring(environment).get(prefix)
+            service = replace(service, key=key, is_bearer=service.speech != "anthropic")
+        return service
     return service_at(prefix, choice.base_url, choice.api_key_env, environment)
 
 

@@ -18,14 +18,15 @@ from acp_agent.models.model import (
     ToolOffer,
     takes_images,
 )
-from acp_agent.models.services import Service, service_at
+from acp_agent.models.services import Service, SettingsError, service_at
 
 
 class RoutedModel:
     """Stands before what answers.
 
     `find` tells where the service is and by which key it is asked, as the user has set it; `make`
-    makes what answers for it. `is_replayed` says that nothing goes out, and nothing needs a key.
+    makes what answers for it; `forget` forgets the key that was kept for it. `is_replayed` says
+    that nothing goes out, and nothing needs a key.
     """
 
     commands: Sequence[Command] = ()
@@ -35,9 +36,11 @@ class RoutedModel:
         find: Callable[[], Service],
         make: Callable[[Service], Model],
         *,
+        forget: Callable[[], None],
         is_replayed: bool = False,
     ) -> None:
         self._find = find
+        self._forget = forget
         self._make = make
         self._is_replayed = is_replayed
         self.service = find()
@@ -86,9 +89,13 @@ class RoutedModel:
                 await replying.aclose()
 
     def look_again(self) -> None:
-        """Take the key that the user has brought meanwhile, if one is wanted."""
+        """Take the key that the user has brought meanwhile, if one is wanted.
+
+        Raises:
+            ModelFailedError: what holds keys cannot be read.
+        """
         if self.lacks_key and not self._is_set and not self._is_signed_out:
-            self._reach(self._find())
+            self._find_now()
 
     def route(self, url: str, headers: Mapping[str, str]) -> None:
         """Reach the service at `url` from now on, with these headers and no key of ours.
@@ -104,16 +111,31 @@ class RoutedModel:
         self.is_enabled = False
 
     def sign_in(self) -> bool:
-        """Use the user's own key again; return whether there is one."""
+        """Use the user's own key again; return whether there is one.
+
+        Raises:
+            ModelFailedError: what holds keys cannot be read.
+        """
         self._is_signed_out = self._is_set = False
-        self._reach(self._find())
+        self._find_now()
         return not self.lacks_key
 
     def sign_out(self) -> None:
-        """Use no key of the user any more."""
+        """Use no key of the user any more, and forget the one that was kept.
+
+        Raises:
+            SettingsError: it cannot be forgotten; it is not used all the same.
+        """
         self._is_signed_out = True
         if self.wants_key:
             self._reach(replace(self.service, key=None))
+            self._forget()
+
+    def _find_now(self) -> None:
+        try:
+            self._reach(self._find())
+        except SettingsError as problem:
+            raise ModelFailedError(str(problem), needs_key=True) from None
 
     def _reach(self, service: Service) -> None:
         if service != self.service:

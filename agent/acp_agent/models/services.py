@@ -137,7 +137,7 @@ def service_found(prefix: str, environment: Mapping[str, str]) -> Service:
         service = replace(service, base_url=url, needs_key=False)
     for variable in service.key_variables:
         if key := environment.get(variable, "").strip():
-            _check_key(key, variable)
+            check_key(key, variable)
             is_bearer = variable != "ANTHROPIC_API_KEY"
             # From here on the messages speak of the variable that counts.
             return replace(service, key=key, is_bearer=is_bearer, key_variables=(variable,))
@@ -169,7 +169,7 @@ def service_at(
     key = environment.get(key_variable, "").strip()
     if not key:
         raise SettingsError(f"{key_variable} is not set; it is to hold the key of {service.title}.")
-    _check_key(key, key_variable)
+    check_key(key, key_variable)
     is_bearer = service.speech != "anthropic" or key_variable == "ANTHROPIC_AUTH_TOKEN"
     return replace(service, key=key, is_bearer=is_bearer, key_variables=(key_variable,))
 
@@ -198,8 +198,12 @@ def _check_url(url: str, variable: str) -> None:
     _port(parts, variable)
 
 
-def _check_key(key: str, variable: str) -> None:
-    """Refuse what can be no key: it could not be sent."""
+def check_key(key: str, variable: str) -> None:
+    """Refuse what can be no key: it could not be sent.
+
+    Raises:
+        SettingsError: it can be none; the message begins with `variable`.
+    """
     if not (key.isascii() and key.isprintable()) or " " in key:
         raise SettingsError(f"{variable} holds signs that no key has; was it copied with others?")
 

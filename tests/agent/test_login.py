@@ -1,0 +1,73 @@
+"""Typing in a key, on a real terminal."""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from acp_agent.models.keyring import keyring
+
+LIMIT = 20
+"""Seconds after which a program counts as hung."""
+KEY = "sk-canary-0123456789"
+
+
+def typed(tmp_path: Path, answer: str) -> tuple[int, str]:
+    """Log in with `answer`; return the exit code, and what stood on the terminal."""
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "acp_agent", "--model", "openai:m", "--login", "openai"]
+    process = subprocess.Popen(
+        command,
+        stdin=theirs,
+        stdout=subprocess.DEVNULL,
+        stderr=theirs,
+        env=os.environ | {"XDG_CONFIG_HOME": str(tmp_path)},
+        start_new_session=True,
+    )
+    os.close(theirs)
+    shown = b""
+    try:
+        while b": " not in shown:
+            shown += os.read(ours, 1024)
+        os.write(ours, answer.encode())
+        while True:
+            shown += os.read(ours, 1024)
+    except OSError:
+        # So a terminal says that nobody is at its other end any more.
+        return process.wait(LIMIT), shown.decode()
+    finally:
+        os.close(ours)
+        process.kill()
+        process.wait(LIMIT)
+
+
+def test_a_key_that_is_typed_in_is_kept_and_not_shown(tmp_path: Path) -> None:
+    code, shown = typed(tmp_path, f"{KEY}\n")
+    ring = keyring({"XDG_CONFIG_HOME": str(tmp_path)})
+    assert (code, ring.get("openai")) == (0, KEY)
+    assert "Key of OpenAI: " in shown
+    assert str(ring.path) in shown
+    assert KEY not in shown
+
+
+@pytest.mark.parametrize(("answer", "code"), [("\n", 2), ("two words\n", 2), ("\x04", 130)])
+def test_what_is_no_key_changes_nothing(tmp_path: Path, answer: str, code: int) -> None:
+    assert typed(tmp_path, answer)[0] == code
+    assert keyring({"XDG_CONFIG_HOME": str(tmp_path)}).get("openai") is None
+
+
+def test_without_a_terminal_nobody_is_asked(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "acp_agent", "--login", "anthropic"],
+        input=b"sk-x\n",
+        capture_output=True,
+        check=False,
+        timeout=LIMIT,
+    )
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert done.stderr == b"acp-agent: To log in, a key is typed in on a terminal; this is none.\n"
