@@ -22,7 +22,7 @@ from acp_agent.mcp.servers import McpClient, McpSettings
 from acp_agent.models.demo import DemoModel
 from acp_agent.models.model import Model
 from acp_agent.params import Params, invalid, members_of
-from acp_agent.session import Staff
+from acp_agent.session import Session, Staff
 from acp_agent.sessions.errors import StoreError
 from acp_agent.sessions.store import Store
 from acp_agent.surface import SESSION_LIMIT, Household, Surface
@@ -100,6 +100,16 @@ class AgentServer:
         self._versions = tuple(version for version in SURFACES if version <= newest)
         self._surface: Surface | None = None
         self._has_begun = False
+
+    @property
+    def version(self) -> int | None:
+        """The version of the protocol that was agreed on; None before that."""
+        return self._surface.version if self._surface is not None else None
+
+    @property
+    def open_sessions(self) -> Sequence[Session]:
+        """The sessions that are open."""
+        return list(self._surface.sessions.values()) if self._surface is not None else []
 
     async def handle_request(self, request: Request) -> Json:
         """Answer a request of the client."""

@@ -92,6 +92,11 @@ class Session:
         """Who decides what is said and done."""
         return self._context.model
 
+    @property
+    def history_length(self) -> int:
+        """How many entries the model knows of."""
+        return len(self._context.history)
+
     async def prompt(self, said: UserSaid) -> StopReason:
         """Answer `said`; to be called when no turn runs."""
         stop: StopReason = "cancelled"

@@ -1,0 +1,176 @@
+"""The socket of the admin endpoints, and the server on it.
+
+The server writes nothing to stdout, where the client is spoken to, and leaves signals to the agent.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import stat
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Final
+
+import anyio
+import uvicorn
+
+from acp_agent.admin.endpoints import PATH, Endpoints
+from acp_agent.admin.guard import Guard
+from acp_agent.admin.ticket import random_token, ticket, token_of
+from acp_agent.config.keys import UNIX
+from acp_agent.models.services import SettingsError
+from acp_protocol.errors import describe_os_error
+
+logger = logging.getLogger(__name__)
+
+GRACE: Final = 1
+"""Seconds that open answers get when the agent ends."""
+REQUESTS: Final = 16
+"""That may be open at once."""
+HEAD_SIZE: Final = 16 * 1024
+"""Bytes of the head of a request."""
+BACKLOG: Final = 16
+
+
+class Listener:
+    """An open socket that nobody is answered on yet."""
+
+    def __init__(self, listen: str, environment: Mapping[str, str], token_env: str) -> None:
+        """Open it.
+
+        Raises:
+            SettingsError: it cannot be opened, or the token is none.
+        """
+        self._environment = environment
+        self._told = token_of(token_env, environment)
+        self.token = self._told or random_token()
+        self._path: Path | None = None
+        try:
+            self._socket = self._opened(listen)
+        except OSError as problem:
+            reason = describe_os_error(problem)
+            raise SettingsError(f"admin.listen: {listen} cannot be used: {reason}.") from None
+
+    @property
+    def address(self) -> str:
+        """Where the endpoints are."""
+        if self._path is not None:
+            return f"{UNIX}{self._path}"
+        host, port, *_ = self._socket.getsockname()
+        return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+    @property
+    def hosts(self) -> frozenset[str]:
+        """What a request may say that it was sent to."""
+        if self._path is not None:
+            return frozenset({"localhost"})
+        port: int = self._socket.getsockname()[1]
+        names = {"localhost", "127.0.0.1", "[::1]", self.address.split("/")[2].rpartition(":")[0]}
+        bare = names if port == 80 else set[str]()
+        return frozenset(bare | {f"{name}:{port}" for name in names})
+
+    async def serve(self, endpoints: Endpoints) -> None:
+        """Answer requests until cancelled."""
+        server = _Server(
+            uvicorn.Config(
+                Guard(endpoints.app(), self.hosts, self.token),
+                http="h11",
+                ws="none",
+                lifespan="off",
+                log_config=None,
+                log_level=logging.ERROR,
+                access_log=False,
+                server_header=False,
+                proxy_headers=False,
+                limit_concurrency=REQUESTS,
+                backlog=BACKLOG,
+                timeout_graceful_shutdown=GRACE,
+                h11_max_incomplete_event_size=HEAD_SIZE,
+            )
+        )
+        with self._announced():
+            try:
+                await server.serve([self._socket])
+            finally:
+                with anyio.move_on_after(2 * GRACE, shield=True):
+                    if server.started:
+                        await server.shutdown([self._socket])
+
+    def close(self) -> None:
+        """Close the socket."""
+        self._socket.close()
+        if self._path is not None:
+            with suppress(OSError):
+                self._path.unlink()
+
+    @contextmanager
+    def _announced(self) -> Generator[None]:
+        """Say where the endpoints are, and where their token is; the log never tells it."""
+        if self._told is not None:
+            logger.warning("it can be looked at: %s%s/status", self.address, PATH)
+            yield
+            return
+        with ticket(self.address, self.token, self._environment) as path:
+            logger.warning(
+                "it can be looked at: %s%s/status, token in %s", self.address, PATH, path
+            )
+            yield
+
+    def _opened(self, listen: str) -> socket.socket:
+        if listen.startswith(UNIX):
+            self._path = Path(listen.removeprefix(UNIX)).expanduser().absolute()
+            return _unix_socket(self._path)
+        host, _, port = listen.rpartition(":")
+        bare = host.removeprefix("[").removesuffix("]")
+        # Of "localhost" only the older protocol: the name may lead to both.
+        family = socket.AF_INET6 if ":" in bare else socket.AF_INET
+        opened = socket.socket(family, socket.SOCK_STREAM)
+        try:
+            opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            opened.bind(("127.0.0.1" if bare == "localhost" else bare, int(port)))
+        except BaseException:
+            opened.close()
+            raise
+        return opened
+
+
+class _Server(uvicorn.Server):
+    @contextmanager
+    def capture_signals(self) -> Generator[None]:
+        """Leave signals to the agent."""
+        yield
+
+
+def _unix_socket(path: Path) -> socket.socket:
+    """Return a socket that only its user may connect to; one that was left behind makes room."""
+    opened = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    # The mode has to be right from the first moment on.
+    before = os.umask(0o177)
+    try:
+        if _is_left_behind(path):
+            path.unlink()
+        opened.bind(str(path))
+    except BaseException:
+        opened.close()
+        raise
+    finally:
+        os.umask(before)
+    return opened
+
+
+def _is_left_behind(path: Path) -> bool:
+    """Return whether `path` is a socket that nobody listens on."""
+    try:
+        if not stat.S_ISSOCK(path.lstat().st_mode):
+            return False
+    except FileNotFoundError:
+        return False
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        try:
+            probe.connect(str(path))
+        except ConnectionRefusedError:
+            return True
+    return False
