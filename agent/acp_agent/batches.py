@@ -76,8 +76,9 @@ class _Running:
                     answer = await self._carried_out(place, self._desk.call(wanted))
                 else:
                     # The model has not written it so that it can be done: nobody else is told.
-                    self._shown[place].set()
                     answer = ToolAnswered(wanted.name, wanted.fault, is_failed=True)
+                    await self._wait_for_those_before(place)
+                    self._shown[place].set()
         except Exception as problem:  # noqa: BLE001 - it is raised again, without a group around it
             self.problem = self.problem or problem
             self.scope.cancel()
@@ -89,11 +90,15 @@ class _Running:
     async def _carried_out(self, place: int, call: ShownCall) -> ToolAnswered | None:
         async with call.closing():
             await call.prepare()
-            if place > 0:
-                await self._shown[place - 1].wait()
+            await self._wait_for_those_before(place)
             await call.show()
             self._shown[place].set()
             return await call.go()
+
+    async def _wait_for_those_before(self, place: int) -> None:
+        """Return when the client knows of each call before the one in `place`."""
+        if place > 0:
+            await self._shown[place - 1].wait()
 
 
 def _only_looks(desk: Desk, wanted: CallTool) -> bool:

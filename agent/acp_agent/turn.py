@@ -96,10 +96,10 @@ async def _loop(context: Context) -> StopReason:
 
 
 async def _tell_limit(context: Context, limit: str) -> None:
-    """Tell the user why the turn ends here; the model does not hear of it."""
-    await context.desk.updates.text(
-        "agent_message_chunk", f"\n\nI stop here: {limit} is the limit."
-    )
+    """Say why the turn ends here, as if the model had."""
+    sentence = f"\n\nI stop here: {limit} is the limit."
+    context.history.append(ModelSaid((Say(sentence),)))
+    await context.desk.updates.text("agent_message_chunk", sentence)
 
 
 async def _stream_reply(context: Context) -> _Reply:

@@ -10,7 +10,7 @@ import anyio
 import pytest
 
 from acp_agent.calls import Desk
-from acp_agent.conduct import REQUEST_LIMIT
+from acp_agent.conduct import REQUEST_LIMIT, TurnLimits
 from acp_agent.models.model import (
     CallTool,
     Command,
@@ -37,6 +37,7 @@ from acp_agent.workspace import Workspace
 from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import Json
+from tests.agent.conftest import selected
 
 
 class ListedModel:
@@ -117,6 +118,47 @@ async def test_a_model_that_never_stops_is_stopped(cwd: Path) -> None:
     model = ListedModel([CallTool("read", {"path": "notes.md"})])
     assert await run_turn(context(cwd, model)) == "max_turn_requests"
     assert len(model.seen) == REQUEST_LIMIT
+
+
+@pytest.mark.parametrize(
+    ("limits", "stop", "asked", "said"),
+    [
+        (TurnLimits(requests=3), "max_turn_requests", 3, "3 requests in one turn"),
+        (TurnLimits(tokens=200), "max_tokens", 2, "200 tokens in one turn"),
+        (TurnLimits(tokens=1), "max_tokens", 1, "1 tokens in one turn"),
+    ],
+)
+async def test_a_turn_ends_at_its_limits_and_says_so(
+    cwd: Path, limits: TurnLimits, stop: str, asked: int, said: str
+) -> None:
+    client = DeafClient()
+    model = ListedModel([CallTool("read", {"path": "notes.md"}), Used(90, 10)])
+    turn = context(cwd, model, client)
+    turn.spent, turn.limits = Used(1000, 1000), limits
+    assert await run_turn(turn) == stop
+    assert len(model.seen) == asked
+    sentence = f"\n\nI stop here: {said} is the limit."
+    assert client.told[-1]["content"]["text"] == sentence
+    assert turn.history[-1] == ModelSaid((Say(sentence),))
+
+
+async def test_a_last_reply_over_the_limit_ends_the_turn_by_itself(cwd: Path) -> None:
+    turn = context(cwd, ListedModel([Say("a"), Used(90, 10)]))
+    turn.limits = TurnLimits(tokens=1)
+    assert await run_turn(turn) == "end_turn"
+
+
+async def test_a_turn_that_takes_too_long_ends_with_all_that_runs(cwd: Path) -> None:
+    client = DeafClient(selected("allow"))
+    sleep = CallTool("run", {"command": ["sleep", "1000"]})
+    turn = context(cwd, ListedModel([sleep]), client)
+    turn.limits = TurnLimits(seconds=0.3)
+    with anyio.fail_after(10):
+        assert await run_turn(turn) == "max_turn_requests"
+    assert turn.history[2] == ToolAnswered("run", "cancelled", is_failed=True)
+    ends = [update["status"] for update in client.told if "status" in update]
+    assert ends == ["pending", "in_progress", "failed"]
+    assert "0.3 s in one turn" in client.told[-1]["content"]["text"]
 
 
 async def test_every_call_in_the_history_has_its_answer_after_a_refusal_to_go_on(
