@@ -6,10 +6,12 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Final, TypeAlias
 from urllib.parse import quote
 
 from acp_inspector.redaction.assignments import assignment_places, says_nothing
+from acp_inspector.redaction.commands import command_places
 from acp_inspector.redaction.literals import NAMING, Closed, Found, strings
 from acp_inspector.redaction.names import is_secret_name
 from acp_inspector.redaction.rules import RULES
@@ -40,7 +42,7 @@ class Hit:
 _PLACES: Final[dict[str, Places]] = {
     **{shape.name: shape.places for shape in SHAPES},
     "url-query": query_places,
-    "assignment": assignment_places,
+    "assignment": lambda text: chain(assignment_places(text), command_places(text)),
     "entropy": entropy_places,
 }
 _LOOSE: Final = frozenset({"bearer", "url-userinfo", "url-query"})
@@ -145,8 +147,12 @@ class Finder:
             for hit in self.find(literal.text, item.key):
                 start, end = literal.place(hit.start), literal.place(hit.end)
                 yield replace(hit, start=start, end=end)
-            if "key" in self.rules and _is_announced(item):
+            if "key" not in self.rules:
+                continue
+            if _is_announced(item):
                 yield from _whole(item)
+            elif item.password_at is not None:
+                yield from _behind(item, item.password_at)
 
     def _in_pair(self, closed: Closed) -> Iterator[Hit]:
         members = closed.members
@@ -214,6 +220,14 @@ def _whole(item: Found) -> Iterator[Hit]:
     if len(text) > start and not says_nothing(text[start:]):
         places = item.literal.place(start), item.literal.place(len(text))
         yield Hit(*places, text[start:], frozenset({"key"}))
+
+
+def _behind(item: Found, at: int) -> Iterator[Hit]:
+    """Yield what stands behind the option in the same word, or nothing if it says nothing."""
+    literal = item.literal
+    if not says_nothing(literal.text[at:]):
+        places = literal.place(at), literal.place(len(literal.text))
+        yield Hit(*places, literal.text[at:], frozenset({"key"}))
 
 
 def _merged(hits: list[Hit], text: str) -> list[Hit]:

@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
+from acp_inspector.redaction.commands import CommandLine
+
 _ESCAPE: Final = re.compile(
     r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\.", re.DOTALL
 )
@@ -81,6 +83,8 @@ class Container:
     """The string before, in an array."""
     members: dict[str, Spelled] | None = None
     """What stood under `value` and the names of `NAMING`, in an object."""
+    line: CommandLine | None = None
+    """What the strings are words of, in an array; the command before its words, in an object."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +99,8 @@ class Found:
     """The key under which its object stands."""
     previous: str = ""
     """The string before it, in an array."""
+    password_at: int | None = None
+    """Where a password begins that it has as a word of a command."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +113,8 @@ class Closed:
 NAMING: Final = ("name", "key", "header", "variable")
 """Members of an object that may name what its member `value` is."""
 _PAIRED: Final = frozenset({*NAMING, "value"})
+_COMMAND: Final = "command"
+_ARGUMENTS: Final = frozenset({"args", "arguments"})
 
 
 def strings(text: str) -> Iterator[Found | Closed]:
@@ -121,7 +129,9 @@ def strings(text: str) -> Iterator[Found | Closed]:
             key = stack[-1].key if stack else ""
             is_object = mark == "{"
             above = key if is_object else ""
-            stack.append(Container(is_object, "" if is_object else key, above=above))
+            is_rest = bool(stack) and not is_object and key in _ARGUMENTS
+            line = stack[-1].line if is_rest else None
+            stack.append(Container(is_object, "" if is_object else key, above=above, line=line))
         elif mark in "}]":
             if stack and (members := stack.pop().members):
                 yield Closed(members)
@@ -142,12 +152,19 @@ def _placed(literal: Spelled, container: Container | None) -> Found:
     if container is None:
         return Found(literal, "element", "")
     if not container.is_object:
-        found = Found(literal, "element", container.key, previous=container.previous)
+        container.line = container.line or CommandLine()
+        at = container.line.secret_in(literal.text)
+        found = Found(
+            literal, "element", container.key, previous=container.previous, password_at=at
+        )
         container.previous = literal.text
         return found
     if container.is_key_next:
         container.key = literal.text
         return Found(literal, "key", "")
+    if container.key == _COMMAND:
+        container.line = CommandLine()
+        container.line.secret_in(literal.text)
     if container.key in _PAIRED:
         container.members = container.members or {}
         container.members[container.key] = literal
