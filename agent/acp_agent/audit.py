@@ -24,9 +24,7 @@ from acp_protocol.errors import describe_os_error
 
 logger = logging.getLogger(__name__)
 
-Why: TypeAlias = Literal[
-    "mode", "always_ask", "auto_allow", "policy", "rule", "user", "client", "turn"
-]
+Why: TypeAlias = Literal["mode", "auto_allow", "policy", "rule", "user", "client", "turn"]
 """Who decided: the session's mode, a list or the policy of the rules, an earlier "always", the
 user, a client that could not ask its user, or the end of the turn."""
 WIDTH: Final = 4096

@@ -157,15 +157,14 @@ def check_told(told: list[Json], wishes: Sequence[Wish]) -> None:
         assert set(statuses[1:-1]) <= {"in_progress"}
         assert statuses[-1] in FINAL
         assert mine[-1]["status"] == statuses[-1]
-        place = update["rawInput"]["place"]
+        place: int = update["rawInput"]["place"]
         reported: list[str] = [
             each["content"][0]["content"]["text"]
             for each in mine
             if each["sessionUpdate"] == "tool_call_update" and "status" not in each
         ]
-        assert (
-            reported == [f"{place}.{n}" for n in range(len(wishes[place].reports))][: len(reported)]
-        )
+        expected = [f"{place}.{count}" for count in range(len(wishes[place].reports))]
+        assert reported == expected[: len(reported)]
 
 
 STEPS = st.integers(0, 5)
