@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from acp_agent import audit
 from acp_agent.audit import WIDTH, Audit, Decision
 from acp_agent.tools.subject import Subject, command_subject, name_subject
 from acp_protocol.jsonrpc import Json
@@ -97,7 +96,7 @@ def test_a_disk_that_is_full_is_said_once(
     def full(descriptor: int, line: bytes) -> int:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(audit.os, "write", full)
+    monkeypatch.setattr(os, "write", full)
     with caplog.at_level(logging.WARNING):
         log.note(DECISION)
         log.note(DECISION)
