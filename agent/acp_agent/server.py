@@ -176,7 +176,7 @@ class AgentServer:
     def _household(self) -> Household:
         keeping = self._keeping
         return Household(
-            Staff(self.connection, self._models, self._pace, self._conduct),
+            Staff(self.connection, self._models, self._pace, conduct=self._conduct),
             keeping.store,
             self._new_id,
             McpClient(self.connection, self.tasks, self._mcp.limits),
