@@ -12,6 +12,7 @@ from typing import Any, cast
 import anyio
 import pytest
 
+from acp_agent.conduct import Conduct
 from acp_agent.models.model import Model
 from acp_agent.server import AgentServer
 from acp_agent.workspace import Workspace
@@ -119,6 +120,7 @@ async def talk(
     capabilities: Json = None,
     model: Model | None = None,
     mode: str = "ask",
+    conduct: Conduct | None = None,
 ) -> AsyncGenerator[Talk]:
     """Open a session in `cwd`; at the end, all that the agent said must fit the schema."""
     ours, theirs = memory_pair()
@@ -130,7 +132,8 @@ async def talk(
         if side == "agent":
             wire.append(line)
 
-    server = AgentServer(model=model, new_id=lambda: f"session_{next(names)}")
+    new_id = map("session_{}".format, names).__next__
+    server = AgentServer(model=model, new_id=new_id, conduct=conduct)
     server.connection = Connection(theirs, server)
     with anyio.fail_after(LIMIT):
         async with (

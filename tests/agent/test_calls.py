@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import json
 import logging
+import os
 from collections.abc import Mapping
 from pathlib import Path
 
+import anyio
 import pytest
 
+from acp_agent.audit import Audit
+from acp_agent.conduct import Conduct
 from acp_agent.models.model import ToolOffer
+from acp_agent.rules import PermissionRules
 from acp_agent.tools.catalogue import TOOLS
 from acp_agent.tools.tool import Call, Kind, Outcome, Report
 from acp_agent.workspace import Workspace
 from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
-from acp_protocol.jsonrpc import Json
-from tests.agent.conftest import selected, talk
+from acp_protocol.jsonrpc import Json, Request
+from tests.agent.conftest import Answerer, selected, talk
 
 
 async def test_reading_is_shown_and_needs_no_consent(cwd: Path) -> None:
@@ -88,6 +94,111 @@ async def test_always_holds_for_the_same_kind_and_program_only(cwd: Path) -> Non
     titles = [request.params["toolCall"]["title"] for request in it.client.asked]
     assert titles == ["Run echo a", "Run true", "Write x", "Delete x"]
     assert all(call["statuses"][-1] == "completed" for call in it.client.calls)
+
+
+async def test_the_rules_decide_before_anybody_is_asked_and_all_is_written_down(
+    cwd: Path, tmp_path: Path
+) -> None:
+    log = tmp_path / "audit.jsonl"
+    rules = PermissionRules("allow_all", frozenset(), frozenset({"execute"}))
+    answers: dict[str, Json] = {"session/request_permission": selected("allow-always")}
+    orders = "write src/x: secret\nrun git status\nrun git status -s\nread gone\nwrite ../y: 1"
+    async with talk(cwd, answers=answers, conduct=Conduct(rules, Audit(log))) as it:
+        await it.prompt(orders)
+        await it.ask("session/set_mode", modeId="architect")
+        await it.prompt("delete src/x")
+    assert [asked.params["toolCall"]["title"] for asked in it.client.asked] == ["Run git status"]
+    told = [json.loads(line) for line in log.read_text().splitlines()]
+    assert "secret" not in log.read_text()
+    assert [(each["call"], each["verdict"], each["why"]) for each in told] == [
+        ("call_1", "allow", "policy"),
+        ("call_2", "allow", "user"),
+        ("call_3", "allow", "rule"),
+        ("call_4", "allow", "policy"),
+        ("call_6", "forbidden", "mode"),
+    ]
+    assert told[0]["paths"] == ["src/x"]
+    assert told[2]["commands"] == ["git status -s"]
+    assert told[2]["rule"] == "execute git status"
+
+
+async def test_a_turn_that_is_cancelled_before_the_answer_is_written_down(
+    cwd: Path, tmp_path: Path
+) -> None:
+    asked = anyio.Event()
+
+    async def wait(request: Request) -> Json:
+        del request
+        asked.set()
+        await anyio.sleep_forever()
+
+    log = tmp_path / "audit.jsonl"
+    answers: dict[str, Json | Answerer] = {"session/request_permission": wait}
+    conduct = Conduct(audit=Audit(log))
+    async with (
+        talk(cwd, answers=answers, conduct=conduct) as it,
+        anyio.create_task_group() as tasks,
+    ):
+        tasks.start_soon(it.prompt, "delete notes.md")
+        await asked.wait()
+        await it.cancel()
+    (told,) = [json.loads(line) for line in log.read_text().splitlines()]
+    assert (told["verdict"], told["why"], told["paths"]) == ("cancelled", "turn", ["notes.md"])
+
+
+async def test_a_program_runs_in_the_clients_terminal(cwd: Path) -> None:
+    answers: dict[str, Json | Answerer] = {
+        "session/request_permission": selected("allow"),
+        "terminal/create": {"terminalId": "t1"},
+        "terminal/wait_for_exit": {"exitCode": 0},
+        "terminal/output": {"output": "hi", "truncated": False},
+        "terminal/release": {},
+    }
+    async with talk(cwd, answers=answers, capabilities={"terminal": True}) as it:
+        await it.prompt("run echo hi")
+    assert [request.method for request in it.client.asked][1:] == [
+        "terminal/create",
+        "terminal/wait_for_exit",
+        "terminal/output",
+        "terminal/release",
+    ]
+    (call,) = it.client.calls
+    assert call["content"] == [{"type": "terminal", "terminalId": "t1"}]
+    assert call["rawOutput"] == {"exitCode": 0}
+    assert "hi" in it.client.text
+
+
+async def test_nothing_runs_on_after_a_cancelled_turn_and_nothing_is_told(cwd: Path) -> None:
+    """Also of a program that does not want to end."""
+    answers: dict[str, Json] = {"session/request_permission": selected("allow")}
+    program = (
+        'call run {"command":["sh","-c","trap \'\' TERM; echo $$; while :; do sleep 0.05; done"]}'
+    )
+    seen: list[str] = []
+    begun = anyio.Event()
+
+    def look(update: Json) -> None:
+        if update["sessionUpdate"] == "tool_call_update" and update.get("content"):
+            seen.append(update["content"][0]["content"]["text"])
+            begun.set()
+
+    stops: list[str] = []
+    async with talk(cwd, answers=answers) as it:
+        it.client.on_update = look
+
+        async def prompt() -> None:
+            stops.append(await it.prompt(program))
+            seen.append("answered")
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(prompt)
+            await begun.wait()
+            await it.cancel()
+    assert stops == ["cancelled"]
+    assert seen[-1] == "answered"
+    pid = int(seen[0].split("\n")[1])
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
 
 
 async def test_a_mode_that_forbids_says_so(cwd: Path) -> None:
