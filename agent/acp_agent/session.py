@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Final, Self, cast
@@ -12,6 +12,7 @@ import anyio
 
 from acp_agent.calls import Client, Desk
 from acp_agent.conduct import Conduct
+from acp_agent.elicitation import Elicitation, Way
 from acp_agent.mcp.servers import McpServers
 from acp_agent.models.model import Command, HistoryEntry, Model, Used, UserSaid
 from acp_agent.permissions import ModeId, Permissions, PolicyId
@@ -19,6 +20,8 @@ from acp_agent.sessions.chronicle import Chronicle
 from acp_agent.sessions.errors import StoreError
 from acp_agent.sessions.options import MODE, MODEL, POLICY, THINKING, Option, options_for
 from acp_agent.sessions.revival import Revived
+from acp_agent.tools.ask import AskTool, OpenTool
+from acp_agent.tools.tool import Tool
 from acp_agent.turn import Context, StopReason, run_turn
 from acp_agent.updates import USAGE, Updates
 from acp_agent.workspace import Workspace
@@ -55,7 +58,9 @@ class Session:
         workspace: Workspace,
         updates: Updates,
         servers: McpServers,
+        ways: Collection[Way] = (),
     ) -> None:
+        """Open a session; `ways` are those by which the client can ask its user."""
         record = chronicle.record
         self.id = record.id
         self.chronicle = chronicle
@@ -75,6 +80,7 @@ class Session:
         desk = Desk(record.id, staff.client, updates, workspace, self.permissions, servers)
         desk.calls = revived.calls
         desk.audit = staff.conduct.audit
+        servers.adopt(_asking_tools(desk, ways))
         history = _History(revived.history, chronicle)
         self._context = Context(staff.models[0], desk, history, staff.pace)
         self._context.limits = staff.conduct.limits
@@ -246,6 +252,14 @@ class _History(list[HistoryEntry]):
         """Add several entries."""
         self.extend(entries)
         return self
+
+
+def _asking_tools(desk: Desk, ways: Collection[Way]) -> dict[str, Tool]:
+    """Return the tools by which the user can be asked."""
+    user = Elicitation(desk.client, desk.session_id, desk.updates, desk.asking)
+    tools: list[Tool] = [AskTool(user)] if "form" in ways else []
+    tools += [OpenTool(user)] if "url" in ways else []
+    return {tool.offer.name: tool for tool in tools}
 
 
 def _members(now: Used, before: Used) -> dict[str, int]:

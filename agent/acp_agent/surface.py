@@ -7,7 +7,7 @@ A surface answers the methods of one protocol version. Which one serves a connec
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Generator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +15,7 @@ from typing import ClassVar, Final, cast
 
 import anyio
 
+from acp_agent.elicitation import Way
 from acp_agent.mcp.declarations import DeclarationError, Server, session_servers
 from acp_agent.mcp.servers import McpClient, McpServers, McpSettings
 from acp_agent.models.model import takes_images
@@ -69,6 +70,8 @@ class Surface(ABC):
             version=self.version,
             is_unstable=household.is_unstable,
         )
+        self.ways: Collection[Way] = ()
+        """How the client can ask its user."""
         self._changing: dict[str, anyio.Event] = {}
         """Those that are about to be opened or closed, and when they are."""
         self.answerers: Mapping[str, Answerer] = {}
@@ -221,6 +224,7 @@ class Surface(ABC):
             workspace=self.workspace_for(session_id, directories),
             updates=self.updates_for(chronicle),
             servers=servers,
+            ways=self.ways,
         )
         return session
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from acp_agent.elicitation import ways_in
 from acp_agent.mcp.bridge import Bridge
 from acp_agent.params import Answerer, Params, busy, invalid, markers, members_of, value_of
 from acp_agent.prompts import blocks_of, read_prompt
@@ -51,6 +52,7 @@ class SurfaceV1(Surface):
     def initialized(self, params: Params) -> Json:
         """Remember which files the client serves; tell who we are and what we can do."""
         able = members_of(params.get("clientCapabilities"))
+        self.ways = ways_in(able)
         terminals = members_of(able.get("auth")).get("terminal")
         self._files = members_of(able.get("fs"))
         self._has_terminals = able.get("terminal") is True

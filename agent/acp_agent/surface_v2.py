@@ -14,6 +14,7 @@ from pathlib import Path
 
 import anyio
 
+from acp_agent.elicitation import ways_in
 from acp_agent.params import Answerer, Params, invalid, markers, members_of, value_of
 from acp_agent.prompts import blocks_of, read_prompt
 from acp_agent.session import Session
@@ -71,6 +72,7 @@ class SurfaceV2(Surface):
     def initialized(self, params: Params) -> Json:
         """Tell who we are and what we can do; files and terminals are ours in this version."""
         able = members_of(params.get("capabilities"))
+        self.ways = ways_in(able)
         terminals = members_of(able.get("auth")).get("terminal")
         title = f"acp-agent ({self.household.staff.models[0].name})"
         offers = ["delete", "additionalDirectories"]

@@ -32,6 +32,7 @@ from acp_inspector.analysis.items import AgentMessage, Item, Plan, Text, Thought
 from acp_inspector.journal import Entry, Frame, Journal
 from acp_inspector.lint.engine import Linter
 from acp_protocol.connection import Connection
+from acp_protocol.errors import RequestFailedError
 from acp_protocol.framing import Side
 from acp_protocol.jsonrpc import Json, Notification, Request
 from acp_protocol.schema.validate import check_result
@@ -73,15 +74,29 @@ class Visitor:
     told: list[tuple[str, Json]] = field(default_factory=list[tuple[str, Json]])
     """Notifications that are no updates of a session."""
     asked: list[str] = field(default_factory=list[str])
+    answers: dict[str, Json] = field(default_factory=dict[str, Json])
+    """What is answered to questions, by their method; those that are none are raised."""
+    heard: dict[str, list[Json]] = field(default_factory=dict[str, list[Json]])
+    """The params of questions, for those methods that somebody has asked to be told of."""
+    gave_up: list[str] = field(default_factory=list[str])
+    """Questions that were taken back while they waited."""
     is_silent: bool = False
     arrived: anyio.Event = field(default_factory=anyio.Event)
 
     async def handle_request(self, request: Request) -> Json:
         self.asked.append(request.method)
+        self.heard.get(request.method, []).append(request.params)
         self.arrived.set()
         if self.is_silent:
-            await anyio.sleep_forever()
-        return selected("allow")
+            try:
+                await anyio.sleep_forever()
+            finally:
+                self.gave_up.append(request.method)
+                self.arrived.set()
+        answer = self.answers.get(request.method, selected("allow"))
+        if isinstance(answer, RequestFailedError):
+            raise answer
+        return answer
 
     async def handle_notification(self, notification: Notification) -> None:
         if notification.method == "session/update":

@@ -85,6 +85,10 @@ class McpServers(Mapping[str, Tool]):
         self._changing = anyio.Lock()
         self._is_closed = False
 
+    def adopt(self, tools: Mapping[str, Tool]) -> None:
+        """Take more tools for the agent's own."""
+        self._own = {**self._own, **tools}
+
     def has(self, servers: Sequence[Server]) -> bool:
         """Whether these are the servers that were opened last."""
         return tuple(servers) == self._declared

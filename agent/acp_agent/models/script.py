@@ -51,6 +51,9 @@ I am the **demo agent**: no network, no key, yet what I do is real. Tell me, one
 | `write FILE: text` | give a file a new text |
 | `delete FILE` | delete a file, after asking you |
 | `run COMMAND` | run a program, after asking you |
+| `ask QUESTION: one, other` | ask you by a form, if your client shows one |
+| `form` | ask by a form with every kind of field |
+| `open URL` | ask you to open a page |
 | `call TOOL name=value …` | call any tool, such as one of an MCP server |
 | `tools` | name the tools that there are |
 | `plan`, `think`, `/tour` | show what a plan, a thought, and everything looks like |
@@ -180,6 +183,32 @@ def _use(rest: str) -> Script:
     yield _told(f"`{name}`", (yield from _call(name, **arguments)))
 
 
+def _ask(rest: str) -> Script:
+    question, _, told = rest.partition(":")
+    options = [each.strip() for each in told.split(",") if each.strip()]
+    field = {"name": "answer", "kind": "choice", "options": options}
+    fields: dict[str, Json] = {"fields": [field]} if options else {}
+    yield _told("The question", (yield from _call("ask_user", question=question.strip(), **fields)))
+
+
+def _form(rest: str) -> Script:
+    del rest
+    fields: list[Json] = [
+        {"name": "name", "kind": "text"},
+        {"name": "age", "kind": "number", "is_required": False},
+        {"name": "agreed", "kind": "yes_no"},
+        {"name": "colour", "kind": "choice", "options": ["red", "green"]},
+        {"name": "days", "kind": "choices", "options": ["Monday", "Tuesday"]},
+    ]
+    answer = yield from _call("ask_user", question="Please fill in this form.", fields=fields)
+    yield _told("The form", answer)
+
+
+def _open(rest: str) -> Script:
+    reason = "The demo agent was told to show you this page."
+    yield _told("The page", (yield from _call("open_page", url=rest, reason=reason)))
+
+
 def _arguments(told: str) -> dict[str, Json] | None:
     """Return the arguments of a call: a JSON object, or names and values; None if neither."""
     if told.startswith("{"):
@@ -285,6 +314,7 @@ _ALONE: Final[dict[str, Callable[[str], Script]]] = {
     "tour": _tour,
     "plan": _plan,
     "think": _think,
+    "form": _form,
 }
 """Orders that need nothing behind their name."""
 _WITH_OBJECT: Final[dict[str, Callable[[str], Script]]] = {
@@ -295,6 +325,8 @@ _WITH_OBJECT: Final[dict[str, Callable[[str], Script]]] = {
     "delete": _delete,
     "run": _run,
     "call": _use,
+    "ask": _ask,
+    "open": _open,
 }
 _ORDER_WORDS: Final = "|".join([*_ALONE, *_WITH_OBJECT, TOOLS])
 _THEN: Final = re.compile(rf"\s+then\s+(?=/?(?:{_ORDER_WORDS})\b)", re.IGNORECASE)

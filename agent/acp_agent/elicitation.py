@@ -1,0 +1,97 @@
+"""Questions to the user beside consent: by a form that the client shows, or a page that it opens.
+
+Source: ACP, Elicitation; ACP version 2, Elicitation.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Literal, Protocol, TypeAlias, cast
+
+import anyio
+
+from acp_agent.terminals import Asker
+from acp_agent.updates import Teller, Updates
+from acp_protocol.errors import RequestFailedError
+from acp_protocol.jsonrpc import Json
+
+Way: TypeAlias = Literal["form", "url"]
+
+
+def ways_in(capabilities: Mapping[str, Json]) -> Collection[Way]:
+    """Return how a client can ask its user, by what it claims."""
+    claimed: Json = capabilities.get("elicitation")
+    members: Mapping[str, Json] = (
+        cast("Mapping[str, Json]", claimed) if isinstance(claimed, dict) else {}
+    )
+    ways: tuple[Way, ...] = ("form", "url")
+    return [way for way in ways if members.get(way) is not None]
+
+
+class Client(Asker, Teller, Protocol):
+    """Who asks the user, and is told that nothing is waited for any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What the user has made of a question."""
+
+    action: Literal["accept", "decline", "cancel", "failed"]
+    """`failed` where the client could not ask."""
+    content: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    """What stands in the form, as the client tells it."""
+    reason: str = ""
+    """Why the client could not ask, in its own words."""
+
+
+class Elicitation:
+    """The questions of one session; `lock` is held while one of them waits for its answer."""
+
+    def __init__(self, client: Client, session_id: str, updates: Updates, lock: anyio.Lock) -> None:
+        self._client = client
+        self._session_id = session_id
+        self._updates = updates
+        self._lock = lock
+
+    async def form(self, message: str, schema: Mapping[str, Json]) -> Reply:
+        """Let the client ask by a form; `schema` tells its fields."""
+        return await self._ask({"mode": "form", "message": message, "requestedSchema": schema})
+
+    async def page(self, message: str, url: str) -> Reply:
+        """Let the client open a page, if the user agrees to that."""
+        id_ = os.urandom(8).hex()
+        asked = {"mode": "url", "message": message, "elicitationId": id_, "url": url}
+        reply = await self._ask(asked)
+        if reply.action == "accept":
+            # What happens on the page is the user's own business: nobody waits for its end.
+            await self._client.notify("elicitation/complete", {"elicitationId": id_})
+        return reply
+
+    async def _ask(self, asked: Mapping[str, Json]) -> Reply:
+        async with self._lock:
+            await self._updates.asking()
+            try:
+                params = {"sessionId": self._session_id, **asked}
+                answer = await self._client.request("elicitation/create", params)
+            except RequestFailedError as refusal:
+                reply = Reply("failed", reason=refusal.message)
+            else:
+                reply = _read(answer)
+            await self._updates.answered()
+        return reply
+
+
+def _read(answer: Json) -> Reply:
+    members: Mapping[str, Json] = (
+        cast("Mapping[str, Json]", answer) if isinstance(answer, dict) else {}
+    )
+    action = members.get("action")
+    if action == "accept":
+        content: Json = members.get("content")
+        if not isinstance(content, dict):
+            return Reply("accept")
+        return Reply("accept", cast("Mapping[str, Json]", content))
+    # What is not known counts as if the user had turned away.
+    return Reply("decline" if action == "decline" else "cancel")

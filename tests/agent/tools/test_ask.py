@@ -1,0 +1,74 @@
+"""What the user is asked, and what is not asked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from acp_agent.elicitation import Reply
+from acp_agent.tools.ask import AskTool, OpenTool
+from acp_agent.tools.tool import ToolFailedError
+from acp_agent.workspace import Workspace
+from acp_protocol.jsonrpc import Json
+
+
+class Nobody:
+    """A user who is not asked."""
+
+    async def form(self, message: str, schema: Mapping[str, Json]) -> Reply:
+        raise AssertionError((message, schema))
+
+    async def page(self, message: str, url: str) -> Reply:
+        raise AssertionError((message, url))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        ({}, "question is missing"),
+        ({"question": "What is your password?"}, "secrets are not asked for"),
+        ({"question": "See https://localhost"}, "sends nobody to a page"),
+        ({"question": "q", "fields": "x"}, "no list of at most"),
+        ({"question": "q", "fields": [{"name": "a", "kind": "text"}] * 21}, "no list of at most"),
+        ({"question": "q", "fields": ["x"]}, "field 1 has no name"),
+        ({"question": "q", "fields": [{"name": "a", "kind": "text"}] * 2}, "field 2 has no name"),
+        ({"question": "q", "fields": [{"name": "API key", "kind": "text"}]}, "secrets are not"),
+        ({"question": "q", "fields": [{"name": "a", "kind": "colour"}]}, "a is none of"),
+        ({"question": "q", "fields": [{"name": "a", "kind": "choice"}]}, "a has no options"),
+        (
+            {"question": "q", "fields": [{"name": "a", "kind": "choices", "options": ["x", "x"]}]},
+            "a has no options, or one of them twice",
+        ),
+    ],
+)
+async def test_a_question_that_makes_no_sense_is_not_asked(
+    workspace: Workspace, arguments: dict[str, Json], reason: str
+) -> None:
+    with pytest.raises(ToolFailedError, match=reason):
+        await AskTool(Nobody()).prepare(arguments, workspace)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://example.org",
+        "file:///etc/passwd",
+        "https://",
+        "https://[x",
+        "https://ada:lovelace@example.org",
+        "https://example.org/?access_token=1",
+        "https://example.org/ x",
+        "javascript:alert(1)",
+    ],
+)
+async def test_a_page_that_nobody_should_open_is_not_opened(workspace: Workspace, url: str) -> None:
+    with pytest.raises(ToolFailedError):
+        await OpenTool(Nobody()).prepare({"url": url, "reason": "x"}, workspace)
+
+
+async def test_what_is_asked_stands_on_one_line(workspace: Workspace) -> None:
+    call = await AskTool(Nobody()).prepare({"question": "a\x1b[2J\nb"}, workspace)
+    assert call.title == "Ask: a␛[2J⏎b"
+    near = await OpenTool(Nobody()).prepare({"url": "http://localhost:1", "reason": ""}, workspace)
+    assert near.title == "Open http://localhost:1"
