@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, get_args
 
-from acp_agent.config.values import COUNT, DURATION_OR_NEVER, PATH, PAUSE
+from acp_agent.config.values import COUNT, DURATION_OR_NEVER, LISTEN, PATH, PAUSE
 from acp_agent.models.choice import add_options
 from acp_agent.models.services import SERVICES
 from acp_agent.server import SURFACES
@@ -65,6 +65,15 @@ def add_setting_options(parser: argparse.ArgumentParser) -> None:
     add_options(parser)
     _add_protocol_options(parser)
     _add_session_options(parser)
+    parser.add_argument(
+        "--admin",
+        dest="admin.listen",
+        type=LISTEN,
+        default=argparse.SUPPRESS,
+        metavar="HOST:PORT",
+        help="let the agent be looked at over HTTP, on this machine and with a token: HOST:PORT, "
+        "port 0 for any, or unix:FILE (default: off)",
+    )
 
 
 def given(options: argparse.Namespace) -> dict[str, Any]:
@@ -79,8 +88,9 @@ def _add_script_options(parser: argparse.ArgumentParser) -> None:
         "--script",
         type=Path,
         metavar="FILE",
-        help="play this scenario, its faults included, in place of being an agent; of the other "
-        "options only --protocol counts then",
+        help="play this scenario, its faults included, in place of being an agent; hello, tour, "
+        "editor, cancel, sessions, faults and chaos come along. Of the other options only "
+        "--protocol counts then",
     )
     group.add_argument(
         "--seed",

@@ -7,8 +7,10 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Callable, Coroutine, Generator, Sequence
+from contextlib import closing, contextmanager
+from functools import partial
+from typing import Any, Final, TypeAlias
 
 import anyio
 
@@ -32,6 +34,8 @@ logger = logging.getLogger(__name__)
 
 FAREWELL: Final = 5.0
 """Seconds that running turns have to end their programs and to be answered."""
+Watching: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
+"""Answers whoever looks at the agent, until cancelled."""
 COMMANDS: Final = frozenset({"agent-json", "config"})
 """First words that mean something else than to serve."""
 
@@ -65,7 +69,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
         where = str(configuration.sessions.storage or where)
         keeping = keeping_of(configuration)
         server = _server(configuration, keeping, pace=options.pace, auth=options.auth)
-        anyio.run(_serve, server, configuration.protocol.dialect)
+        with _watching(server, configuration) as watching:
+            anyio.run(_serve, server, configuration.protocol.dialect, watching)
         keeping.store.close()
     except StoreError as problem:
         logger.error("sessions in %s: %s", where, problem)  # noqa: TRY400 - no traceback for a user
@@ -132,13 +137,30 @@ def _server(
     )
 
 
-async def _serve(server: AgentServer, dialect: str | None) -> None:
+@contextmanager
+def _watching(server: AgentServer, configuration: Configuration) -> Generator[Watching | None]:
+    """Open what the agent can be looked at through, if that is wanted; yield who answers there."""
+    admin = configuration.admin
+    if admin.listen is None:
+        yield None
+        return
+    # A server of HTTP takes longer to import than the rest of the agent takes to start.
+    from acp_agent.admin.endpoints import Endpoints
+    from acp_agent.admin.listener import Listener
+
+    with closing(Listener(admin.listen, os.environ, admin.token_env)) as listener:
+        yield partial(listener.serve, Endpoints(server, configuration))
+
+
+async def _serve(server: AgentServer, dialect: str | None, watching: Watching | None) -> None:
     is_over = anyio.Event()
     server.connection = Connection(_transport(dialect), server, takes_batches=dialect == BATCHES)
     async with OwnedTasks() as server.tasks, server.connection as connection:
         server.tasks.start_soon(_wait_for_signal, is_over)
         server.tasks.start_soon(_wait_for_end, connection, is_over)
         server.tasks.start_soon(server.close_idle)
+        if watching is not None:
+            server.tasks.start_soon(watching)
         await is_over.wait()
         server.cancel_all()
         with anyio.move_on_after(FAREWELL):

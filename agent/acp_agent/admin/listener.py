@@ -20,7 +20,7 @@ import uvicorn
 from acp_agent.admin.endpoints import PATH, Endpoints
 from acp_agent.admin.guard import Guard
 from acp_agent.admin.ticket import random_token, ticket, token_of
-from acp_agent.config.keys import UNIX
+from acp_agent.config.values import UNIX
 from acp_agent.models.services import SettingsError
 from acp_protocol.errors import describe_os_error
 
@@ -50,6 +50,8 @@ class Listener:
         self._path: Path | None = None
         try:
             self._socket = self._opened(listen)
+            # Who comes before somebody answers waits, and is not refused.
+            self._socket.listen(BACKLOG)
         except OSError as problem:
             reason = describe_os_error(problem)
             raise SettingsError(f"admin.listen: {listen} cannot be used: {reason}.") from None

@@ -21,10 +21,9 @@ from acp_agent.config.keys import (
     SERVERS,
     STORAGE,
     STORAGE_PATH,
-    UNIX,
     Key,
 )
-from acp_agent.config.values import PATH, UnfitError
+from acp_agent.config.values import PATH, UNIX, UnfitError
 from acp_agent.mcp.declarations import DeclarationError, configured_servers
 from acp_protocol.jsonrpc import Json
 

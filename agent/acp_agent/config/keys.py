@@ -5,7 +5,6 @@ The documentation, `config init`, `config show` and the checks are all made of t
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
@@ -19,6 +18,7 @@ from acp_agent.config.values import (
     COUNT,
     DURATION,
     DURATION_OR_NEVER,
+    LISTEN,
     PATH,
     TEXT,
     VARIABLE,
@@ -35,24 +35,10 @@ from acp_agent.tools.tool import Kind as ToolKind
 from acp_protocol.dialects.names import SPOKEN
 
 MEMORY: Final = "memory"
-UNIX: Final = "unix:"
 
 
 def _read_storage(raw: object) -> Path | None:
     return None if raw == MEMORY else PATH.read(raw)
-
-
-def _read_listen(raw: object) -> str:
-    text = TEXT.read(raw)
-    if text.startswith(UNIX):
-        PATH.read(text.removeprefix(UNIX))
-        return text
-    host, colon, port = text.rpartition(":")
-    bare = host.removeprefix("[").removesuffix("]")
-    is_here = bare == "localhost" or ipaddress.ip_address(bare).is_loopback
-    if not colon or not port.isdecimal() or not 0 <= int(port) < 2**16 or not is_here:
-        raise ValueError
-    return text
 
 
 def _read_servers(raw: object) -> Mapping[str, Any]:
@@ -66,9 +52,6 @@ def _write_storage(storage: Path | None) -> str:
 
 
 STORAGE: Final = Kind(f"{MEMORY}, or the name of a directory", _read_storage, write=_write_storage)
-LISTEN: Final = Kind(
-    "HOST:PORT of this machine alone, as in 127.0.0.1:8127, or unix:FILE", _read_listen
-)
 SERVERS: Final = Kind("a table with a table for each server", _read_servers)
 TOOL_KINDS: Final = words_of(get_args(ToolKind))
 SERVER_MEMBERS: Final = ("command", "args", "env", "url", "headers", "type")
@@ -181,7 +164,7 @@ KEYS: Final = (
     Key("limits.requests", COUNT, "times that the model is asked in one turn"),
     Key("limits.tokens", COUNT, "tokens that one turn may read and write"),
     Key("limits.seconds", DURATION, "that one turn may take"),
-    Key("admin.listen", LISTEN, "where the agent can be looked at from outside"),
+    Key("admin.listen", LISTEN, "where the agent can be looked at from outside", "--admin"),
     Key("admin.token_env", VARIABLE, "the variable that holds the token for that"),
     Key("log.level", one_of("debug", "info", "warning", "error"), "what is told on stderr"),
 )

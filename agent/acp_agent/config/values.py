@@ -19,6 +19,8 @@ T = TypeVar("T")
 UNITS: Final = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 """Seconds of each unit of time."""
 NEVER: Final = "never"
+UNIX: Final = "unix:"
+"""Begins what names a socket of this machine."""
 SHORTEST: Final = 0.001
 """Seconds."""
 LONGEST: Final = 366 * 86400.0
@@ -186,6 +188,26 @@ def _read_address(raw: object) -> str:
     return url.rstrip("/")
 
 
+def _read_listen(raw: object) -> str:
+    text = _read_text(raw)
+    if text.startswith(UNIX):
+        _read_path(text.removeprefix(UNIX))
+        return text
+    host, colon, port = text.rpartition(":")
+    bare = host.removeprefix("[").removesuffix("]")
+    is_here = bare == "localhost" or _is_loopback(bare)
+    if not colon or not port.isdecimal() or not 0 <= int(port) < 2**16 or not is_here:
+        raise ValueError
+    return text
+
+
+def _is_loopback(host: str) -> bool:
+    # Little else starts with addresses, and their module takes time.
+    import ipaddress
+
+    return ipaddress.ip_address(host).is_loopback
+
+
 BOOLEAN: Final = Kind("true or false", _read_boolean, _truth)
 TEXT: Final = Kind("a text that is not empty", _read_text)
 COUNT: Final = whole(1)
@@ -205,4 +227,7 @@ VARIABLE: Final = Kind(
 ADDRESS: Final = Kind(
     "an address that begins with http:// or https://, without user, password, ? and #",
     _read_address,
+)
+LISTEN: Final = Kind(
+    "HOST:PORT of this machine alone, as in 127.0.0.1:8127, or unix:FILE", _read_listen
 )
