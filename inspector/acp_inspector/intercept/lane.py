@@ -62,6 +62,8 @@ class Lane:
         self._last: int | None = None
         self._exempt = 0
         self._is_judging = False
+        self._makes_way = False
+        self._is_announced = False
         self._is_raw_busy = False
         self._is_at_boundary = True
         self._has_ended = self._is_closed = False
@@ -105,6 +107,20 @@ class Lane:
             self._is_at_boundary = is_at_boundary
             self._changed.notify_all()
 
+    def make_way(self) -> bool:
+        """Wait until every frame has left, for a line that is never going to be one.
+
+        The line follows by `put_rest`. False if nothing leaves any more; then it must not either.
+        """
+        with self._changed:
+            self._makes_way = True
+            self._changed.notify_all()
+            self._changed.wait_for(lambda: self._is_closed or self._hung_by or not self._is_busy())
+            self._makes_way = False
+            # What of ours leaves behind it cannot say so: it has no number yet.
+            self._last = None
+            return not (self._is_closed or self._hung_by)
+
     def put_rest(self, rest: bytes, *, is_at_boundary: bool = True) -> None:
         """Bring the rest of a line of which the beginning has been written as a chunk."""
         with self._changed:
@@ -113,6 +129,14 @@ class Lane:
             self._is_at_boundary = is_at_boundary
             self._changed.notify_all()
 
+    def announce(self) -> None:
+        """Say that the next frame is about to get its number, and will then be brought.
+
+        Until it is there, nothing of ours leaves that could not say next to which frame it does.
+        """
+        with self._changed:
+            self._is_announced = True
+
     def put(self, frame: Frame) -> None:
         """Bring a frame; wait while too much waits already. One that can never leave is dropped."""
         size = len(frame.raw)
@@ -120,6 +144,7 @@ class Lane:
             self._changed.wait_for(
                 lambda: self._is_closed or not self._size or self._size + size <= QUEUE_LIMIT
             )
+            self._is_announced = False
             if self._is_closed:
                 self._lose(frame)
                 return
@@ -232,7 +257,7 @@ class Lane:
         return None
 
     def _next(self, now: float) -> Frame | Wait | None:
-        if self._insertions and not self._hung_by:
+        if self._insertions and not self._hung_by and not self._is_placeless():
             return self._start(self._inserted(self._insertions.popleft()))
         if stashed := self._ripe(now):
             return self._leave_late(stashed)
@@ -282,7 +307,7 @@ class Lane:
         # Also when all is over it lets others pass: what leaves in which order must not depend on
         # when that was noticed. The last line may have no ending, and nothing could follow it.
         is_late = (
-            self._has_ended
+            (self._has_ended or self._makes_way)
             and not self._queue
             and not self._is_judging
             and (self._head is None or not self._head.frame.end)
@@ -304,6 +329,7 @@ class Lane:
         self._head = None
         self._last = passage.frame.n
         self._hung_by = passage.hung_by
+        self._changed.notify_all()
         self._desk.settle(passage)
         if passage.is_dropped:
             return
@@ -321,6 +347,11 @@ class Lane:
             self._ended_by = passage.cut_by
         self._start(passage.sendings())
         self._is_at_boundary = bool(passage.frame.end)
+
+    def _is_placeless(self) -> bool:
+        """Tell whether what leaves now would stand in the recording in another place."""
+        is_known = self._last is not None or self._head or self._queue
+        return self._is_announced and not is_known
 
     def _inserted(self, insertion: Insertion) -> Iterator[bytes]:
         number = self._scribe.frame(self.side, insertion.raw, b"\n")

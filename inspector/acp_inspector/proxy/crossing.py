@@ -2,23 +2,26 @@
 
 As long as nobody does, chunks pass as in any pump. Otherwise the stream is cut into lines, each
 line is numbered and brought to its lane, and a second thread writes what the lane lets out. Going
-over from one to the other happens where a line ends.
+over from one to the other happens where a line ends. A line that may never end is not waited for:
+behind all that came before it, it passes as chunks do.
 """
 
 from __future__ import annotations
 
-import sys
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from acp_inspector.journal import split_ending
 from acp_inspector.proxy.interference import Interference
-from acp_inspector.proxy.pump import Pump
+from acp_inspector.proxy.pump import CHUNK, Pump
 from acp_inspector.proxy.recorder import Recorder
 from acp_protocol.framing import LineFramer, Side
 
 if TYPE_CHECKING:
     from acp_inspector.intercept.lane import Lane
+
+LONGEST: Final = 128 * 2**20
+"""Bytes of a line, beyond which nobody interferes with it: it may have no end."""
 
 
 class Crossing(Pump):
@@ -34,8 +37,10 @@ class Crossing(Pump):
         self._opening = threading.Lock()
         """Held while a chunk passes without a lane, and while the lane is opened."""
         self._has_ended = False
-        self._framer = LineFramer(limit=sys.maxsize)
+        self._framer = LineFramer(LONGEST + CHUNK)
         """What came of a line that has not ended, where it goes line by line."""
+        self._held = 0
+        """How many bytes that is."""
         self._is_at_boundary = True
         """Whether what has left as chunks ended with a line."""
         self._writer = threading.Thread(target=self._let_out, name=f"lane {side}", daemon=True)
@@ -72,18 +77,47 @@ class Crossing(Pump):
     def _take(self, lane: Lane, chunk: bytes) -> None:
         if lane.begin_raw():
             try:
-                self._pass(self._framer.rest() + chunk)
+                self._pass(self._rest() + chunk)
             finally:
                 lane.end_raw(is_at_boundary=self._is_at_boundary)
             return
         if not self._is_at_boundary:
-            # The beginning of this line has left as a chunk; its rest has to follow it.
-            rest, newline, chunk = chunk.partition(b"\n")
-            self.note(rest + newline)
-            self._is_at_boundary = bool(newline)
-            lane.put_rest(rest + newline, is_at_boundary=self._is_at_boundary)
+            chunk = self._follow(lane, chunk)
         for line in self._framer.feed(chunk):
-            lane.put(self._tape.line(self._side, *split_ending(line)))
+            self._bring(lane, *split_ending(line))
+        end = chunk.rfind(b"\n") + 1
+        self._held = len(chunk) - end + (0 if end else self._held)
+        if self._held > LONGEST:
+            self._give_up(lane)
+
+    def _bring(self, lane: Lane, raw: bytes, end: bytes) -> None:
+        lane.announce()
+        lane.put(self._tape.line(self._side, raw, end))
+
+    def _follow(self, lane: Lane, chunk: bytes) -> bytes:
+        """Let the rest of a line follow its beginning, which has left; return what is behind it."""
+        rest, newline, behind = chunk.partition(b"\n")
+        self.note(rest + newline)
+        self._is_at_boundary = bool(newline)
+        lane.put_rest(rest + newline, is_at_boundary=self._is_at_boundary)
+        return behind
+
+    def _give_up(self, lane: Lane) -> None:
+        """Let a line pass of which nobody knows whether it ends."""
+        beginning = self._rest()
+        if not lane.make_way():
+            self._bring(lane, beginning, b"")
+            return
+        text = (
+            f"nobody interferes with a line of more than {LONGEST >> 20} MiB from the {self._side}"
+        )
+        self._tape.event("note", text=text)
+        for at in range(0, len(beginning), CHUNK):
+            self._follow(lane, beginning[at : at + CHUNK])
+
+    def _rest(self) -> bytes:
+        self._held = 0
+        return self._framer.rest()
 
     def _pass(self, chunk: bytes) -> None:
         self.note(chunk)
@@ -96,8 +130,8 @@ class Crossing(Pump):
             lane = self._lane
         if lane is None:
             return
-        if rest := self._framer.rest():
-            lane.put(self._tape.line(self._side, rest, b""))
+        if rest := self._rest():
+            self._bring(lane, rest, b"")
         lane.end()
         self._writer.join()
 

@@ -123,6 +123,22 @@ def test_ours_waits_until_the_line_of_a_chunk_is_complete() -> None:
     assert lane.begin_raw()
 
 
+def test_ours_does_not_slip_in_before_a_frame_that_has_its_number() -> None:
+    """Behind a chunk, whose frames nobody knows, it can only say before which frame it leaves."""
+    scene = Scene()
+    lane = scene.interceptor.lanes["agent"]
+    assert lane.begin_raw()
+    scene.interceptor.inject("agent", TELL)
+    lane.end_raw(is_at_boundary=False)
+    lane.put_rest(b"rest\n")
+    lane.announce()
+    frame = scene.journal.frame("agent", b"next")
+    assert scene.out("agent") == [b"rest\n"]
+    lane.put(frame)
+    assert scene.out("agent") == [TELL + b"\n", b"next\n"]
+    assert scene.told() == [("injected", {"of": 2, "by": "person", "before": 1})]
+
+
 def test_ours_is_never_glued_to_a_last_line_without_an_ending() -> None:
     scene = Scene()
     lane = scene.interceptor.lanes["agent"]
@@ -132,6 +148,56 @@ def test_ours_is_never_glued_to_a_last_line_without_an_ending() -> None:
     lane.end()
     assert scene.out("agent") == []
     assert lane.take() is None
+
+
+def test_way_is_made_when_all_that_came_has_left() -> None:
+    rule = Rule("late", holding(b"late"), LetPass(9, 9.0))
+    scene = Scene([rule])
+    scene.interceptor.set_breakpoint("", holding(b"stop"))
+    lane = scene.interceptor.lanes["agent"]
+    assert scene.passed("agent", b"late", b"one", b"stop", b"two") == [b"one\n"]
+    was_made: list[bool] = []
+    maker = threading.Thread(target=lambda: was_made.append(lane.make_way()), daemon=True)
+    maker.start()
+    assert scene.out("agent") == [], "somebody has to decide"
+    scene.interceptor.release_all()
+    left: list[bytes] = []
+    while maker.is_alive():
+        left += scene.out("agent")
+    left += scene.out("agent")
+    assert was_made == [True]
+    assert left == [b"stop\n", b"two\n", b"late\n"], "nobody else comes whom it could let pass"
+    lane.put_rest(b"without end", is_at_boundary=False)
+    assert scene.out("agent") == [b"without end"]
+
+
+@pytest.mark.parametrize("is_hanging", [True, False])
+def test_way_is_made_when_the_last_frame_never_leaves(*, is_hanging: bool) -> None:
+    scene = Scene([Rule("hang", holding(b"now"), Hang())] if is_hanging else [])
+    scene.interceptor.set_breakpoint("", holding(b"stop"))
+    lane = scene.interceptor.lanes["agent"]
+    scene.come("agent", b"now" if is_hanging else b"stop")
+    if not is_hanging:
+        assert scene.out("agent") == []
+    was_made: list[bool] = []
+    maker = threading.Thread(target=lambda: was_made.append(lane.make_way()), daemon=True)
+    maker.start()
+    for hold in scene.interceptor.holds():
+        scene.interceptor.discard(hold.id)
+    assert scene.out("agent") == []
+    maker.join(SOON)
+    assert was_made == [not is_hanging]
+
+
+@pytest.mark.parametrize("is_hung", [True, False])
+def test_no_way_is_made_where_nothing_leaves_any_more(*, is_hung: bool) -> None:
+    scene = Scene([Rule("hang", holding(b"now"), Hang())])
+    lane = scene.interceptor.lanes["agent"]
+    if is_hung:
+        assert scene.passed("agent", b"now") == []
+    else:
+        lane.close()
+    assert not lane.make_way()
 
 
 def test_a_reordered_frame_lets_others_pass() -> None:

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from acp_inspector.attach.attachment import AttachError, Attachment, find_proxy
+from acp_inspector.intercept.reconstruction import what_came, what_left
 from acp_inspector.journal import JournalEvent
 from acp_inspector.recording.reader import read_recording
 
@@ -27,6 +28,21 @@ ECHO = (
     "import sys\nfor line in sys.stdin.buffer: sys.stdout.buffer.write(line); sys.stdout.flush()",
 )
 PROXY = (sys.executable, "-m", "acp_console", "proxy")
+CHUNK_ECHO = (
+    sys.executable,
+    "-c",
+    "import os\nwhile chunk := os.read(0, 65536): os.write(1, chunk)",
+)
+SHORT = """
+import sys
+from acp_console.cli.main import run
+from acp_inspector.proxy import crossing
+crossing.LONGEST = 100_000
+sys.argv[0] = "acp-console"
+run()
+"""
+HASTY = (sys.executable, "-c", SHORT, "proxy")
+"""A proxy that waits for the ends of short lines only."""
 
 
 @pytest.fixture(autouse=True)
@@ -38,14 +54,20 @@ def lonely(monkeypatch: pytest.MonkeyPatch) -> Generator[None]:
 
 
 @contextmanager
-def proxied(*options: str) -> Generator[subprocess.Popen[bytes]]:
-    command = [*PROXY, *options, "--", *ECHO]
+def proxied(
+    *options: str, proxy: Sequence[str] = PROXY, agent: Sequence[str] = ECHO
+) -> Generator[subprocess.Popen[bytes]]:
+    command = [*proxy, *options, "--", *agent]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
-        tell(process, b'{"hello":1}')
-        assert hear(process) == b'{"hello":1}'
+        timer = threading.Timer(LIMIT, process.kill)
+        timer.daemon = True
+        timer.start()
         try:
+            tell(process, b'{"hello":1}')
+            assert hear(process) == b'{"hello":1}'
             yield process
         finally:
+            timer.cancel()
             assert process.stdin is not None
             if not process.stdin.closed:
                 process.stdin.close()
@@ -70,6 +92,11 @@ def held(attachment: Attachment, count: int = 1) -> list[dict[str, Any]]:
         if len(holds) >= count:
             return holds
     raise AssertionError("nothing was held")
+
+
+def events(path: Path, name: str) -> list[dict[str, Any]]:
+    entries = read_recording(path).entries
+    return [dict(e.data) for e in entries if isinstance(e, JournalEvent) and e.name == name]
 
 
 def test_a_held_frame_leaves_as_it_was_edited_and_the_recording_has_both(tmp_path: Path) -> None:
@@ -196,14 +223,17 @@ def test_an_addon_changes_what_passes(tmp_path: Path) -> None:
         assert process.wait(LIMIT) == 0
 
 
-def test_going_from_chunks_to_lines_and_back_loses_and_changes_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize("proxy", [PROXY, HASTY], ids=["all lines", "short lines"])
+def test_going_from_chunks_to_lines_and_back_loses_and_changes_nothing(
+    tmp_path: Path, proxy: Sequence[str]
+) -> None:
     path, numbers = tmp_path / "a.acp.ndjson", random.Random(3)
     lines = [
         numbers.choice([b"{}", b"\xff\x00", b"x" * numbers.randrange(200_000), b'{"a":1}\r'])
         for _ in range(400)
     ]
     data = b"\n".join(lines) + b"\nrest"
-    with proxied("--record", str(path)) as process:
+    with proxied("--record", str(path), proxy=proxy) as process:
         read: list[bytes] = []
         reader = threading.Thread(target=lambda: read.append(_rest(process)))
         reader.start()
@@ -238,3 +268,86 @@ def test_going_from_chunks_to_lines_and_back_loses_and_changes_nothing(tmp_path:
 def _rest(process: subprocess.Popen[bytes]) -> bytes:
     assert process.stdout is not None
     return process.stdout.read()
+
+
+# Lines that may never end.
+
+
+def write(process: subprocess.Popen[bytes], data: bytes) -> None:
+    assert process.stdin is not None
+    process.stdin.write(data)
+    process.stdin.flush()
+
+
+def hear_bytes(process: subprocess.Popen[bytes], count: int) -> bytes:
+    assert process.stdout is not None
+    return process.stdout.read(count)
+
+
+def recorded(path: Path, side: str) -> bytes:
+    frames = read_recording(path).frames
+    return b"".join(frame.raw + frame.end for frame in frames if frame.side == side)
+
+
+def test_a_line_that_never_ends_passes_and_the_lines_behind_it_are_looked_at(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "a.acp.ndjson"
+    options = ("--record", str(path), "--name", "it")
+    with (
+        proxied(*options, proxy=HASTY, agent=CHUNK_ECHO) as process,
+        Attachment(find_proxy("it").path) as attachment,
+    ):
+        attachment.ask("break", filter='from == client and text contains "stop"')
+        write(process, b"x" * 300_000)
+        assert hear_bytes(process, 300_000) == b"x" * 300_000
+        # Ours waits until the line has ended.
+        assert attachment.ask("inject", **{"from": "client", "text": '{"n":1}'})["n"] is None
+        write(process, b'stop\r\n{"stop":1}\n')
+        assert hear_bytes(process, 6) == b"stop\r\n"
+        assert hear(process) == b'{"n":1}'
+        (hold,) = held(attachment)
+        attachment.ask("edit", id=hold["id"], text='{"went":1}')
+        assert hear(process) == b'{"went":1}'
+    long = b"x" * 300_000 + b"stop\r\n"
+    assert b"".join(what_came(read_recording(path).entries, "client")) == (
+        b'{"hello":1}\n' + long + b'{"stop":1}\n'
+    )
+    left = b'{"hello":1}\n' + long + b'{"n":1}\n{"went":1}\n'
+    assert b"".join(what_left(read_recording(path).entries, "client")) == left
+    assert recorded(path, "agent") == left
+    notes = [note for note in events(path, "note") if "nobody interferes" in note["text"]]
+    assert len(notes) == 2, "the echo of it is as long"
+
+
+def test_a_line_that_never_ends_waits_for_the_frames_before_it(tmp_path: Path) -> None:
+    path = tmp_path / "a.acp.ndjson"
+    with (
+        proxied("--record", str(path), "--name", "it", proxy=HASTY, agent=CHUNK_ECHO) as process,
+        Attachment(find_proxy("it").path) as attachment,
+    ):
+        attachment.ask("break", filter='from == client and text contains "stop"')
+        write(process, b"stop\nbehind\n" + b"x" * 150_000)
+        assert len(attachment.ask("held", seconds=LIMIT)["holds"]) == 1
+        attachment.close()
+        assert hear_bytes(process, 150_012) == b"stop\nbehind\n" + b"x" * 150_000
+    assert recorded(path, "client") == recorded(path, "agent")
+    assert recorded(path, "client").endswith(b"behind\n" + b"x" * 150_000)
+
+
+def test_behind_a_hang_a_line_that_never_ends_does_not_leave(tmp_path: Path) -> None:
+    path, rules = tmp_path / "a.acp.ndjson", tmp_path / "rules.toml"
+    rules.write_text(
+        '[[rule]]\nname = "r"\nfrom = "client"\nfilter = "text contains \'stop\'"\nhang = true\n'
+    )
+    options = ("--record", str(path), "--rules", str(rules))
+    with proxied(*options, proxy=HASTY, agent=CHUNK_ECHO) as process:
+        write(process, b"stop\n" + b"x" * 250_000 + b"\nlast\n")
+        assert process.stdin is not None
+        process.stdin.close()
+        assert _rest(process) == b""
+    entries = read_recording(path).entries
+    assert b"".join(what_left(entries, "client")) == b'{"hello":1}\n'
+    assert b"".join(what_came(entries, "client")) == (
+        b'{"hello":1}\nstop\n' + b"x" * 250_000 + b"\nlast\n"
+    )
