@@ -45,6 +45,11 @@ from acp_protocol.host.text import visible
     metavar="SECONDS",
     help="Time for each wait.",
 )
+@click.option(
+    "--allow-redacted",
+    is_flag=True,
+    help="Send placeholders where secrets were taken out of the recording.",
+)
 @ignore_option
 @click.pass_context
 def command(
@@ -55,6 +60,7 @@ def command(
     role: str,
     cwd: Path | None,
     timeout: float,
+    allow_redacted: bool,
     ignored: tuple[str, ...],
 ) -> int:
     """Play the client of the recording FILE against a fresh agent, and compare by meaning.
@@ -80,7 +86,12 @@ def command(
 
     async def play(directory: Path) -> int:
         verdict = await play_as_client(
-            recording, chosen.command, directory, time_limit=timeout, ignores=ignores
+            recording,
+            chosen.command,
+            directory,
+            time_limit=timeout,
+            ignores=ignores,
+            allows_redacted=allow_redacted,
         )
         click.echo(f"{visible(file.name)}: {verdict.render()}")
         if verdict.has_agent_ended:

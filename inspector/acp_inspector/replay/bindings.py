@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from pathlib import PurePath
 from typing import Final, TypeAlias, cast
 
+from acp_inspector.replay.placeholders import secrets_told, with_secrets
 from acp_protocol.jsonrpc import Json, RequestId, id_key
 
 MINTED: Final = frozenset(
@@ -27,11 +28,16 @@ _Key: TypeAlias = tuple[str, object]
 class Bindings:
     """Pairs of recorded and live values, one to one for each kind."""
 
-    def __init__(self, recorded_cwd: str = "", live_cwd: str = "") -> None:
+    def __init__(
+        self, recorded_cwd: str = "", live_cwd: str = "", *, is_redacted: bool = False
+    ) -> None:
+        """Take the working directories, and whether placeholders stand for secrets."""
         self.recorded_cwd = str(PurePath(recorded_cwd)) if recorded_cwd else ""
         self.live_cwd = str(PurePath(live_cwd)) if live_cwd else ""
         self._live: dict[_Key, Json] = {}
         self._recorded: dict[_Key, Json] = {}
+        self._is_redacted = is_redacted
+        self._secrets: dict[str, str] = {}
 
     def agree(self, kind: str, recorded: Json, live: Json) -> bool:
         """Bind the two values at first sight; later tell whether they are still a pair."""
@@ -41,6 +47,17 @@ class Bindings:
             self._recorded[back] = recorded
             return True
         return there in self._live and _hashable(self._live[there]) == back[1]
+
+    def agree_on_secrets(self, recorded: str, live: str) -> bool:
+        """Tell whether `live` is `recorded` with secrets in place of placeholders.
+
+        The same placeholder stands for the same secret throughout; two may stand for one that was
+        spelled in two ways.
+        """
+        told = secrets_told(recorded, live) if self._is_redacted else []
+        return bool(told) and all(
+            self._secrets.setdefault(placeholder, secret) == secret for placeholder, secret in told
+        )
 
     def learn(self, recorded: Json, live: Json) -> None:
         """Bind whatever stands at the same place in both values; disagreement is not judged."""
@@ -55,6 +72,8 @@ class Bindings:
         elif isinstance(recorded, list) and isinstance(live, list):
             for one, other in zip(cast("list[Json]", recorded), cast("list[Json]", live)):  # noqa: B905
                 self.learn(one, other)
+        elif isinstance(recorded, str) and isinstance(live, str):
+            self.agree_on_secrets(recorded, live)
 
     def live_id(self, recorded: RequestId) -> RequestId:
         """Return the live id of an agent's request; the recorded one when it was never seen."""
@@ -67,8 +86,11 @@ class Bindings:
             return {name: self._member_to_live(name, value) for name, value in members.items()}
         if isinstance(recorded, list):
             return [self.to_live(value) for value in cast("list[Json]", recorded)]
-        if isinstance(recorded, str) and self.recorded_cwd:
-            return recorded.replace(self.recorded_cwd, self.live_cwd)
+        if isinstance(recorded, str):
+            placed = recorded
+            if self.recorded_cwd:
+                placed = recorded.replace(self.recorded_cwd, self.live_cwd)
+            return with_secrets(placed, self._secrets) if self._secrets else placed
         return recorded
 
     def _member_to_live(self, name: str, value: Json) -> Json:

@@ -116,6 +116,9 @@ def _places(
                 yield here, one, yours[position] if position < len(yours) else ABSENT
             else:
                 yield from _places(mine[position], yours[position], bindings, here)
+    elif isinstance(expected, str) and isinstance(got, str):
+        if expected != got and not bindings.agree_on_secrets(expected, got):
+            yield path, expected, got
     elif not _is_same(expected, got):
         yield path, expected, got
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Final, cast
 
@@ -17,6 +18,7 @@ import anyio
 
 from acp_inspector.analysis.ignores import Ignore
 from acp_inspector.journal import Frame, Journal
+from acp_inspector.recording.format import RecordingError
 from acp_inspector.recording.reader import Recording
 from acp_inspector.replay.beats import Beat, Beats, beats_of
 from acp_inspector.replay.bindings import Bindings
@@ -52,6 +54,10 @@ QUIET: Final = 2.0
 """Seconds after which an agent that owes no answer is taken to have finished."""
 
 
+class RedactedRecordingError(RecordingError):
+    """Placeholders would go to a live agent in place of secrets, and nobody said that they may."""
+
+
 class BarrierError(AcpError):
     """The agent did not say in time what was recorded."""
 
@@ -64,6 +70,7 @@ async def play_as_client(
     time_limit: float = TIME_LIMIT,
     settle: float = SETTLE,
     ignores: Sequence[Ignore] = (),
+    allows_redacted: bool = False,
 ) -> Verdict:
     """Start `command` in `cwd` and play the recording's client against it.
 
@@ -74,12 +81,22 @@ async def play_as_client(
         time_limit: seconds for each wait.
         settle: seconds in which the agent may still say too much at the end.
         ignores: what is not compared; they are told how often they applied.
+        allows_redacted: send placeholders where secrets were taken out of the recording.
 
     Raises:
+        RedactedRecordingError: secrets were taken out of it; nothing was started.
         AgentStartError: the command could not be started.
     """
+    is_redacted = bool(recording.header.redacted)
+    if is_redacted and not allows_redacted:
+        raise RedactedRecordingError(
+            f"{recording.path} is redacted: the agent would get placeholders in place of secrets; "
+            "say --allow-redacted"
+        )
     async with spawn(command, cwd=cwd) as child:
-        player = Player(recording.frames, ProcessTransport(child), str(cwd), ignores)
+        player = Player(
+            recording.frames, ProcessTransport(child), str(cwd), ignores, is_redacted=is_redacted
+        )
         verdict = await player.play(time_limit=time_limit, settle=settle)
         if not verdict.troubles or player.is_connected:
             return verdict
@@ -100,6 +117,8 @@ class Player:
         transport: Transport,
         live_cwd: str,
         ignores: Sequence[Ignore] = (),
+        *,
+        is_redacted: bool = False,
     ) -> None:
         self._frames = frames
         self._ignores = ignores
@@ -107,8 +126,8 @@ class Player:
         """Recorded frames up to the barrier that did not open, if there was one."""
         self._transport = transport
         recorded_cwd = recorded_directory(frames)
-        self._cwds = (recorded_cwd, live_cwd)
-        self._bindings = Bindings(recorded_cwd, live_cwd)
+        self._new_bindings = partial(Bindings, recorded_cwd, live_cwd, is_redacted=is_redacted)
+        self._bindings = self._new_bindings()
         self._recorded = Beats()
         self._journal = Journal()
         self._live = Beats()
@@ -144,7 +163,7 @@ class Player:
             said = [entry for entry in self._journal.entries if isinstance(entry, Frame)]
             recorded = kept_beats(self._frames[: self._reached], self._ignores)
             live = kept_beats(said, self._ignores)
-        differences = compare(recorded, live, Bindings(*self._cwds))
+        differences = compare(recorded, live, self._new_bindings())
         unreached = len(beats_of(self._frames)) - len(self._recorded.beats)
         return Verdict(differences, tuple(troubles), self._played, len(recorded), unreached)
 

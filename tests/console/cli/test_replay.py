@@ -125,3 +125,32 @@ def test_an_ignore_that_never_applies_is_a_mistake(
     done = call("replay", "--ignore", "method == _never", str(recording), "--", *command)
     assert done.code == exits.USAGE
     assert "nothing to ignore was found" in done.err
+
+
+def test_a_redacted_recording_is_only_played_when_that_was_said(
+    agent: Agent, call: Call, tmp_path: Path
+) -> None:
+    path, public, started = (tmp_path / name for name in ("a.acp.ndjson", "b.acp.ndjson", "it"))
+    key = "sk-ant-" + "api03-aB3dE5gH7jK9mN1pQ3sT5"
+    script = """
+open({started!r}, "w").close()
+prompt = hear_prompt()
+say("your key is {key}")
+end(prompt)
+hear("never")
+"""
+    command = agent(script.format(started=str(started), key=key))
+    assert call("exec", "--record", str(path), "hello", "--", *command).code == exits.DONE
+    assert call("redact", str(path), "-o", str(public), "--rule", "anthropic").code == exits.DONE
+    started.unlink()
+    done = call("replay", str(public), "--", *command)
+    assert (done.code, done.out, started.exists()) == (exits.USAGE, "", False)
+    assert "is redacted" in done.err
+    assert "--allow-redacted" in done.err
+    for live in (key, "another-key", "«secret:1»"):
+        words = agent(script.format(started=str(started), key=live))
+        assert call("replay", "--allow-redacted", str(public), "--", *words).code == exits.DONE
+    # What is not redacted needs no leave, and its texts are compared as they are.
+    for live, code in ((key, exits.DONE), ("another-key", exits.FOUND)):
+        words = agent(script.format(started=str(started), key=live))
+        assert call("replay", "--allow-redacted", str(path), "--", *words).code == code

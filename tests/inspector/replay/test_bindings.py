@@ -47,3 +47,10 @@ def test_an_unknown_id_is_sent_as_it_was_recorded() -> None:
     bindings.agree("request", 5, 9)
     assert bindings.live_id(5) == 9
     assert bindings.live_id(6) == 6
+
+
+def test_a_secret_that_the_agent_told_goes_back_in_place_of_its_placeholder() -> None:
+    bindings = Bindings(is_redacted=True)
+    bindings.learn({"login": ["token «secret:1»"]}, {"login": ["token live"]})
+    recorded = {"auth": "Bearer «secret:1»", "other": "«secret:2»"}
+    assert bindings.to_live(recorded) == {"auth": "Bearer live", "other": "«secret:2»"}

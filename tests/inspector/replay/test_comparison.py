@@ -204,3 +204,15 @@ def is_harmless(
 
 def test_there_are_recordings_to_mutate() -> None:
     assert len(RECORDINGS) >= 3
+
+
+def test_a_secret_may_stand_where_a_placeholder_does_and_has_to_stay_the_same() -> None:
+    recorded = frames(chunk("key «secret:1» and «secret:1»"), chunk("; «secret:2»"))
+    redacted = Bindings(is_redacted=True)
+    live = [frames(chunk(f"key {one} and {other}; x")) for one, other in (("a", "a"), ("a", "b"))]
+    assert compare(beats_of(recorded), beats_of(live[0]), redacted) == ()
+    assert len(compare(beats_of(recorded), beats_of(live[1]), redacted)) == 1
+
+
+def test_a_placeholder_in_a_recording_that_is_not_redacted_is_a_text_like_any_other() -> None:
+    assert differ((chunk("key «secret:1»"),), (chunk("key abc"),)) == ["agent_message_chunk text"]
