@@ -65,6 +65,7 @@ def add_setting_options(parser: argparse.ArgumentParser) -> None:
     add_options(parser)
     _add_protocol_options(parser)
     _add_session_options(parser)
+    _add_auth_option(parser)
     parser.add_argument(
         "--admin",
         dest="admin.listen",
@@ -112,12 +113,16 @@ def _add_login_options(parser: argparse.ArgumentParser) -> None:
         choices=[service.prefix for service in SERVICES.values() if service.needs_key],
         help="ask for the key of a service on this terminal, keep it, and end",
     )
-    group.add_argument(
+
+
+def _add_auth_option(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
         "--auth",
+        dest="auth.mode",
         choices=get_args(AuthMode),
-        default="keys",
+        default=argparse.SUPPRESS,
         help="besides the keys that models need: stub offers a login that takes everybody, "
-        "required wants it before sessions (default: %(default)s)",
+        "required wants it before sessions (default: keys)",
     )
 
 

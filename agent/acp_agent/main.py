@@ -21,7 +21,6 @@ from acp_agent.flags import given, new_parser
 from acp_agent.models.services import SettingsError
 from acp_agent.server import AgentServer, Keeping
 from acp_agent.sessions.errors import StoreError
-from acp_agent.surface_auth import AuthMode
 from acp_protocol.connection import Connection
 from acp_protocol.dialects.names import BATCHES
 from acp_protocol.errors import AcpError
@@ -68,7 +67,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
             logger.info("%s", note)
         where = str(configuration.sessions.storage or where)
         keeping = keeping_of(configuration)
-        server = _server(configuration, keeping, pace=options.pace, auth=options.auth)
+        server = _server(configuration, keeping, options.pace)
         with _watching(server, configuration) as watching:
             anyio.run(_serve, server, configuration.protocol.dialect, watching)
         keeping.store.close()
@@ -120,9 +119,7 @@ def _configuration(options: argparse.Namespace) -> tuple[Configuration, Sequence
     return layers.configuration(), layers.notes
 
 
-def _server(
-    configuration: Configuration, keeping: Keeping, *, pace: float, auth: AuthMode
-) -> AgentServer:
+def _server(configuration: Configuration, keeping: Keeping, pace: float) -> AgentServer:
     protocol = configuration.protocol
     model, *others = models_of(configuration, os.environ)
     return AgentServer(
@@ -133,7 +130,7 @@ def _server(
         keeping=keeping,
         mcp=mcp_of(configuration.mcp, os.environ),
         conduct=conduct_of(configuration),
-        auth=auth,
+        auth=configuration.auth.mode,
     )
 
 

@@ -13,6 +13,7 @@ from typing import Any, Final, Literal
 
 from acp_agent.models.choice import ModelChoice
 from acp_agent.rules import PolicyId
+from acp_agent.surface_auth import AuthMode
 from acp_agent.tools.tool import Kind
 from acp_protocol.jsonrpc import Json
 
@@ -84,6 +85,13 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Auth:
+    """How a client logs in."""
+
+    mode: AuthMode = "keys"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Admin:
     """Whether somebody can look at the agent from outside."""
 
@@ -113,6 +121,7 @@ class Configuration:
     sessions: Sessions = field(default_factory=Sessions)
     mcp: Mcp = field(default_factory=Mcp)
     limits: Limits = field(default_factory=Limits)
+    auth: Auth = field(default_factory=Auth)
     admin: Admin = field(default_factory=Admin)
     log: Log = field(default_factory=Log)
 
@@ -125,6 +134,7 @@ ROOMS: Final[Mapping[str, type[Any]]] = {
     "sessions": Sessions,
     "mcp": Mcp,
     "limits": Limits,
+    "auth": Auth,
     "admin": Admin,
     "log": Log,
 }

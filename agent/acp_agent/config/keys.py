@@ -31,6 +31,7 @@ from acp_agent.models.choice import CASSETTE_MODES, PRICES, THINKING, TOKENS
 from acp_agent.models.services import SERVICES
 from acp_agent.rules import PolicyId
 from acp_agent.server import SURFACES
+from acp_agent.surface_auth import AuthMode
 from acp_agent.tools.tool import Kind as ToolKind
 from acp_protocol.dialects.names import SPOKEN
 
@@ -164,6 +165,12 @@ KEYS: Final = (
     Key("limits.requests", COUNT, "times that the model is asked in one turn"),
     Key("limits.tokens", COUNT, "tokens that one turn may read and write"),
     Key("limits.seconds", DURATION, "that one turn may take"),
+    Key(
+        "auth.mode",
+        one_of(*get_args(AuthMode)),
+        "whether a client logs in besides bringing the keys that models need",
+        "--auth",
+    ),
     Key("admin.listen", LISTEN, "where the agent can be looked at from outside", "--admin"),
     Key("admin.token_env", VARIABLE, "the variable that holds the token for that"),
     Key("log.level", one_of("debug", "info", "warning", "error"), "what is told on stderr"),
