@@ -18,6 +18,8 @@ from acp_agent.scenario.scenario import Scenario
 from acp_agent.scenario.wire import Crash, Fate, Stage
 from acp_protocol.transport.stdio import DescriptorReader, DescriptorWriter
 
+EXAMPLES: Final = Path(__file__).parent / "examples"
+"""Scenarios that come along, and are found by their names."""
 DONE: Final = 0
 FAILED: Final = 1
 """Something was not as the scenario expects it, or the file that was to be checked is wrong."""
@@ -27,10 +29,11 @@ UNUSABLE: Final = 2
 
 def run_script(options: argparse.Namespace) -> int:
     """Play or check the scenario that the flags name; return the exit code."""
+    path = _found(options.script)
     if options.check:
-        return check_file(options.script)
+        return check_file(path)
     newest = vars(options).get("protocol.version", 1)
-    return play_file(options.script, seed=options.seed, newest=newest)
+    return play_file(path, seed=options.seed, newest=newest)
 
 
 def play_file(path: Path, *, seed: int | None = None, newest: int = 1) -> int:
@@ -40,17 +43,18 @@ def play_file(path: Path, *, seed: int | None = None, newest: int = 1) -> int:
     does not say so. What is wrong with the file is told on stderr, and nothing is played.
     """
     try:
-        scenario, remarks = load_scenario(path, seed)
+        scenario, _ = load_scenario(path, seed)
     except ScenarioError as problem:
         _say(str(problem))
         return UNUSABLE
-    for remark in remarks:
-        _say(remark)
     return anyio.run(_play, scenario, newest)
 
 
 def check_file(path: Path) -> int:
-    """Print what is wrong with a scenario, and play nothing; return the exit code."""
+    """Print what is wrong with a scenario, and play nothing; return the exit code.
+
+    What is allowed but perhaps not meant is told on stderr.
+    """
     try:
         _, remarks = load_scenario(path)
     except ScenarioError as problem:
@@ -60,6 +64,12 @@ def check_file(path: Path) -> int:
         _say(remark)
     sys.stdout.write(f"{path}: can be played\n")
     return DONE
+
+
+def _found(path: Path) -> Path:
+    """Return the file that is meant: a bare word that is no file may be one of the examples."""
+    example = EXAMPLES / f"{path}.toml"
+    return example if len(path.parts) == 1 and not path.exists() and example.is_file() else path
 
 
 async def _play(scenario: Scenario, newest: int) -> int:

@@ -132,7 +132,7 @@ class Player:
         if method == "$/cancel_request":
             for performance in self._performances:
                 if jsonrpc.id_key(performance.request.id) == jsonrpc.id_key(_id_of(params)):
-                    performance.run.turn.withdrawn.cancel()
+                    performance.withdraw()
         elif method == "session/cancel":
             for performance in self._performances:
                 run = performance.run

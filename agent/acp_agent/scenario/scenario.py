@@ -21,8 +21,9 @@ PROMPT: Final = "session/prompt"
 class Answer:
     """How a request is answered, as far as it differs from what a good agent does."""
 
+    has_result: bool = False
+    """Whether there is a result in place of the usual one, be it null."""
     result: Json = None
-    """The whole result; None for the usual one."""
     over: Json = None
     """Members that are put over the usual result."""
     error: Json = None

@@ -44,6 +44,11 @@ class Performance:
         if self.reaction.heeds_cancel:
             self.run.turn.scope.cancel()
 
+    def withdraw(self) -> None:
+        """Take note that the client does not want an answer any more, if it has none."""
+        if not self._is_answered:
+            self.run.turn.withdrawn.cancel()
+
     async def play(self) -> None:
         """Answer, with all that stands around it."""
         # What stood before in the same piece of input may have opened the session since.
@@ -63,7 +68,7 @@ class Performance:
         try:
             result = self._answers.result(self.request)
         except RequestFailedError as problem:
-            if reaction.answer.result is None and reaction.answer.error is None:
+            if not reaction.answer.has_result and reaction.answer.error is None:
                 await self._fail(problem)
                 return
             result = None
@@ -115,22 +120,27 @@ class Performance:
             await self._fail(problem)
             return
         if run.version < 2 and session.turns.locked():
-            busy = RequestFailedError(jsonrpc.INVALID_REQUEST, "A turn is running")
-            await self._fail(busy)
+            await self._fail(RequestFailedError(jsonrpc.INVALID_REQUEST, "A turn is running"))
             return
-        with run.turn.scope as wait:
-            await session.turns.acquire()
-        if wait.cancelled_caught:
+        if not await self._take_turn():
             await self._fail(RequestFailedError(jsonrpc.REQUEST_CANCELLED, "Request cancelled"))
             return
-        run.turn.scope = anyio.CancelScope()
-        if run.turn.is_cancelled.is_set() and reaction.heeds_cancel:
-            run.turn.scope.cancel()
         try:
             await (self._turn() if run.version < 2 else self._turn_v2())
         finally:
             session.turns.release()
         await run.play(reaction.after)
+
+    async def _take_turn(self) -> bool:
+        """Return when the prompt stands next; tell whether it was not cancelled meanwhile."""
+        turn, turns = self.run.turn, self.run.session.turns
+        if not turns.locked():
+            turns.acquire_nowait()
+            return True
+        with turn.scope as wait:
+            await turns.acquire()
+        turn.scope = anyio.CancelScope()
+        return not wait.cancelled_caught
 
     async def _turn(self) -> None:
         blocks = self._blocks()
@@ -180,7 +190,7 @@ class Performance:
 
     def _result(self, usual: Json) -> Json:
         answer = self.reaction.answer
-        result = usual if answer.result is None else self.run.filled(answer.result)
+        result = self.run.filled(answer.result) if answer.has_result else usual
         return result if answer.over is None else merged(result, self.run.filled(answer.over))
 
     async def _respond(self, result: Json, *, is_well: bool = False) -> None:

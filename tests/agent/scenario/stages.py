@@ -120,7 +120,7 @@ class Client:
     @property
     def text(self) -> str:
         chunks = [each for each in self.updates if each["sessionUpdate"] == "agent_message_chunk"]
-        return "".join(chunk["content"]["text"] for chunk in chunks)
+        return "".join(chunk["content"].get("text", "") for chunk in chunks)
 
     @property
     def kinds(self) -> list[str]:
@@ -160,7 +160,7 @@ class Client:
             await changed.wait()
 
     async def answer_to(self, id_: Json) -> Json:
-        return await self.until(lambda message: "method" not in message and message["id"] == id_)
+        return await self.until(lambda it: "method" not in it and it.get("id") == id_)
 
     async def question(self, method: str) -> Json:
         return await self.until(lambda it: it.get("method") == method and "id" in it)

@@ -211,6 +211,7 @@ def _read_answer(table: Table) -> Answer:
         }
         error |= {"data": inner.json("data")} if "data" in inner else {}
     return Answer(
+        "result" in table,
         table.value("result"),
         table.object("with"),
         error,

@@ -1,0 +1,399 @@
+"""`acp-agent --script FILE` in processes of its own, with our client and the official SDK's."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, cast
+
+import acp
+import anyio
+import anyio.lowlevel
+import pytest
+from acp.client.connection import ClientSideConnection
+from acp.schema import (
+    AgentMessageChunk,
+    AllowedOutcome,
+    ClientCapabilities,
+    CreateTerminalResponse,
+    FileSystemCapabilities,
+    ReadTextFileResponse,
+    RequestPermissionResponse,
+    TerminalOutputResponse,
+    TextContentBlock,
+    ToolCallStart,
+    WaitForTerminalExitResponse,
+    WriteTextFileResponse,
+)
+
+from acp_agent.scenario.command import EXAMPLES
+from acp_agent.scenario.reading.file import load_scenario
+from acp_inspector.journal import Frame
+from acp_inspector.recording.reader import read_recording
+from acp_protocol.jsonrpc import Json, Request, notification_line, read_message, request_line
+from acp_protocol.schema.validate import check_params, check_result
+from tests.agent.scenario.stages import HELLO
+from tests.agent.visits import lint_errors
+
+AGENT = [sys.executable, "-m", "acp_agent"]
+EXEC = [sys.executable, "-m", "acp_console", "exec"]
+LIMIT = 60.0
+"""Seconds after which a program counts as hung."""
+CLEAN = {
+    "hello": ["hello"],
+    "tour": ["show me"],
+    "editor": ["read", "write", "run", "form", "?"],
+    "cancel": ["ask"],
+    "sessions": [],
+}
+"""The examples that do as a good agent does, and what to say to them."""
+SURVIVED = {
+    "noise": "Hello there.",
+    "split": "Grüße aus Köln — 你好 🙂",
+    "slow": "Slowly.",
+    "huge": None,
+    "padded": "Little of it.",
+    "deep": None,
+    "crlf": "With a carriage return.",
+    "glued": None,
+    "invalid": None,
+    "latin": None,
+    "batch": None,
+    "flood": None,
+    "stranger": None,
+    "unknown": "It was refused.",
+    "malformed": None,
+    "twins": None,
+    "twice": "You said: twice",
+    "late": None,
+    "delayed": "You said: delayed",
+    "reason": "You said: reason",
+}
+"""Faults behind which our client goes on, and what it prints, if that is certain."""
+ENDED = {
+    "error": 4,
+    "cut": 3,
+    "close": 3,
+    "exit": 3,
+    "kill": 3,
+    "never": 124,
+    "other id": 124,
+    "retyped": 124,
+    "hang": 124,
+}
+"""Faults that end it, with its exit code."""
+
+
+def ran(*arguments: str, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        [*AGENT, *arguments], input=stdin, capture_output=True, timeout=LIMIT, check=False
+    )
+
+
+def executed(words: str, script: str, *options: str, protocol: int = 1) -> Any:
+    """Say something to a scenario through our own client."""
+    agent = [*AGENT, "--script", script, "--protocol", str(protocol)]
+    command = [*EXEC, "--protocol", str(protocol), *options, words, "--", *agent]
+    return subprocess.run(command, capture_output=True, timeout=LIMIT, check=False, text=True)
+
+
+def misshapen(frames: list[Frame], version: int) -> list[str]:
+    """Return what does not fit the published shapes."""
+    found: list[str] = []
+    asked: dict[Json, str] = {}
+    for frame in frames:
+        message = read_message(frame.raw)
+        if isinstance(message, Request) and frame.side == "client":
+            asked[message.id] = message.method
+        told: Any = json.loads(frame.raw)
+        if frame.side == "agent" and "method" in told:
+            found += map(str, check_params(told["method"], told["params"], version))
+        elif frame.side == "agent" and "result" in told:
+            found += map(str, check_result(asked[told["id"]], told["result"], version))
+    return found
+
+
+def test_an_example_is_found_by_its_name_and_is_right() -> None:
+    done = ran("--script", "faults", "--check")
+    assert done.returncode == 0
+    assert done.stdout.decode() == f"{EXAMPLES / 'faults'}.toml: can be played\n"
+    assert b"`stop` is `out_of_coffee`, which is no stop reason" in done.stderr
+
+
+@pytest.mark.parametrize("protocol", [1, 2])
+@pytest.mark.parametrize(
+    ("name", "words"), [(name, words) for name, all_ in CLEAN.items() for words in all_]
+)
+def test_a_clean_example_is_a_good_agent_to_our_client(
+    tmp_path: Path, name: str, words: str, protocol: int
+) -> None:
+    (tmp_path / "notes.md").write_text("Buy milk.\n")
+    record = tmp_path / "it.acp.ndjson"
+    options = ("--allow", "all", "--cwd", str(tmp_path), "--record", str(record))
+    done = executed(words, name, *options, protocol=protocol)
+    assert done.returncode == 0, done.stderr
+    recording = read_recording(record)
+    entries = list(recording.entries)
+    assert lint_errors(entries, unstable=False) == []
+    frames = [entry for entry in entries if isinstance(entry, Frame)]
+    assert misshapen(frames, protocol) == []
+    if (name, words, protocol) == ("editor", "read", 1):
+        assert done.stdout == "It says: Buy milk.\n"
+
+
+@pytest.mark.parametrize("words", SURVIVED)
+def test_our_client_bears_a_fault(words: str) -> None:
+    done = executed(words, "faults", "--timeout", "30")
+    assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stderr
+    if (said := SURVIVED[words]) is not None:
+        assert done.stdout.strip() == said
+
+
+@pytest.mark.parametrize("words", ENDED)
+def test_our_client_tells_of_a_fault_that_ends_it(words: str) -> None:
+    done = executed(words, "faults", "--timeout", "1" if ENDED[words] == 124 else "30")
+    assert done.returncode == ENDED[words], done.stderr
+    assert done.stderr.startswith("acp-console: ")
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("seed", ["1", "2"])
+def test_our_client_bears_what_chance_brings(seed: str) -> None:
+    agent = [*AGENT, "--script", "chaos", "--seed", seed]
+    done = subprocess.run(
+        [*EXEC, "--timeout", "3", "hello", "--", *agent],
+        capture_output=True,
+        timeout=LIMIT,
+        check=False,
+        text=True,
+    )
+    assert done.returncode in {0, 4, 124}
+    assert "Traceback" not in done.stderr
+
+
+def opening(version: int = 1) -> bytes:
+    lines = [
+        request_line(0, "initialize", HELLO[version]),
+        request_line(1, "session/new", {"cwd": "/work", "mcpServers": []}),
+    ]
+    return b"".join(line + b"\n" for line in lines)
+
+
+def prompt_line(id_: int, text: str) -> bytes:
+    prompt = [{"type": "text", "text": text}]
+    return request_line(id_, "session/prompt", {"sessionId": "session-1", "prompt": prompt}) + b"\n"
+
+
+def test_the_same_seed_gives_the_same_bytes() -> None:
+    stdin = opening() + prompt_line(2, "hello")
+    outs = [ran("--script", "chaos", "--seed", seed, stdin=stdin).stdout for seed in "112"]
+    assert outs[0] == outs[1]
+    assert len(set(outs)) == 2
+
+
+def test_what_is_wrong_is_told_before_anything_is_played(tmp_path: Path) -> None:
+    path = tmp_path / "it.toml"
+    path.write_text("[[prompt]]\nsteps = [\n  { txet = 'a' },\n  { text = 1 },\n]\n")
+    sentence = "prompt 1, step 1: `txet` is not known here; did you mean `text`?"
+    played = ran("--script", str(path), stdin=opening())
+    assert (played.returncode, played.stdout) == (2, b"")
+    assert played.stderr.decode().splitlines()[0] == f"acp-agent: {path}:3: {sentence}"
+    checked = ran("--script", str(path), "--check")
+    assert (checked.returncode, checked.stderr) == (1, b"")
+    assert checked.stdout.decode().splitlines()[0] == f"{path}:3: {sentence}"
+
+
+@pytest.mark.parametrize("options", [("--seed", "1"), ("--check",), ("--seed", "x")])
+def test_options_of_a_scenario_are_nothing_without_one(options: tuple[str, ...]) -> None:
+    done = ran(*options)
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert b"Traceback" not in done.stderr
+
+
+def test_a_file_that_is_not_there_is_told() -> None:
+    done = ran("--script", "none.toml")
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert done.stderr == b"acp-agent: none.toml cannot be read: No such file or directory\n"
+
+
+def test_what_was_not_as_expected_is_its_exit_code(tmp_path: Path) -> None:
+    (tmp_path / "it.toml").write_text("[[prompt]]\nexpect = { prompt = [] }\n")
+    stdin = opening() + prompt_line(2, "hello")
+    done = ran("--script", str(tmp_path / "it.toml"), stdin=stdin)
+    assert done.returncode == 1
+    assert b"prompt 1: $.prompt has 1 entries, not 0" in done.stderr
+    assert ran("--script", str(tmp_path / "it.toml"), stdin=opening()).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("crash", "code"),
+    [("3", 3), ("0", 0), ("'KILL'", -signal.SIGKILL), ("'TERM'", -signal.SIGTERM)],
+)
+def test_it_ends_as_it_is_told(tmp_path: Path, crash: str, code: int) -> None:
+    path = tmp_path / "it.toml"
+    path.write_text(f"start = [{{ line = 'a' }}, {{ crash = {crash} }}, {{ line = 'b' }}]")
+    done = ran("--script", str(path))
+    assert (done.returncode, done.stdout) == (code, b"a\n")
+
+
+async def test_who_hangs_hears_neither_the_end_nor_a_signal(tmp_path: Path) -> None:
+    path = tmp_path / "it.toml"
+    path.write_text("start = [{ line = 'a' }, { hang = { seconds = 60, ignore = ['TERM'] } }]")
+    pipe = subprocess.PIPE
+    with subprocess.Popen([*AGENT, "--script", str(path)], stdin=pipe, stdout=pipe) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.close()
+        assert process.stdout.readline() == b"a\n"
+        with anyio.fail_after(LIMIT):
+            while not _ignores(Path(f"/proc/{process.pid}/status"), signal.SIGTERM):
+                await anyio.lowlevel.checkpoint()
+        process.send_signal(signal.SIGTERM)
+        assert process.poll() is None
+        process.kill()
+    assert process.returncode == -signal.SIGKILL
+
+
+def _ignores(status: Path, which: signal.Signals) -> bool:
+    (line,) = [line for line in status.read_text().splitlines() if line.startswith("SigIgn:")]
+    return bool(int(line.split()[1], 16) & 1 << (which - 1))
+
+
+def test_the_end_of_input_ends_what_waits() -> None:
+    stdin = opening() + prompt_line(2, "hello")
+    done = ran("--script", "cancel", stdin=stdin)
+    assert done.returncode == 0
+    assert json.loads(done.stdout.splitlines()[-1])["result"] == {"stopReason": "end_turn"}
+
+
+def test_a_cancel_is_ignored_where_that_is_wanted() -> None:
+    cancel = notification_line("session/cancel", {"sessionId": "session-1"}) + b"\n"
+    done = ran("--script", "cancel", stdin=opening() + prompt_line(2, "be stubborn") + cancel)
+    assert b"heard" in done.stdout
+    assert json.loads(done.stdout.splitlines()[-1])["result"] == {"stopReason": "end_turn"}
+
+
+def test_it_starts_without_what_only_the_agent_needs() -> None:
+    program = "import sys, acp_agent.scenario.command; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
+    heavy = {"pydantic", "httpx", "mcp", "sqlite3", "acp_inspector", "acp_console"}
+    assert heavy.isdisjoint(done.stdout.decode().split())
+
+
+def test_every_clean_example_is_without_faults() -> None:
+    names = {path.stem for path in EXAMPLES.glob("*.toml")}
+    assert names == {*CLEAN, "faults", "chaos"}
+    for name in CLEAN:
+        scenario, remarks = load_scenario(EXAMPLES / f"{name}.toml")
+        assert not scenario.mishaps
+        assert not remarks
+
+
+class SdkClient:
+    """Allows everything, and keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.updates: list[Any] = []
+        self.files = {"/work/notes.md": "Buy milk.\n"}
+
+    async def session_update(self, session_id: str, update: Any, **kwargs: Any) -> None:
+        self.updates.append(update)
+
+    async def request_permission(self, **asked: Any) -> RequestPermissionResponse:
+        option = asked["options"][0].option_id
+        return RequestPermissionResponse(
+            outcome=AllowedOutcome(outcome="selected", option_id=option)
+        )
+
+    async def read_text_file(self, path: str, **asked: Any) -> ReadTextFileResponse:
+        return ReadTextFileResponse(content=self.files[path])
+
+    async def write_text_file(self, path: str, content: str, **asked: Any) -> Any:
+        self.files[path] = content
+        return WriteTextFileResponse()
+
+    async def create_terminal(self, **asked: Any) -> CreateTerminalResponse:
+        return CreateTerminalResponse(terminal_id="t1")
+
+    async def wait_for_terminal_exit(self, **asked: Any) -> WaitForTerminalExitResponse:
+        return WaitForTerminalExitResponse(exit_code=0)
+
+    async def terminal_output(self, **asked: Any) -> TerminalOutputResponse:
+        status: Any = {"exitCode": 0}
+        return TerminalOutputResponse(output="hello\n", truncated=False, exit_status=status)
+
+    async def release_terminal(self, **asked: Any) -> None:
+        return None
+
+    @property
+    def text(self) -> str:
+        chunks = [each for each in self.updates if isinstance(each, AgentMessageChunk)]
+        return "".join(chunk.content.text for chunk in chunks)
+
+
+@asynccontextmanager
+async def sdk(name: str) -> AsyncGenerator[tuple[SdkClient, ClientSideConnection]]:
+    """Start a scenario from the official SDK; it must end well."""
+    client = SdkClient()
+    # The SDK does without the methods for what was not offered; its protocol class does not.
+    started = acp.spawn_agent_process(cast("acp.Client", client), *AGENT, "--script", name)
+    files = FileSystemCapabilities(read_text_file=True, write_text_file=True)
+    with anyio.fail_after(LIMIT):
+        async with started as (agent, process):
+            await agent.initialize(
+                protocol_version=acp.PROTOCOL_VERSION,
+                client_capabilities=ClientCapabilities(fs=files, terminal=True),
+            )
+            yield client, agent
+        assert process.returncode == 0
+
+
+def said(words: str) -> list[Any]:
+    return [TextContentBlock(type="text", text=words)]
+
+
+@pytest.mark.parametrize(
+    ("name", "words", "text"),
+    [
+        ("hello", "hi", "Hello from the scripted agent."),
+        ("tour", "hi", "You said: hi\n\nChanged.That was all."),
+        ("editor", "read", "It says: Buy milk.\n"),
+        ("editor", "write", "Written."),
+        ("editor", "run", "It printed: hello\n"),
+        ("editor", "form", "You have no forms."),
+        ("cancel", "ask", "That was decided."),
+        ("faults", "noise", "Hello there."),
+        ("faults", "split", "Grüße aus Köln — 你好 🙂"),
+        ("faults", "late", "Before"),
+        ("faults", "twice", "You said: twice"),
+    ],
+)
+async def test_the_official_client_is_played_to(name: str, words: str, text: str) -> None:
+    async with sdk(name) as (client, agent):
+        opened = await agent.new_session(cwd="/work")
+        ended = await agent.prompt(session_id=opened.session_id, prompt=said(words))
+        assert ended.stop_reason == "end_turn"
+        assert client.text.startswith(text)
+
+
+async def test_the_official_client_loads_the_sessions_of_a_scenario() -> None:
+    async with sdk("sessions") as (client, agent):
+        with pytest.raises(acp.RequestError) as caught:
+            await agent.new_session(cwd="/work")
+        assert caught.value.code == -32000
+        await agent.authenticate(method_id="key")
+        listed = await agent.list_sessions()
+        assert [entry.session_id for entry in listed.sessions] == ["monday", "tuesday"]
+        rest = await agent.list_sessions(cursor=listed.next_cursor)
+        assert [entry.session_id for entry in rest.sessions] == ["wednesday"]
+        await agent.load_session(session_id="monday", cwd="/work")
+        assert client.text == "Nine o'clock."
+        assert [each.title for each in client.updates if isinstance(each, ToolCallStart)] == [
+            "Look at the clock"
+        ]

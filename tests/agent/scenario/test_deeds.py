@@ -1,0 +1,275 @@
+"""What a step tells the client."""
+
+from __future__ import annotations
+
+import pytest
+
+from acp_protocol.jsonrpc import Json
+from acp_protocol.schema.validate import check_params
+from tests.agent.scenario.stages import Client, played
+
+NEUTRAL = """
+[[prompt]]
+steps = [
+  { thought = "Hm." },
+  { text = "Hello, $prompt!" },
+  { text = " More." },
+  { plan = ["look", { content = "do", status = "completed", priority = "high" }] },
+  { tool = "c1", title = "Edit", kind = "edit", locations = ["/a", { path = "/b", line = 2 }] },
+  { tool = "c1", status = "in_progress", input = { x = 1 } },
+  { tool = "c1", diff = { path = "/a", old = "1\\n", new = "2\\n" } },
+  { tool = "c1", more = ["one", "two"] },
+  { tool = "c1", status = "cancelled", output = [1] },
+  { text = "Again." },
+  { block = { type = "resource_link", uri = "file:///a", name = "a" } },
+  { user = "What I said." },
+  { mode = "code", modes = ["ask", "code"] },
+  { commands = { go = "Go on" } },
+  { title = "About $prompt" },
+  { update = '{"sessionUpdate": "usage_update", "used": 1, "size": 2, "cost": null}' },
+  { state = "running" },
+]
+"""
+
+
+def steps(*lines: str) -> str:
+    return "[[prompt]]\nsteps = [\n" + ",\n".join(lines) + "\n]\n"
+
+
+async def said(client: Client, text: str = "Ada") -> list[Json]:
+    before = len(client.updates)
+    await client.prompt(text)
+    return client.updates[before:]
+
+
+def complaints(client: Client, version: int) -> list[str]:
+    return [
+        str(complaint)
+        for message in client.messages
+        if "method" in message
+        for complaint in check_params(message["method"], message["params"], version)
+    ]
+
+
+@pytest.mark.parametrize("version", [1, 2])
+async def test_what_is_said_in_no_version_fits_the_shapes_of_both(version: int) -> None:
+    async with played(NEUTRAL, version=version) as client:
+        await client.prompt("Ada")
+    assert complaints(client, version) == []
+    assert client.text == "Hello, Ada! More.Again."
+
+
+async def test_version_1_has_its_words() -> None:
+    async with played(NEUTRAL) as client:
+        told = await said(client)
+    assert [each["sessionUpdate"] for each in told] == [
+        "agent_thought_chunk",
+        "agent_message_chunk",
+        "agent_message_chunk",
+        "plan",
+        "tool_call",
+        *["tool_call_update"] * 5,
+        "agent_message_chunk",
+        "agent_message_chunk",
+        "user_message_chunk",
+        "current_mode_update",
+        "available_commands_update",
+        "session_info_update",
+        "usage_update",
+    ]
+    call, _, edited, one, two, ended = told[4:10]
+    assert (call["title"], call["status"]) == ("Edit", "pending")
+    assert edited["content"] == [{"type": "diff", "path": "/a", "oldText": "1\n", "newText": "2\n"}]
+    assert [len(each["content"]) for each in (one, two)] == [2, 3]
+    assert ended["status"] == "failed"
+
+
+async def test_version_2_has_its_words() -> None:
+    async with played(NEUTRAL, version=2) as client:
+        told = await said(client)
+    kinds = [each["sessionUpdate"] for each in told]
+    assert kinds[:2] == ["user_message", "state_update"]
+    assert kinds[2:11] == [
+        "agent_thought_chunk",
+        "agent_message_chunk",
+        "agent_message_chunk",
+        "plan_update",
+        "tool_call_update",
+        "tool_call_update",
+        "tool_call_update",
+        "tool_call_content_chunk",
+        "tool_call_content_chunk",
+    ]
+    thought, first, second, again = (told[number]["messageId"] for number in (2, 3, 4, 12))
+    assert first == second
+    assert len({thought, first, again}) == 3
+    assert told[8]["content"][0]["patch"]["format"] == "git_patch"
+    assert told[11]["status"] == "cancelled"
+    assert "config_option_update" in kinds
+    assert kinds[-1] == "state_update"
+
+
+@pytest.mark.parametrize("pieces", ["1", "3", "100", "'words'", "'characters'", "'random'"])
+async def test_pieces_are_the_text(pieces: str) -> None:
+    text = "Grüße aus Köln,  und 你好 🙂."
+    async with played(steps(f"{{ text = '{text}', pieces = {pieces} }}")) as client:
+        told = await said(client)
+    assert client.text == text
+    assert all(each["content"]["text"] for each in told)
+    if pieces in {"1", "3"}:
+        assert len(told) == int(pieces)
+
+
+async def test_a_text_of_nothing_is_said_all_the_same() -> None:
+    async with played(steps("{ text = '', pieces = 3 }")) as client:
+        (told,) = await said(client)
+    assert told["content"]["text"] == ""
+
+
+async def test_pieces_may_have_pauses() -> None:
+    async with played(steps("{ text = 'a b c', pieces = 'words', pause = 0.5 }")) as client:
+        await client.prompt()
+    assert client.slept == [0.5, 0.5]
+
+
+async def test_a_text_is_as_long_as_it_is_wanted() -> None:
+    async with played(steps("{ text = 'äb', size = 1000 }")) as client:
+        await client.prompt()
+    assert 1000 <= len(client.text.encode()) <= 1002
+
+
+async def test_a_message_may_have_an_id_of_ones_own() -> None:
+    async with played(steps("{ text = 'a', message = 'm1' }", "{ text = 'b' }")) as client:
+        first, second = await said(client)
+    assert first["messageId"] == "m1"
+    assert "messageId" not in second
+
+
+async def test_a_step_for_one_version_is_left_out_in_the_other() -> None:
+    text = steps("{ text = 'one', only = 1 }", "{ text = 'two', only = 2 }")
+    for version, word in {1: "one", 2: "two"}.items():
+        async with played(text, version=version) as client:
+            await client.prompt()
+        assert client.text == word
+
+
+async def test_steps_are_repeated_and_left_to_chance() -> None:
+    text = steps("{ text = 'a', repeat = 200, chance = 0.5 }", "{ text = 'b', chance = 0 }")
+    lengths: set[int] = set()
+    for seed in (1, 1, 2):
+        async with played(text, seed=seed) as client:
+            await client.prompt()
+        assert set(client.text) == {"a"}
+        lengths.add(len(client.text))
+    assert len(lengths) == 2
+
+
+async def test_chance_takes_one_of_several_ways() -> None:
+    text = steps("{ repeat = 50, one_of = [[{ text = 'a' }], [{ text = 'b' }, { text = 'c' }]] }")
+    async with played(text) as client:
+        await client.prompt()
+    assert "a" in client.text
+    assert client.text.replace("bc", "").strip("a") == ""
+    assert "bc" in client.text
+
+
+async def test_an_update_may_be_about_a_session_that_nobody_knows() -> None:
+    async with played(steps("{ text = 'a', session = 'nobody' }", "{ text = 'b' }")) as client:
+        await client.prompt()
+    told = [each["params"]["sessionId"] for each in client.messages if "params" in each]
+    assert told == ["nobody", "session-1"]
+
+
+async def test_frames_and_bytes_are_written_as_they_stand_there() -> None:
+    text = steps(
+        "{ frame = { a = '$session' } }",
+        "{ frame = '[null]' }",
+        "{ line = 'noise ü' }",
+        '{ raw = "x\\ny" }',
+        "{ hex = 'ff 00 0a' }",
+    )
+    async with played(text) as client:
+        await client.prompt()
+    raw = client.raw.partition(b'"session-1"}}\n')[2]
+    assert raw.startswith('{"a":"session-1"}\n[null]\nnoise ü\nx\ny'.encode() + b"\xff\x00\n")
+
+
+async def test_a_batch_is_one_frame() -> None:
+    async with played(steps("{ batch = [{ text = 'a' }, { permission = 'c' }] }")) as client:
+        await client.prompt()
+    (batch,) = [line for line in client.lines if line.startswith(b"[")]
+    assert batch.count(b'"jsonrpc"') == 3
+
+
+async def test_what_goes_on_beside_is_waited_for() -> None:
+    ways = "[[{ wait = 'cancel' }, { text = 'b' }], [{ text = 'a' }]]"
+    text = steps(f"{{ beside = {ways} }}", "{ text = 'c' }").replace(
+        "steps", "cancel='ignore'\nsteps", 1
+    )
+    async with played(text) as client:
+        asked = client.begin_prompt()
+        await client.until(lambda _: client.text == "a")
+        client.cancel()
+        await client.answer_to(asked)
+    assert client.text == "abc"
+
+
+async def test_stderr_is_not_stdout() -> None:
+    async with played(steps("{ stderr = 'oh, $prompt' }")) as client:
+        await client.prompt("Ada")
+    assert client.said == ["oh, Ada"]
+    assert b"oh" not in client.raw
+
+
+async def test_time_passes_by_the_seed() -> None:
+    text = steps("{ wait = 1, jitter = 1 }", "{ wait = 2.5 }")
+    slept: list[list[float]] = []
+    for _ in range(2):
+        async with played(text, seed=5) as client:
+            await client.prompt()
+        slept.append(client.slept)
+    assert slept[0] == slept[1]
+    assert 1 < slept[0][0] < 2
+    assert slept[0][1] == 2.5
+
+
+async def test_who_waits_for_ever_waits_no_longer_than_the_client_is_there() -> None:
+    async with played(steps("{ wait = 'forever' }", "{ text = 'end' }")) as client:
+        client.begin_prompt()
+    assert client.text == "end"
+
+
+async def test_a_closed_stdout_ends_nothing_else() -> None:
+    text = steps("{ text = 'a' }", "{ close = 'stdout' }", "{ text = 'b' }", "{ stderr = 'c' }")
+    async with played(text) as client:
+        client.begin_prompt()
+        while client.pipe.is_open:
+            await client.pipe.changed.wait()
+    assert (client.text, client.said) == ("a", ["c"])
+
+
+async def test_a_notification_of_any_method_is_sent() -> None:
+    async with played(steps("{ tell = '_own', params = [1] }", "{ tell = '_bare' }")) as client:
+        await client.prompt()
+    assert {"jsonrpc": "2.0", "method": "_own", "params": [1]} in client.messages
+    assert {"jsonrpc": "2.0", "method": "_bare"} in client.messages
+
+
+@pytest.mark.parametrize("accident", ["crash = 3", "hang = 5", "noise = 'oh'"])
+async def test_an_accident_happens_between_frames(accident: str) -> None:
+    async with played(steps("{ text = 'a' }", f"{{ {accident} }}")) as client:
+        client.begin_prompt()
+        await client.until(lambda _: client.text == "a")
+    assert client.fates or b"oh\n" in client.raw
+
+
+async def test_the_faults_of_a_step_are_those_of_its_frames_alone() -> None:
+    text = steps(
+        "{ steps = [{ text = 'a', duplicate = 2 }, { text = 'b' }] }",
+        "{ text = 'c', ending = 'crlf', noise = 'oh' }",
+    )
+    async with played(text) as client:
+        await client.prompt()
+    assert client.text == "aabc"
+    assert client.raw.count(b"\r\n") == 1
+    assert client.raw.count(b"oh\n{") == 1

@@ -1,0 +1,224 @@
+"""Plays a scenario to one client."""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import partial
+
+import anyio
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from acp_agent.scenario.wire import Crash
+from acp_protocol.jsonrpc import notification_line, request_line
+from tests.agent.scenario.stages import HELLO, Client, heard, played
+
+OPENING = (
+    request_line(0, "initialize", HELLO[1]),
+    request_line(1, "session/new", {"cwd": "/work", "mcpServers": []}),
+)
+FAULTS = """
+[[fault]]
+probability = 0.2
+drop = true
+[[fault]]
+probability = 0.2
+duplicate = 2
+[[fault]]
+probability = 0.3
+noise = true
+[[fault]]
+probability = 0.3
+corrupt = { bytes = 3, mode = "replace" }
+[[fault]]
+probability = 0.2
+split = { bytes = 5 }
+[[fault]]
+probability = 0.1
+delay = { seconds = 0.1, jitter = 1 }
+[[prompt]]
+steps = [
+  { text = "All that chance has to do with it.", pieces = "random" },
+  { tool = "c1", chance = 0.5 },
+  { one_of = [[{ text = "a" }], [{ thought = "b" }]], repeat = 5 },
+  { permission = "c1", chance = 0.5, await = false },
+  { wait = 1, jitter = 2 },
+]
+"""
+LINES = st.lists(
+    st.sampled_from(
+        [
+            *OPENING,
+            request_line("s", "session/new", {"cwd": "/", "mcpServers": []}),
+            request_line(
+                5, "session/prompt", {"sessionId": "session-1", "prompt": [{"type": "text"}]}
+            ),
+            request_line(6, "session/prompt", {"sessionId": "session-1", "prompt": []}),
+            request_line(7, "session/list"),
+            request_line(8, "session/load", {"sessionId": "session-1"}),
+            request_line(None, "what/ever", [1]),
+            notification_line("session/cancel", {"sessionId": "session-1"}),
+            notification_line("$/cancel_request", {"requestId": 5}),
+            notification_line("$/cancel_request", {"requestId": {}}),
+            b'{"jsonrpc":"2.0","id":1,"result":null}',
+            b'{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":""}}',
+            b'{"jsonrpc":"2.0","id":1,"error":1}',
+            b"[]",
+            b"{}",
+            b"\xff",
+            b"",
+        ]
+    )
+    | st.binary(max_size=20).filter(lambda raw: b"\n" not in raw),
+    max_size=12,
+)
+
+
+def ended(text: str, lines: list[bytes], seed: int, version: int = 1) -> Client:
+    """Play a scenario to its end."""
+    play = partial(heard, text, seed=seed, version=version)
+    return anyio.run(play, *lines)
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(LINES, st.integers(0, 5), st.sampled_from([1, 2]))
+def test_equal_seeds_give_equal_bytes_for_equal_input(
+    lines: list[bytes], seed: int, version: int
+) -> None:
+    first, second = (ended(FAULTS, [*OPENING, *lines], seed, version) for _ in range(2))
+    assert first.pipe.writes == second.pipe.writes
+    assert first.slept == second.slept
+    assert first.said == second.said
+
+
+def test_other_seeds_give_other_bytes() -> None:
+    prompt = request_line(
+        5, "session/prompt", {"sessionId": "session-1", "prompt": [{"type": "text", "text": "a"}]}
+    )
+    assert len({ended(FAULTS, [*OPENING, prompt], seed).raw for seed in range(5)}) == 5
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(LINES, st.sampled_from([1, 2]))
+def test_every_request_has_its_answer_whatever_else_is_said(
+    lines: list[bytes], version: int
+) -> None:
+    client = ended("", lines, 0, version)
+    asked = sum(b'"method"' in line and b'"id"' in line for line in lines)
+    answers = [each for each in client.messages if "method" not in each]
+    assert len(answers) >= asked
+    assert client.fates == []
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "id_"),
+    [
+        (b"what?", -32700, None),
+        (b"[]", -32600, None),
+        (b"{}", -32600, None),
+        (b"\xff", -32700, None),
+        (b'{"jsonrpc":"1.0","id":7,"method":"x"}', -32600, 7),
+        (b'{"jsonrpc":"2.0","id":{},"method":"x"}', -32600, None),
+    ],
+)
+async def test_garbage_is_answered(line: bytes, code: int, id_: int | None) -> None:
+    client = await heard("", line)
+    (answer,) = client.messages
+    assert (answer["error"]["code"], answer["id"]) == (code, id_)
+
+
+async def test_an_answer_that_is_none_is_not_answered() -> None:
+    client = await heard("", b'{"jsonrpc":"2.0","id":1,"error":1}')
+    assert client.raw == b""
+    assert client.said == ["acp-agent: an answer that is none: no JSON-RPC: error is no object"]
+
+
+async def test_a_last_line_without_an_end_is_heard() -> None:
+    async with played("", opens=False) as client:
+        client.write(b"what?")
+    assert client.messages[0]["error"]["code"] == -32700
+
+
+async def test_what_comes_in_bits_is_put_together() -> None:
+    async with played("", opens=False) as client:
+        for byte in OPENING[0] + b"\n":
+            client.write(bytes([byte]))
+        await client.answer_to(0)
+
+
+async def test_all_that_was_asked_before_the_end_is_answered() -> None:
+    lines = [request_line(id_, "session/list") for id_ in range(300)]
+    client = await heard("", *OPENING, *lines[2:])
+    assert [each["id"] for each in client.messages] == list(range(300))
+
+
+async def test_something_may_be_said_before_anything_is_asked_and_at_the_end() -> None:
+    text = 'start = [{ line = "Hello" }, { wait = 2 }]\nend = [{ line = "Bye" }]'
+    client = await heard(text, OPENING[0])
+    assert (client.lines[0], client.lines[-1], client.slept) == (b"Hello", b"Bye", [2.0])
+
+
+async def test_who_hangs_hears_nothing_more() -> None:
+    async with played("[[prompt]]\nsteps = [{ hang = 5 }]") as client:
+        client.begin_prompt()
+        while not client.fates:
+            await anyio.lowlevel.checkpoint()
+    assert client.fates[-1] == Crash(code=1)
+
+
+async def test_a_notification_may_have_steps() -> None:
+    text = """
+[[on]]
+method = "session/cancel"
+expect = { sessionId = "session-2" }
+steps = [{ text = "I heard." }]
+"""
+    async with played(text) as client:
+        client.cancel()
+        await client.until(lambda _: client.text == "I heard.")
+    assert "$.sessionId is 'session-1', not 'session-2'" in client.said[0]
+
+
+async def test_what_is_required_and_never_played_is_told() -> None:
+    text = "[[prompt]]\ncontains = 'a'\nrequired = true\n[[prompt]]\nnth = 2\nrequired = true\n"
+    async with played(text) as client:
+        await client.prompt("a")
+    assert client.said == ["acp-agent: it.toml:4: prompt 2: was never played"]
+    assert client.player.talk.has_failed
+
+
+async def test_who_does_not_read_does_not_keep_it_from_leaving(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("acp_agent.scenario.player.FAREWELL", 0.01)
+    async with played("[[prompt]]\nsteps = [{ text = 'a' }]") as client:
+
+        async def never(item: bytes) -> None:
+            while client.pipe.is_open:
+                await client.pipe.changed.wait()
+            raise anyio.ClosedResourceError
+
+        monkeypatch.setattr(client.pipe, "send", never)
+        client.begin_prompt()
+    assert not client.pipe.is_open
+
+
+async def test_faults_strike_any_frame_that_is_meant() -> None:
+    text = """
+[[fault]]
+method = "session/prompt"
+of = "answer"
+duplicate = 3
+[[fault]]
+update = "agent_message_chunk"
+every = 2
+ending = "crlf"
+[[prompt]]
+steps = [{ text = "abcd", pieces = "characters" }]
+"""
+    async with played(text) as client:
+        await client.prompt()
+    assert [json.loads(line).get("id") for line in client.lines[-3:]] == [3, 3, 3]
+    assert len(re.findall(rb'"(a|b|c|d)"[^\n]*\r\n', client.raw)) == 2
