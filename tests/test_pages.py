@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 
 from acp_inspector.intercept import interceptor
-from acp_inspector.proxy import control, log, recorder
+from acp_inspector.proxy import control, crossing, log, recorder
 from acp_inspector.recording import format as recording_format
 from acp_inspector.redaction import sieve
 from acp_protocol import framing
@@ -100,6 +100,7 @@ BOUNDS = {
     "nesting of JSON in a recording": recording_format.DEPTH_LIMIT,
     "bytes that wait to be recorded": recorder.QUEUE_LIMIT,
     "a line that is recorded": recorder.LONGEST,
+    "a line that is held, or looked at by a breakpoint, a rule or an add-on": crossing.LONGEST,
     "lines that observers read where nothing is recorded": log.MEMORY,
     "observers of a proxy": control.OBSERVERS,
     "a line that is redacted while recording": sieve.LONGEST,
