@@ -71,7 +71,8 @@ class AgentServer:
     to speak: version 2 is a draft, and spoken only where somebody wants it. `new_id` names
     sessions. `pace` is in seconds, see `Context.pace`. `keeping` tells where sessions are kept and
     for how long; without it, in memory. `mcp` tells which MCP servers every session has,
-    `conduct` what its turns may do and how far they go.
+    `conduct` what its turns may do and how far they go, `auth` who is let in. `namespace` stands
+    before the names of commands, see `Staff`.
     """
 
     connection: Connection
@@ -89,6 +90,7 @@ class AgentServer:
         mcp: McpSettings | None = None,
         conduct: Conduct | None = None,
         auth: AuthMode = "keys",
+        namespace: str | None = None,
     ) -> None:
         self._models = (model or DemoModel(), *others)
         self._pace = pace
@@ -97,6 +99,7 @@ class AgentServer:
         self._mcp = mcp or McpSettings()
         self._conduct = conduct or Conduct()
         self._auth: AuthMode = auth
+        self._namespace = namespace
         self._versions = tuple(version for version in SURFACES if version <= newest)
         self._surface: Surface | None = None
         self._has_begun = False
@@ -176,7 +179,13 @@ class AgentServer:
     def _household(self) -> Household:
         keeping = self._keeping
         return Household(
-            Staff(self.connection, self._models, self._pace, conduct=self._conduct),
+            Staff(
+                self.connection,
+                self._models,
+                self._pace,
+                conduct=self._conduct,
+                namespace=self._namespace,
+            ),
             keeping.store,
             self._new_id,
             McpClient(self.connection, self.tasks, self._mcp.limits),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Final, Self, cast
 
@@ -44,6 +44,9 @@ class Staff:
     """Seconds between two pieces of what the model streams."""
     conduct: Conduct = field(default_factory=Conduct)
     """How turns behave."""
+    namespace: str | None = None
+    """What stands, with a colon, before the names of commands, so that other agents of the client
+    can have commands of the same names."""
 
 
 class Session:
@@ -72,6 +75,7 @@ class Session:
         self.touched = anyio.current_time()
         """When it was used last, on the clock of the event loop."""
         self._models = {model.name: model for model in staff.models}
+        self._prefix = f"{staff.namespace}:" if staff.namespace else ""
         self._turn: anyio.CancelScope | None = None
         self._turn_ended = anyio.Event()
         self._used: dict[str, int] | None = None
@@ -114,7 +118,7 @@ class Session:
                 self.chronicle.touch()
                 await self._name_after(said.text)
                 await self.warn(is_in_turn=True)
-                self._context.history.append(said)
+                self._context.history.append(self._plain(said))
                 stop = await run_turn(self._context)
         except ConnectionClosedError:
             # The client asks and answers no more: what it left unanswered, it does not want.
@@ -125,6 +129,12 @@ class Session:
             self._turn_ended.set()
             self._account(before)
         return "cancelled" if turn.cancel_called else stop
+
+    def _plain(self, said: UserSaid) -> UserSaid:
+        """Return a prompt whose command bears the name that the model knows it by."""
+        command = f"/{self._prefix}"
+        is_named = bool(self._prefix) and said.text.startswith(command)
+        return replace(said, text=f"/{said.text[len(command) :]}") if is_named else said
 
     def _account(self, before: Used) -> None:
         """Keep what was spent, however the turn has ended."""
@@ -151,7 +161,7 @@ class Session:
 
     async def announce(self) -> None:
         """Tell the client which commands there are, and what is missing."""
-        await self.updates.commands(self.model.commands)
+        await self.updates.commands(self._commands())
         await self.warn()
 
     async def warn(self, *, is_in_turn: bool = False) -> None:
@@ -211,8 +221,10 @@ class Session:
 
     def commands(self) -> list[dict[str, Json]]:
         """Return the commands that a prompt may begin with, as the protocol shows them."""
-        commands: Sequence[Command] = self.model.commands
-        return self.updates.offered(commands)
+        return self.updates.offered(self._commands())
+
+    def _commands(self) -> list[Command]:
+        return [replace(each, name=f"{self._prefix}{each.name}") for each in self.model.commands]
 
     def _apply(self) -> None:
         """Let what is chosen be so."""

@@ -17,6 +17,7 @@ from acp_agent.models.model import (
 )
 from acp_protocol.jsonrpc import Json, Request
 from tests.agent.conftest import Talk, selected, talk
+from tests.agent.visits import visit
 
 
 class EndlessModel:
@@ -154,3 +155,19 @@ async def test_a_prompt_without_words_gives_no_title(cwd: Path) -> None:
         await it.prompt(" \n")
         assert it.client.of("session_info_update") == []
         assert "demo agent" in it.client.text
+
+
+@pytest.mark.parametrize("version", [1, 2])
+async def test_commands_bear_the_name_of_the_agent_where_that_is_wanted(
+    cwd: Path, version: int
+) -> None:
+    async with visit(cwd, version, namespace="acp") as it:
+        session_id = await it.new()
+        for order in ("/acp:think aloud", "/think again", "/other:think"):
+            await it.turn(session_id, order)
+        conversation = it.conversation(session_id)
+        names = [command["name"] for command in conversation.commands]
+        assert names[:2] == ["acp:tour", "acp:plan"]
+        said = it.said(session_id)
+        assert said.count("I have thought about it.") == 2
+        assert "> /other:think" in said

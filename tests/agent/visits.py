@@ -216,6 +216,7 @@ async def visit(
     patience: float = LIMIT,
     hello: dict[str, Json] | None = None,
     auth: AuthMode = "keys",
+    namespace: str | None = None,
 ) -> AsyncGenerator[Visit]:
     """Connect to an agent; at the end, all that was said must lint without an error.
 
@@ -236,6 +237,7 @@ async def visit(
         keeping=keeping,
         mcp=mcp,
         auth=auth,
+        namespace=namespace,
     )
     server.connection = Connection(theirs, server)
     with anyio.fail_after(patience):
