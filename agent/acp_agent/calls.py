@@ -186,6 +186,7 @@ class ShownCall:
             self._desk.audit.note(decision)
 
     async def _report(self, content: Content) -> None:
+        self._content = content
         await self._tell({"content": list(content)})
 
     async def _ended(self, outcome: Outcome) -> ToolAnswered:

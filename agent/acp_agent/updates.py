@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Final, Literal, Protocol, TypeAlias
+from typing import Final, Literal, Protocol, TypeAlias, cast
 
 import anyio
 
@@ -19,6 +19,7 @@ from acp_agent.models.model import Command
 from acp_agent.sessions import events
 from acp_agent.sessions.events import Event
 from acp_agent.sessions.options import MODE, Option
+from acp_agent.tools.tool import OUTPUT, Content, fenced
 from acp_protocol.jsonrpc import Json
 
 ChunkKind: TypeAlias = Literal["agent_message_chunk", "agent_thought_chunk"]
@@ -66,6 +67,8 @@ class Updates:
         self._keeper = keeper
         self._message: tuple[ChunkKind, str] | None = None
         """The kind and the id of the message that the next piece of text belongs to."""
+        self._is_replay = False
+        """Whether it is told again: what has ended since is there no more."""
         self._telling = anyio.Lock(fast_acquire=True)
         """Held while something is told, and for the whole of a replay: it comes first."""
 
@@ -79,9 +82,13 @@ class Updates:
     async def replay(self, told: Iterable[Event], then: Callable[[], Said]) -> None:
         """Tell again what was told, and `then` what the session is at by that time."""
         async with self._telling:
-            for event in told:
-                for update, members in self.words(event):
-                    await self._speak(update, members)
+            self._is_replay = True
+            try:
+                for event in told:
+                    for update, members in self.words(event):
+                        await self._speak(update, members)
+            finally:
+                self._is_replay = False
             for update, members in then():
                 await self._speak(update, members)
 
@@ -126,7 +133,8 @@ class Updates:
             case "call":
                 yield "tool_call", {"toolCallId": event["id"], **event["members"]}
             case _:
-                yield "tool_call_update", {"toolCallId": event["id"], **_known(event["members"])}
+                if members := _known(event["members"], is_live=not self._is_replay):
+                    yield "tool_call_update", {"toolCallId": event["id"], **members}
 
     async def warn(self, title: str, about: str, *, is_in_turn: bool) -> bool:
         """Tell the user what went wrong beside the conversation; return whether that could be.
@@ -230,6 +238,28 @@ def shown(option: Option, named: str, value: str) -> dict[str, Json]:
     }
 
 
-def _known(members: Mapping[str, Json]) -> Mapping[str, Json]:
-    """Return the members of a tool call as version 1 has them: it knows no status `cancelled`."""
-    return {**members, "status": "failed"} if members.get("status") == "cancelled" else members
+def _known(members: Mapping[str, Json], *, is_live: bool) -> Mapping[str, Json]:
+    """Return the members of a tool call as version 1 has them: it knows no status `cancelled`.
+
+    Output of a program stands in a terminal of the client, while there is one, or is text.
+    """
+    known = dict(members)
+    if known.get("status") == "cancelled":
+        known["status"] = "failed"
+    if isinstance(content := known.get("content"), list):
+        blocks = cast("list[Mapping[str, Json]]", content)
+        shown = [each for block in blocks for each in _blocks(block, is_live=is_live)]
+        known["content"] = shown
+        if not shown:
+            # A program that has written nothing has nothing to be shown.
+            del known["content"]
+    return known
+
+
+def _blocks(block: Mapping[str, Json], *, is_live: bool) -> Content:
+    if block.get("type") != OUTPUT:
+        return [block]
+    terminal: Json = block.get("terminalId")
+    if terminal is not None and is_live:
+        return [{"type": "terminal", "terminalId": terminal}]
+    return fenced(block["text"])

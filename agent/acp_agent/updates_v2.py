@@ -8,7 +8,8 @@ Source: ACP version 2, Prompt Lifecycle; Session Setup, "Resuming Sessions"; Too
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, cast
 
 from acp_agent.models.model import Command
@@ -16,15 +17,24 @@ from acp_agent.patch import git_patch
 from acp_agent.sessions import events
 from acp_agent.sessions.events import Event
 from acp_agent.sessions.options import Option
-from acp_agent.updates import Said, Updates, shown
+from acp_agent.tools.tool import OUTPUT
+from acp_agent.updates import Keeper, Said, Teller, Updates, shown
 from acp_protocol.jsonrpc import Json
 
 PLAN: Final = "main"
 """The id of the only plan."""
+TERMINAL: Final = "terminal_update"
+FINAL: Final = frozenset({"completed", "failed", "cancelled"})
+"""The statuses of a tool call that has ended."""
 
 
 class UpdatesV2(Updates):
     """Sends the updates of one session of version 2, in order."""
+
+    def __init__(self, client: Teller, session_id: str, keeper: Keeper | None = None) -> None:
+        super().__init__(client, session_id, keeper)
+        self._terminals: dict[str, Mapping[str, Json]] = {}
+        """What the client knows of terminals in which something runs."""
 
     shows_notices = True
     is_asking = False
@@ -47,7 +57,37 @@ class UpdatesV2(Updates):
                 plan = {"type": "items", "planId": PLAN, "entries": event["entries"]}
                 yield "plan_update", {"plan": plan}
             case _:
-                yield "tool_call_update", {"toolCallId": event["id"], **_spoken(event["members"])}
+                key = _terminal_of(event["id"])
+                is_over = event["members"].get("status") in FINAL
+                for block in _outputs(event["members"]):
+                    yield TERMINAL, _terminal(key, block, is_over=is_over)
+                members = _spoken(event["members"], key)
+                yield "tool_call_update", {"toolCallId": event["id"], **members}
+
+    async def replay(self, told: Iterable[Event], then: Callable[[], Said]) -> None:
+        """Tell again what was told, and `then` what the session is at by that time."""
+        self._terminals.clear()
+        await super().replay(told, then)
+
+    async def _speak(self, update: str, members: Mapping[str, Json]) -> None:
+        """Send an update; of a terminal, only what the client does not know."""
+        if update != TERMINAL:
+            await super()._speak(update, members)
+            return
+        key: str = members["terminalId"]
+        before = self._terminals.get(key, {})
+        self._terminals[key] = members
+        changed = {name: value for name, value in members.items() if before.get(name) != value}
+        if before and "output" in changed:
+            old, new = (b64decode(each["output"]["data"]) for each in (before, members))
+            if new.startswith(old):
+                del changed["output"]
+                chunk = {"terminalId": key, "data": _encoded(new[len(old) :])}
+                await super()._speak("terminal_output_chunk", chunk)
+        if "exitStatus" in members:
+            del self._terminals[key]
+        if changed:
+            await super()._speak(TERMINAL, {"terminalId": key, **changed})
 
     async def state(self, state: str, **members: Json) -> None:
         """Send what the session is at."""
@@ -82,7 +122,8 @@ class UpdatesV2(Updates):
         self, call_id: str, members: Mapping[str, Json], options: Sequence[Json]
     ) -> dict[str, Json]:
         """Return the params of the request that asks for consent to a tool call."""
-        call = {"toolCallId": call_id, "status": "pending", **_spoken(members)}
+        spoken = _spoken(members, _terminal_of(call_id))
+        call = {"toolCallId": call_id, "status": "pending", **spoken}
         return {
             "sessionId": self._session_id,
             "title": f"Allow: {members.get('title', call_id)}",
@@ -97,15 +138,18 @@ class UpdatesV2(Updates):
         }
 
 
-def _spoken(members: Mapping[str, Json]) -> dict[str, Json]:
-    """Return the members of a tool call with its diffs as version 2 has them."""
+def _spoken(members: Mapping[str, Json], terminal: str) -> dict[str, Json]:
+    """Return the members of a tool call with its diffs and its output as version 2 has them."""
     spoken = dict(members)
     if isinstance(content := spoken.get("content"), list):
-        spoken["content"] = [_block(block) for block in cast("list[Mapping[str, Json]]", content)]
+        blocks = cast("list[Mapping[str, Json]]", content)
+        spoken["content"] = [_block(block, terminal) for block in blocks]
     return spoken
 
 
-def _block(block: Mapping[str, Json]) -> Mapping[str, Json]:
+def _block(block: Mapping[str, Json], terminal: str) -> Mapping[str, Json]:
+    if block.get("type") == OUTPUT:
+        return {"type": "terminal", "terminalId": terminal}
     if block.get("type") != "diff":
         return block
     path, old, new = block["path"], block["oldText"], block["newText"]
@@ -115,3 +159,30 @@ def _block(block: Mapping[str, Json]) -> Mapping[str, Json]:
         "changes": [{"operation": operation, "path": path, "fileType": "text"}],
         "patch": {"format": "git_patch", "text": git_patch(path, old, new)},
     }
+
+
+def _terminal_of(call_id: str) -> str:
+    """Return the id of the terminal that a tool call shows, if it shows one."""
+    return f"{call_id}_terminal"
+
+
+def _outputs(members: Mapping[str, Json]) -> list[Mapping[str, Json]]:
+    content: Json = members.get("content")
+    blocks = cast("list[Mapping[str, Json]]", content) if isinstance(content, list) else []
+    return [block for block in blocks if block.get("type") == OUTPUT]
+
+
+def _terminal(key: str, block: Mapping[str, Json], *, is_over: bool) -> dict[str, Json]:
+    """Return a terminal as it stands; nothing runs in it when its call `is_over`."""
+    told: dict[str, Json] = {
+        "terminalId": key,
+        "command": block["command"],
+        "cwd": block["cwd"],
+        "output": {"data": _encoded(block["text"].encode(errors="replace"))},
+    }
+    ending: Json = block["ending"] if block["ending"] is not None or not is_over else {}
+    return told | ({} if ending is None else {"exitStatus": ending})
+
+
+def _encoded(data: bytes) -> str:
+    return b64encode(data).decode()

@@ -8,6 +8,7 @@ wants one names it, and is asked about all that it is told.
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -22,13 +23,15 @@ from acp_agent.tools.output import Output
 from acp_agent.tools.subject import command_subject
 from acp_agent.tools.tool import (
     Call,
+    CommandLine,
     Kind,
     Outcome,
     Report,
     ToolFailedError,
     argument,
-    fenced,
+    output_content,
     parameters,
+    terminal_content,
     text_content,
     text_parameter,
 )
@@ -100,7 +103,8 @@ class RunTool:
                 cwd = await workspace.directory(workspace.path(argument(arguments, "cwd")))
             except FileRefusedError as problem:
                 raise ToolFailedError(str(problem)) from None
-        job = _Job(command, cwd, self._seconds(arguments))
+        shown = CommandLine(shlex.join(command), str(cwd))
+        job = _Job(command, shown, self._seconds(arguments))
         terminals = workspace.terminals
 
         async def run(report: Report) -> Outcome:
@@ -131,20 +135,27 @@ class _Job:
     """What is to be run."""
 
     command: Sequence[str]
-    cwd: Path
+    shown: CommandLine
     seconds: float
 
-    def outcome(self, ending: Ending | None, text: str, *, is_shown: bool) -> Outcome:
-        """Return what came of it; `ending` None: its time was up."""
+    def outcome(self, ending: Ending | None, text: str, terminal: str = "") -> Outcome:
+        """Return what came of it; `ending` None: its time was up.
+
+        `terminal` is the terminal of the client that it ran in.
+        """
         code = None if ending is None else ending.code
         raw: dict[str, Json] = {"exitCode": code}
         if ending is not None and ending.signal is not None:
             raw["signal"] = ending.signal
+        # Whoever looks at the session later finds no terminal any more, but the text.
+        output = {**output_content(text, self.shown, raw)}
+        output |= {"terminalId": terminal} if terminal else {}
         if code == 0:
-            return Outcome(text, () if is_shown else fenced(text), raw)
+            return Outcome(text, [output], raw)
         reason = f"{self.command[0]} {self._end(ending)}"
-        shown = () if is_shown else (*fenced(text), text_content(reason))
-        return Outcome(f"{reason}\n{text}".rstrip(), shown, raw, is_failed=True)
+        return Outcome(
+            f"{reason}\n{text}".rstrip(), [output, text_content(reason)], raw, is_failed=True
+        )
 
     def _end(self, ending: Ending | None) -> str:
         if ending is None:
@@ -157,9 +168,9 @@ class _Job:
 async def _run_there(job: _Job, terminals: ClientTerminals, report: Report) -> Outcome:
     """Run a program in a terminal of the client, which shows what it writes."""
     try:
-        opening = terminals.open(job.command, cwd=str(job.cwd), limit=OUTPUT_LIMIT)
+        opening = terminals.open(job.command, cwd=job.shown.cwd, limit=OUTPUT_LIMIT)
         async with opening as terminal:
-            await report([{"type": "terminal", "terminalId": terminal.id}])
+            await report([terminal_content(terminal.id, job.shown)])
             ending = await _waited(terminal, job.seconds)
             text, is_cut = await terminal.output()
     except TerminalFailedError as problem:
@@ -167,7 +178,7 @@ async def _run_there(job: _Job, terminals: ClientTerminals, report: Report) -> O
         raise ToolFailedError(f"cannot run {job.command[0]} in a terminal: {reason}") from None
     if is_cut:
         text = f"… older output is left out …\n{text}"
-    return job.outcome(ending, text, is_shown=True)
+    return job.outcome(ending, text, terminal.id)
 
 
 async def _waited(terminal: ClientTerminal, seconds: float) -> Ending | None:
@@ -183,30 +194,29 @@ async def _run_here(job: _Job, report: Report) -> Outcome:
     output = Output()
     try:
         async with spawn(
-            job.command, cwd=job.cwd, env=os.environ, grace=GRACE, is_joined=True
+            job.command, cwd=Path(job.shown.cwd), env=os.environ, grace=GRACE, is_joined=True
         ) as child:
-            code = await _watch(child, output, report, job.seconds)
+            await report([output_content("", job.shown)])
+            code = await _watch(child, output, report, job)
     except AgentStartError as problem:
         raise ToolFailedError(str(problem)) from None
     ending = None if code is None else Ending(code, None)
-    return job.outcome(ending, output.text(), is_shown=False)
+    return job.outcome(ending, output.text())
 
 
-async def _watch(
-    child: ChildProcess, output: Output, report: Report, time_limit: float
-) -> int | None:
+async def _watch(child: ChildProcess, output: Output, report: Report, job: _Job) -> int | None:
     """Show what the child writes as it grows; return its exit code, None when its time is up."""
     ended = anyio.Event()
     try:
         await child.stdin.aclose()
-        with anyio.move_on_after(time_limit):
+        with anyio.move_on_after(job.seconds):
             async with OwnedTasks() as tasks:
                 tasks.start_soon(_collect, child, output, ended)
                 while not ended.is_set():
                     with anyio.move_on_after(REPORT_EVERY):
                         await ended.wait()
                     if output.has_grown and not ended.is_set():
-                        await report(fenced(output.text()))
+                        await report([output_content(output.text(), job.shown)])
     finally:
         if not ended.is_set():
             await _end(child)

@@ -30,6 +30,8 @@ Kind: TypeAlias = Literal[
 """What a call is about, in the protocol's words; consent depends on it."""
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 Content: TypeAlias = Sequence[Mapping[str, Json]]
+OUTPUT: Final = "output"
+"""The type of content that holds what a program has written; no version of the protocol has it."""
 Report: TypeAlias = Callable[[Content], Awaitable[None]]
 """Shows content of a call that is still running."""
 
@@ -48,6 +50,16 @@ class Outcome:
     """For the user; none leaves what is shown as it was."""
     raw: Mapping[str, Json] = field(default_factory=dict[str, Json])
     is_failed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CommandLine:
+    """A program that is run."""
+
+    line: str
+    """With its arguments, as a shell would take them."""
+    cwd: str
+    """Absolute."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +149,22 @@ def shortened(text: str) -> str:
     """Return the beginning of `text`, and how much is left out."""
     missing = len(text) - TEXT_LIMIT
     return text if missing <= 0 else f"{text[:TEXT_LIMIT]}\n… {missing} more characters"
+
+
+def output_content(
+    text: str, command: CommandLine, ending: Mapping[str, Json] | None = None
+) -> Mapping[str, Json]:
+    """Return what a program has written so far; each version of the protocol shows it in its way.
+
+    `ending` holds `exitCode` and `signal` once it has ended, as far as they are known.
+    """
+    shown = {"command": command.line, "cwd": command.cwd}
+    return {"type": OUTPUT, "text": text, "ending": ending, **shown}
+
+
+def terminal_content(terminal: str, command: CommandLine) -> Mapping[str, Json]:
+    """Return a terminal of the client, which shows what a program writes by itself."""
+    return {**output_content("", command), "terminalId": terminal}
 
 
 def diff_content(path: str, old: str | None, new: str) -> Mapping[str, Json]:

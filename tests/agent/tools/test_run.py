@@ -113,13 +113,16 @@ async def test_output_is_shown_as_it_grows(
 
     def told(content: Content) -> None:
         seen.append(content)
-        (workspace.cwd / "go").touch()
-        shown.set()
+        if content[0]["text"]:
+            (workspace.cwd / "go").touch()
+            shown.set()
 
     wait = "echo first; while [ ! -e go ]; do sleep 0.01; done; echo second"
     outcome = await ran(workspace, "sh", "-c", wait, told=told)
     assert shown.is_set()
-    assert seen[0][0]["content"]["text"] == "```\nfirst\n```"
+    assert [content[0]["text"] for content in seen[:2]] == ["", "first\n"]
+    assert {**seen[1][0], "text": ""} == seen[0][0]
+    assert seen[0][0]["cwd"] == str(workspace.cwd)
     assert outcome.text == "first\nsecond\n"
 
 
@@ -188,9 +191,10 @@ async def test_the_clients_terminal_is_used_where_it_has_some(cwd: Path) -> None
     editor = Editor()
     seen: list[Content] = []
     outcome = await ran(watched(editor, cwd), "echo", "hi", told=seen.append)
-    assert seen == [[{"type": "terminal", "terminalId": "t1"}]]
-    # What is shown stays the terminal.
-    assert (outcome.text, outcome.content, outcome.raw) == ("hi\n", (), {"exitCode": 0})
+    shown = {"type": "output", "terminalId": "t1", "command": "echo hi", "cwd": str(cwd)}
+    assert seen == [[{**shown, "text": "", "ending": None}]]
+    assert outcome.content == [{**shown, "text": "hi\n", "ending": {"exitCode": 0}}]
+    assert (outcome.text, outcome.raw) == ("hi\n", {"exitCode": 0})
     assert editor.deeds() == ["create", "wait_for_exit", "output", "release"]
     made = {"command": "echo", "args": ["hi"], "cwd": str(cwd), "outputByteLimit": 65536}
     assert editor.asked[0][1] == {"sessionId": "s", **made}
@@ -343,8 +347,9 @@ async def test_a_program_that_is_no_longer_wanted_is_ended_with_all_it_started(
     runs = anyio.Event()
 
     def told(content: Content) -> None:
-        pids.extend(map(int, content[0]["content"]["text"].split()[1:-1]))
-        runs.set()
+        if content[0]["text"]:
+            pids.extend(map(int, content[0]["text"].split()))
+            runs.set()
 
     async with anyio.create_task_group() as tasks:
 

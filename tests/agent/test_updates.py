@@ -1,0 +1,54 @@
+"""What programs write, in the words of version 1."""
+
+from __future__ import annotations
+
+import pytest
+
+from acp_agent.sessions import events
+from acp_agent.tools.tool import CommandLine, output_content, terminal_content, text_content
+from acp_agent.updates import Updates
+from acp_protocol.jsonrpc import Json
+
+COMMAND = CommandLine("make", "/work")
+
+
+class Listener:
+    """Keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.told: list[Json] = []
+
+    async def notify(self, method: str, params: Json = None) -> None:
+        del method
+        self.told.append(params["update"])
+
+
+@pytest.fixture
+def listener() -> Listener:
+    return Listener()
+
+
+async def test_output_is_text_and_nothing_written_is_not_told(listener: Listener) -> None:
+    updates = Updates(listener, "s")
+    await updates.tool("c", {"content": [output_content("", COMMAND)]})
+    await updates.tool("c", {"content": [output_content("a\n", COMMAND)]})
+    ended = [output_content("", COMMAND, {"exitCode": 0})]
+    await updates.tool("c", {"status": "completed", "content": ended})
+    call = {"sessionUpdate": "tool_call_update", "toolCallId": "c"}
+    assert listener.told == [
+        {**call, "content": [text_content("```\na\n```")]},
+        {**call, "status": "completed"},
+    ]
+
+
+async def test_a_terminal_of_the_client_is_shown_while_it_is_there_and_later_its_text(
+    listener: Listener,
+) -> None:
+    updates = Updates(listener, "s")
+    ended = {**terminal_content("t", COMMAND), "text": "a\n"}
+    event = events.tool("c", {"status": "completed", "content": [ended]})
+    await updates.tool("c", event["members"])
+    await updates.replay([event], lambda: ())
+    shown = [update["content"] for update in listener.told]
+    assert shown == [[{"type": "terminal", "terminalId": "t"}], [text_content("```\na\n```")]]
+    assert updates._is_replay is False

@@ -1,0 +1,98 @@
+"""What programs write, in the words of version 2: terminals that the agent shows."""
+
+from __future__ import annotations
+
+from base64 import b64decode
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from acp_agent.sessions import events
+from acp_agent.sessions.events import Event
+from acp_agent.tools.tool import CommandLine, output_content, text_content
+from acp_agent.updates_v2 import UpdatesV2
+from acp_protocol.jsonrpc import Json
+
+COMMAND = CommandLine("make all", "/work")
+
+
+class Screen:
+    """A client that shows terminals as it is told to."""
+
+    def __init__(self) -> None:
+        self.told: list[Json] = []
+        self.output: dict[str, bytes] = {}
+        self.ended: dict[str, Json] = {}
+
+    async def notify(self, method: str, params: Json = None) -> None:
+        del method
+        update = params["update"]
+        self.told.append(update)
+        key = update.get("terminalId")
+        if update["sessionUpdate"] == "terminal_output_chunk":
+            assert key not in self.ended
+            self.output[key] += b64decode(update["data"])
+        elif update["sessionUpdate"] == "terminal_update":
+            if "output" in update:
+                self.output[key] = b64decode(update["output"]["data"])
+            if "exitStatus" in update:
+                self.ended[key] = update["exitStatus"]
+
+    def kinds(self) -> list[str]:
+        return [update["sessionUpdate"] for update in self.told]
+
+
+def ran(text: str, ending: Json = None) -> dict[str, Json]:
+    return {"content": [output_content(text, COMMAND, ending)]}
+
+
+async def test_what_is_written_is_added_and_the_end_is_told_last() -> None:
+    screen = Screen()
+    updates = UpdatesV2(screen, "s")
+    await updates.tool("c", ran("a"))
+    await updates.tool("c", ran("ab"))
+    await updates.tool("c", {"status": "completed", **ran("abü", {"exitCode": 0})})
+    assert [kind for kind in screen.kinds() if kind != "tool_call_update"] == [
+        "terminal_update",
+        "terminal_output_chunk",
+        "terminal_output_chunk",
+        "terminal_update",
+    ]
+    first, end = screen.told[0], screen.told[5]
+    assert (first["command"], first["cwd"]) == ("make all", "/work")
+    assert end["exitStatus"] == {"exitCode": 0}
+    assert set(end) == {"sessionUpdate", "terminalId", "exitStatus"}
+    assert screen.output == {"c_terminal": "abü".encode()}
+    calls = [update for update in screen.told if update["sessionUpdate"] == "tool_call_update"]
+    assert all(
+        call["content"] == [{"type": "terminal", "terminalId": "c_terminal"}] for call in calls
+    )
+
+
+async def test_nothing_runs_in_the_terminal_of_a_call_that_has_ended() -> None:
+    screen = Screen()
+    updates = UpdatesV2(screen, "s")
+    await updates.tool("c", ran("a"))
+    content = [output_content("a", COMMAND), text_content("cancelled")]
+    await updates.tool("c", {"status": "cancelled", "content": content})
+    assert screen.ended == {"c_terminal": {}}
+    assert [block["type"] for block in screen.told[-1]["content"]] == ["terminal", "content"]
+
+
+async def test_what_is_told_again_is_told_whole() -> None:
+    screen = Screen()
+    updates = UpdatesV2(screen, "s")
+    told: list[Event] = [events.tool("c", ran("ab")), events.tool("c", ran("abc"))]
+    await updates.tool("c", ran("abc"))
+    await updates.replay(told, lambda: ())
+    assert screen.output == {"c_terminal": b"abc"}
+    assert screen.told[2]["command"] == "make all"
+
+
+@given(st.lists(st.text(max_size=5), min_size=1))
+async def test_whatever_is_written_the_client_shows_it(texts: list[str]) -> None:
+    screen = Screen()
+    updates = UpdatesV2(screen, "s")
+    for text in texts:
+        await updates.tool("c", ran(text))
+        assert screen.output["c_terminal"] == text.encode(errors="replace")
