@@ -16,7 +16,6 @@ import anyio.to_thread
 
 from acp_agent.models.model import ToolOffer
 from acp_agent.tools.addresses import addresses_of, are_public
-from acp_agent.tools.page import text_of
 from acp_agent.tools.subject import name_subject
 from acp_agent.tools.tool import (
     Call,
@@ -261,6 +260,9 @@ async def _told(target: _Target, answer: httpx.Response, body: bytes, is_all: bo
     except (LookupError, ValueError):
         text = body.decode(errors="replace")
     if kind in _HTML:
+        # What it knows of letters with names is read in for pages only.
+        from acp_agent.tools.page import text_of
+
         text = await anyio.to_thread.run_sync(text_of, text, abandon_on_cancel=True)
     if not is_all:
         text = f"{text}\n… only the first {SIZE_LIMIT} bytes were read"
