@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, get_args
 
-from acp_agent.config.values import COUNT, DURATION_OR_NEVER, LISTEN, PATH, PAUSE
+from acp_agent.config.values import COUNT, DURATION_OR_NEVER, LISTEN, NAMESPACE, PATH, PAUSE
 from acp_agent.models.choice import add_options
 from acp_agent.models.services import SERVICES
 from acp_agent.server import SURFACES
@@ -66,6 +66,14 @@ def add_setting_options(parser: argparse.ArgumentParser) -> None:
     _add_protocol_options(parser)
     _add_session_options(parser)
     _add_auth_option(parser)
+    parser.add_argument(
+        "--namespace",
+        dest="agent.namespace",
+        type=NAMESPACE,
+        default=argparse.SUPPRESS,
+        metavar="NAME",
+        help="put NAME: before the names of commands, where a client has several agents",
+    )
     parser.add_argument(
         "--admin",
         dest="admin.listen",

@@ -131,6 +131,7 @@ def _server(configuration: Configuration, keeping: Keeping, pace: float) -> Agen
         mcp=mcp_of(configuration.mcp, os.environ),
         conduct=conduct_of(configuration),
         auth=configuration.auth.mode,
+        namespace=configuration.agent.namespace,
     )
 
 

@@ -26,6 +26,8 @@ class Agent:
 
     name: str = "ACP Agent"
     description: str = "A coding agent that speaks the Agent Client Protocol"
+    namespace: str | None = None
+    """What stands before the names of commands; None: nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

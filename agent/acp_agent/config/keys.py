@@ -19,6 +19,7 @@ from acp_agent.config.values import (
     DURATION,
     DURATION_OR_NEVER,
     LISTEN,
+    NAMESPACE,
     PATH,
     TEXT,
     VARIABLE,
@@ -118,6 +119,12 @@ KEYS: Final = (
     Key("transport.stdio.enabled", BOOLEAN, "with false the agent does not start: it has no other"),
     Key("agent.name", TEXT, "what the agent is called in agent.json"),
     Key("agent.description", TEXT, "what agent.json says of it"),
+    Key(
+        "agent.namespace",
+        NAMESPACE,
+        "what stands, with a colon, before the names of commands, for clients of several agents",
+        "--namespace",
+    ),
     *MODEL_KEYS,
     Key(
         "protocol.version",

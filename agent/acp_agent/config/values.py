@@ -179,6 +179,13 @@ def _read_variable(raw: object) -> str:
     return name
 
 
+def _read_namespace(raw: object) -> str:
+    name = _read_text(raw)
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", name, re.ASCII):
+        raise ValueError
+    return name
+
+
 def _read_address(raw: object) -> str:
     url = _read_text(raw)
     parts = urlsplit(url)
@@ -224,6 +231,7 @@ PATH: Final = Kind("the name of a file or a directory", _read_path, write=str)
 VARIABLE: Final = Kind(
     "the name of an environment variable; what it holds stands in no file", _read_variable
 )
+NAMESPACE: Final = Kind("a name of letters, digits, dots, hyphens, underscores", _read_namespace)
 ADDRESS: Final = Kind(
     "an address that begins with http:// or https://, without user, password, ? and #",
     _read_address,
