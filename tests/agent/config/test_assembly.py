@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 from acp_agent.config.assembly import conduct_of, keeping_of, mcp_of, models_of
 from acp_agent.config.configuration import Configuration, Mcp, configuration_of
+from acp_agent.config.layers import read_layers
 from acp_agent.mcp.declarations import StdioServer, WebServer
 from acp_agent.models.choice import ModelChoice
 from acp_agent.models.model import UserSaid
@@ -17,6 +19,7 @@ from acp_agent.models.services import SettingsError
 from acp_protocol.jsonrpc import Json
 from tests.agent.models.provider import providing, replied, sse, streamed
 
+PAGE = Path(__file__).parents[3] / "docs/configuration.md"
 STOP: Json = {"choices": [{"finish_reason": "stop"}]}
 WORKING = "You are a coding agent"
 
@@ -136,3 +139,33 @@ def test_what_cannot_be_is_told_before_anything_is_sent(
 ) -> None:
     with pytest.raises(SettingsError, match=reason):
         models_of(Configuration(model=choice), environment)
+
+
+def example(format_: str, directory: Path) -> Configuration:
+    """Return what the example of that format in the docs comes to."""
+    [text] = re.findall(rf"^```{format_}\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+    path = directory / f"acp-agent.{format_}"
+    path.write_text(text)
+    return read_layers(path, {}, {}).configuration()
+
+
+def test_the_example_of_the_docs_can_be_run(tmp_path: Path) -> None:
+    configuration = example("toml", tmp_path)
+    environment = {"LAB_KEY": "k", "TICKETS_TOKEN": "t", "XDG_CONFIG_HOME": str(tmp_path)}
+    names = [model.name for model in models_of(configuration, environment)]
+    assert names == ["openai:qwen3-coder", "anthropic:claude-sonnet-4-6", "ollama:qwen3:8b"]
+    assert configuration.sessions.storage == Path.home() / ".local/state/acp-agent"
+    assert configuration.permissions.audit == tmp_path / "decisions.ndjson"
+    [server] = mcp_of(configuration.mcp, environment).configured
+    assert server == WebServer(
+        "tickets", "https://tickets.example/mcp", {"Authorization": "Bearer t"}
+    )
+    assert conduct_of(configuration).limits.seconds == 1800.0
+
+
+def test_the_example_in_yaml_can_be_run(tmp_path: Path) -> None:
+    configuration = example("yaml", tmp_path)
+    [model] = models_of(configuration, {})
+    assert model.name == "continuum:gpt-4o"
+    assert configuration.sessions.storage == Path("/var/lib/acp-agent")
+    assert conduct_of(configuration).rules.always_ask == {"edit", "delete", "execute"}

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import fields
+from pathlib import Path
 
 import pytest
 
 from acp_agent.config.configuration import ROOMS
 from acp_agent.config.keys import BY_PATH, BY_VARIABLE, FORMER, KEYS, Key
-from acp_agent.config.showing import written
+from acp_agent.config.showing import toml, written
 from acp_agent.flags import new_parser
 
+PAGE = Path(__file__).parents[3] / "docs/configuration.md"
 ELSEWHERE = {"enabled", "transport.stdio.enabled", "model.service"}
 """Keys that set nothing by themselves."""
 
@@ -40,3 +42,23 @@ def test_every_flag_of_a_key_is_one_of_the_agent_s() -> None:
     actions = new_parser()._actions
     flags = {action.option_strings[0]: action.dest for action in actions if "." in action.dest}
     assert flags == {key.flag: key.path for key in KEYS if key.flag is not None}
+
+
+def row(key: Key) -> str:
+    """Return how the page of the docs tells of a key."""
+    default = written(key.path, key.default)
+    shown = f"`{toml(default)}`" if default is not None else ""
+    flag = f"`{key.flag}`" if key.flag is not None else ""
+    return f"| `{key.path}` | {key.kind.must} | {shown} | {key.about} | {flag} |"
+
+
+def test_the_page_tells_of_every_key_as_it_is_and_of_no_other() -> None:
+    section = PAGE.read_text().partition("## Keys\n")[2].partition("\n## ")[0]
+    rows = [line for line in section.splitlines() if line.startswith("| `")]
+    assert rows[-1].startswith("| `model.others` |")
+    assert rows[:-1] == [row(key) for key in KEYS]
+
+
+def test_the_page_tells_what_keys_were_called_before() -> None:
+    page = PAGE.read_text()
+    assert [name for name in FORMER if f"`{name}`" not in page] == []
