@@ -25,6 +25,7 @@ FAILED: Final = 1
 """Something was not as the scenario expects it, or the file that was to be checked is wrong."""
 UNUSABLE: Final = 2
 """The file cannot be used."""
+INTERRUPTED: Final = 130
 
 
 def run_script(options: argparse.Namespace) -> int:
@@ -47,7 +48,10 @@ def play_file(path: Path, *, seed: int | None = None, newest: int = 1) -> int:
     except ScenarioError as problem:
         _say(str(problem))
         return UNUSABLE
-    return anyio.run(_play, scenario, newest)
+    try:
+        return anyio.run(_play, scenario, newest)
+    except KeyboardInterrupt:
+        return INTERRUPTED
 
 
 def check_file(path: Path) -> int:

@@ -30,6 +30,8 @@ FAREWELL: Final = 5.0
 """Seconds that what is still played has when the client has left."""
 NOWHERE: Final = "no-session"
 """The session of what is about none."""
+ENDING: Final = ("session/close", "session/delete")
+"""Requests that end what runs in a session."""
 ECHO: Final = Step("usual", Say("agent_message", "You said: $prompt", 1, 0.0, None, None))
 """What is said to a prompt that the scenario has nothing for."""
 
@@ -107,6 +109,8 @@ class Player:
 
     def _performance(self, request: Request) -> Performance:
         run, reaction = self._react(request)
+        if request.method in ENDING:
+            self._cancel(members(request.params).get("sessionId"))
         usual = (ECHO,) if request.method == PROMPT else ()
         if reaction is None:
             reaction = Reaction("usual", request.method, steps=usual)
@@ -154,6 +158,13 @@ class Player:
 
         self._running += 1
         tasks.start_soon(play)
+
+    def _cancel(self, session_id: Json) -> None:
+        """Cancel the turns of a session."""
+        for performance in self._performances:
+            run = performance.run
+            if performance.request.method == PROMPT and run.session.id == session_id:
+                performance.cancel()
 
     def _react(self, message: Request | Notification) -> tuple[Run, Reaction | None]:
         """Return what plays the reaction to a message, and the reaction if there is one."""

@@ -108,9 +108,9 @@ class Performance:
             session.told.extend(told)
             for update in told:
                 await run.update(update, keeps=False)
-        idle = session.words.state("idle")
-        if idle is not None:
-            await run.update(idle, keeps=False)
+        state = session.words.state("running" if session.turns.locked() else "idle")
+        if state is not None:
+            await run.update(state, keeps=False)
 
     async def _prompt(self) -> None:
         run, session, reaction = self.run, self.run.session, self.reaction

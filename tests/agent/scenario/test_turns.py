@@ -193,6 +193,24 @@ async def test_a_cancel_of_another_session_changes_nothing() -> None:
         assert first not in [each.get("id") for each in client.messages]
 
 
+@pytest.mark.parametrize("method", ["session/close", "session/delete"])
+async def test_a_session_that_is_closed_ends_its_turn(method: str) -> None:
+    async with played(CANCEL) as client:
+        asked = client.begin_prompt()
+        await client.until(lambda _: client.text == "a")
+        await client.ask(method, sessionId="session-1")
+        assert (await client.answer_to(asked))["result"] == {"stopReason": "cancelled"}
+
+
+async def test_who_resumes_a_session_of_version_2_hears_that_it_is_at_work() -> None:
+    async with played(CANCEL, version=2) as client:
+        client.begin_prompt()
+        await client.until(lambda _: client.text == "a")
+        before = len(client.states)
+        await client.ask("session/resume", sessionId="session-1", **OPENED)
+        assert client.states[before:] == ["running"]
+
+
 async def test_a_second_prompt_is_refused_in_version_1() -> None:
     async with played(CANCEL) as client:
         asked = client.begin_prompt()
