@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from acp_inspector.journal import Entry
-from acp_inspector.recording.encoder import Batch, Part
+from acp_inspector.recording.encoder import LARGE, Batch, Part, joined
 from acp_inspector.recording.format import Header, encode_header
 
 MEMORY: Final = 16 * 2**20
@@ -142,7 +142,9 @@ class MemoryLog:
         self._lock = threading.Lock()
         self._header = encode_header(header)
         self._places: deque[int] = deque()
-        self._blocks: deque[bytes] = deque()
+        self._pieces: deque[Part] = deque()
+        self._blocks: deque[int] = deque()
+        """Of how many pieces each block consists; it holds whole lines and is given up as such."""
         self._begin = self._end = len(self._header)
         self.given_up = 0
         """Bytes that are not there any more."""
@@ -154,23 +156,27 @@ class MemoryLog:
         for part in Batch.of(entries).encoded():
             parts.append(part)
             size += len(part)
-            # A block holds whole lines, because the oldest one is given up as a whole.
             if size >= BLOCK and part.endswith(b"\n"):
-                self._keep(b"".join(parts))
-                parts.clear()
-                size = 0
+                self._keep(parts)
+                parts, size = [], 0
         if parts:
-            self._keep(b"".join(parts))
+            self._keep(parts)
 
-    def _keep(self, block: bytes) -> None:
+    def _keep(self, parts: list[Part]) -> None:
+        # A copy of a large line would be as large.
+        is_large = any(len(part) >= LARGE for part in parts)
+        pieces = list(joined(parts)) if is_large else [b"".join(parts)]
         with self._lock:
-            self._places.append(self._end)
-            self._blocks.append(block)
-            self._end += len(block)
+            self._blocks.append(len(pieces))
+            for piece in pieces:
+                self._places.append(self._end)
+                self._pieces.append(piece)
+                self._end += len(piece)
             # The newest block stays, however large it is.
             while self._end - self._begin > self._limit and len(self._blocks) > 1:
-                self._places.popleft()
-                self._begin += len(self._blocks.popleft())
+                for _ in range(self._blocks.popleft()):
+                    self._places.popleft()
+                    self._begin += len(self._pieces.popleft())
                 self.given_up = self._begin - len(self._header)
 
     def close(self) -> None:
@@ -185,8 +191,9 @@ class MemoryLog:
             if at >= self._end:
                 return b"", at
             index = bisect_right(self._places, at) - 1
-            block = self._blocks[index][at - self._places[index] :]
-        return block, at + len(block)
+            piece, begin = self._pieces[index], at - self._places[index]
+            data = bytes(memoryview(piece)[begin : begin + CHUNK])
+        return data, at + len(data)
 
 
 class FileLog:

@@ -26,6 +26,10 @@ SHORT: Final = 1 << 12
 """Bytes of a single line, up to which it is judged together with others that came alone."""
 LARGE: Final = 1 << 20
 """Bytes of a frame from which on it is encoded in parts, so that it is not held several times."""
+SMALL: Final = 1 << 14
+"""Bytes below which a part is not worth a step of its own."""
+MANY: Final = 256
+"""Small parts that are joined, at most."""
 _ENVELOPES: Final[Mapping[Side, bytes]] = {
     "client": b'{"n":%d,"t":%.6f,"from":"client","msg":%.*b}\n',
     "agent": b'{"n":%d,"t":%.6f,"from":"agent","msg":%.*b}\n',
@@ -105,11 +109,14 @@ class Batch:
 
     def __iter__(self) -> Iterator[Entry]:
         """Return the entries one by one."""
+        for item in self.singly():
+            yield item.frame() if isinstance(item, LongLine) else item
+
+    def singly(self) -> Iterator[Entry | LongLine]:
+        """Return the entries one by one, but no copy of any that is long."""
         for item in self._items:
             if isinstance(item, Run):
                 yield from item
-            elif isinstance(item, LongLine):
-                yield item.frame()
             else:
                 yield item
 
@@ -216,3 +223,20 @@ def _encoded_parts(frame: Frame | LongLine) -> Iterator[Part]:
             yield binascii.b2a_base64(raw[at : at + _B64_PART], newline=False)
         yield b'"'
     yield encoded_end(frame.end) + b"}\n"
+
+
+def joined(parts: Iterable[Part]) -> Iterator[Part]:
+    """Return `parts`, the small ones joined: each that is hashed and written alone costs steps."""
+    small: list[Part] = []
+    for part in parts:
+        is_long = len(part) >= LARGE
+        if not is_long:
+            small.append(part)
+        if small and (is_long or len(part) >= SMALL or len(small) == MANY):
+            yield b"".join(small) if len(small) > 1 else small[0]
+            small.clear()
+        if is_long:
+            # A copy would be as long.
+            yield part
+    if small:
+        yield b"".join(small)

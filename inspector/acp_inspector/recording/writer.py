@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
 from acp_inspector.journal import Entry, Frame, JournalEvent, StderrText
-from acp_inspector.recording.encoder import LARGE, Batch, Part
+from acp_inspector.recording.encoder import Batch, Part, joined
 from acp_inspector.recording.format import (
     Digest,
     Footer,
@@ -35,10 +35,6 @@ Mode: TypeAlias = Literal["new", "append", "overwrite"]
 
 WRITE: Final = 32 * 2**20
 """Bytes after which a write is due: more than ever waits, unless a single frame is as large."""
-SMALL: Final = 1 << 14
-"""Bytes below which a part is not worth a step of its own."""
-MANY: Final = 256
-"""Small parts that are joined, at most."""
 PARTS: Final = 512
 """Parts that one write may have; systems take at least twice as many."""
 
@@ -265,26 +261,9 @@ _COUNTED: Final[dict[type[Entry], str]] = {
 
 def _hashing(parts: Iterable[Part], digest: Digest) -> Iterator[Part]:
     """Hash each part as soon as it is made, while the processor still has it at hand."""
-    for part in _joined(parts):
+    for part in joined(parts):
         digest.update(part)
         yield part
-
-
-def _joined(parts: Iterable[Part]) -> Iterator[Part]:
-    """Return `parts`, the small ones joined: each that is hashed and written alone costs steps."""
-    small: list[Part] = []
-    for part in parts:
-        is_long = len(part) >= LARGE
-        if not is_long:
-            small.append(part)
-        if small and (is_long or len(part) >= SMALL or len(small) == MANY):
-            yield b"".join(small) if len(small) > 1 else small[0]
-            small.clear()
-        if is_long:
-            # A copy would be as long.
-            yield part
-    if small:
-        yield b"".join(small)
 
 
 def _grouped(parts: Iterable[Part]) -> Iterator[list[Part]]:

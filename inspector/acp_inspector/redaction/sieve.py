@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from acp_inspector.journal import Entry, Frame, JournalEvent, StderrText
+from acp_inspector.recording.encoder import Batch, LongLine
 from acp_inspector.recording.format import (
     Header,
     RecordingError,
@@ -69,7 +70,7 @@ class Sieve:
         assert isinstance(found, Header)
         return replace(found, redacted=list(RULES))
 
-    def entry(self, entry: Entry) -> Entry:
+    def entry(self, entry: Entry | LongLine) -> Entry:
         """Return `entry` without secrets.
 
         Raises:
@@ -78,6 +79,8 @@ class Sieve:
         """
         if _size(entry) > LONGEST:
             raise TooLongError(f"it is longer than {LONGEST >> 20} MiB")
+        if isinstance(entry, LongLine):
+            entry = entry.frame()
         line = encode_entry(entry).decode()
         cut = self._cut(line)
         if cut == line:
@@ -124,13 +127,13 @@ class RedactedSink:
 
     def write(self, entries: Iterable[Entry]) -> None:
         """Write entries without their secrets; never raises."""
-        self._inner.write([self._redacted(entry) for entry in entries])
+        self._inner.write([self._redacted(entry) for entry in Batch.of(entries).singly()])
 
     def close(self) -> None:
         """Close the inner one."""
         self._inner.close()
 
-    def _redacted(self, entry: Entry) -> Entry:
+    def _redacted(self, entry: Entry | LongLine) -> Entry:
         try:
             return self._sieve.entry(entry)
         except Exception as problem:  # noqa: BLE001 - a border: what it says may hold the secret
@@ -158,9 +161,9 @@ def next_placeholder(path: Path) -> int:
     return highest + 1
 
 
-def _size(entry: Entry) -> int:
+def _size(entry: Entry | LongLine) -> int:
     match entry:
-        case Frame(raw=said) | StderrText(text=said):
+        case Frame(raw=said) | StderrText(text=said) | LongLine(raw=said):
             return len(said)
         case JournalEvent(data=data):
             was = data.get("was")

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import threading
+import tracemalloc
 from pathlib import Path
 
-from hypothesis import given
+import pytest
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from acp_inspector.journal import Frame
+from acp_inspector.proxy import log as log_module
 from acp_inspector.proxy.log import BLOCK, FileLog, FollowedSink, Growth, Log, MemoryLog
+from acp_inspector.recording import encoder
+from acp_inspector.recording.encoder import LARGE, Batch, LongLine
 from acp_inspector.recording.format import Header, encode_entry, encode_header
 from acp_inspector.recording.writer import RecordingWriter
 
@@ -39,10 +44,8 @@ def test_what_was_written_is_read_from_the_header_on() -> None:
     )
 
 
-@given(st.lists(st.integers(0, 300), max_size=30), st.integers(0, 2000))
-def test_beyond_its_bound_the_oldest_lines_are_given_up_and_the_rest_is_whole(
-    sizes: list[int], limit: int
-) -> None:
+def fill_and_look(sizes: list[int], limit: int) -> None:
+    """Write lines of these sizes, and see that what is left is whole lines, and the last ones."""
     log = MemoryLog(HEADER, limit)
     lines: list[bytes] = []
     for n, size in enumerate(sizes, start=1):
@@ -56,6 +59,13 @@ def test_beyond_its_bound_the_oldest_lines_are_given_up_and_the_rest_is_whole(
     assert not lines or kept.endswith(lines[-1])
 
 
+@given(st.lists(st.integers(0, 300), max_size=30), st.integers(0, 2000))
+def test_beyond_its_bound_the_oldest_lines_are_given_up_and_the_rest_is_whole(
+    sizes: list[int], limit: int
+) -> None:
+    fill_and_look(sizes, limit)
+
+
 def test_of_many_lines_that_were_written_at_once_the_oldest_are_given_up_too() -> None:
     log = MemoryLog(HEADER, 3 * BLOCK)
     size = BLOCK // 4
@@ -65,6 +75,31 @@ def test_of_many_lines_that_were_written_at_once_the_oldest_are_given_up_too() -
     assert lines.endswith(kept)
     assert kept.startswith(b'{"n":')
     assert 2 * BLOCK < len(kept) <= 3 * BLOCK
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(0, 300), max_size=30), st.integers(0, 2000))
+def test_large_lines_are_kept_and_given_up_as_others_are(sizes: list[int], limit: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        for place in (encoder, log_module):
+            patch.setattr(place, "LARGE", 200)
+        patch.setattr(log_module, "CHUNK", 50)
+        fill_and_look(sizes, limit)
+
+
+def test_a_large_line_is_kept_where_it_was_gathered() -> None:
+    raw = bytearray(b'"%b"' % (b"x" * (8 * LARGE)))
+    log = MemoryLog(HEADER)
+    tracemalloc.start()
+    try:
+        log.write(Batch([LongLine(1, 0.5, "agent", raw, b"\n")]))
+        held, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert held < LARGE
+    assert peak < 2 * LARGE
+    line = everything(log).removeprefix(encode_header(HEADER))
+    assert line == encode_entry(Frame(1, 0.5, "agent", bytes(raw)))
 
 
 def test_who_reads_a_place_that_is_gone_goes_on_with_the_oldest_that_is_left() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import tracemalloc
 from collections.abc import Iterable
+from pathlib import Path
 from unittest.mock import ANY
 
 import pytest
@@ -14,6 +15,9 @@ from hypothesis import strategies as st
 from acp_inspector.journal import Entry, Frame, JournalEvent, StderrText
 from acp_inspector.proxy import recorder as module
 from acp_inspector.proxy.recorder import Recorder
+from acp_inspector.recording.format import Header
+from acp_inspector.recording.reader import read_recording
+from acp_inspector.recording.writer import RecordingWriter
 
 LIMIT = 30
 
@@ -223,6 +227,26 @@ def test_a_line_that_is_longer_than_the_queue_is_recorded_whole() -> None:
     first, second = (entry for entry in sink.entries if isinstance(entry, Frame))
     assert len(first.raw) == module.QUEUE_LIMIT + 2 * len(chunk)
     assert second.raw == b"next"
+
+
+def test_a_large_line_is_held_once_from_its_first_chunk_to_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "a.acp.ndjson"
+    recorder = Recorder(RecordingWriter(path, Header("2026-01-01T00:00:00.000Z", "test", "v1")))
+    chunk = b" " * 2**16
+    size = 24 * 2**20
+    tracemalloc.start()
+    try:
+        recorder.note("agent", b"{")
+        for _ in range(size // len(chunk)):
+            recorder.note("agent", chunk)
+        recorder.note("agent", b"}\n")
+        recorder.close()
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    (frame,) = read_recording(path).frames
+    assert frame.raw == b"{" + b" " * size + b"}"
+    assert peak < 1.5 * size
 
 
 def test_a_line_without_end_is_given_up_and_the_next_one_is_whole(
