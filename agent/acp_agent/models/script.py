@@ -46,6 +46,8 @@ I am the **demo agent**: no network, no key, yet what I do is real. Tell me, one
 |---|---|
 | `read FILE` | read a file of this directory |
 | `search WORD` | look for a word in all files |
+| `list DIRECTORY`, `find PATTERN` | name what is in a directory, or files by pattern |
+| `fetch URL` | read a page of the web, after asking you |
 | `edit FILE: old => new` | replace text, after asking you |
 | `edit FILE` | add a line to its end |
 | `write FILE: text` | give a file a new text |
@@ -325,6 +327,9 @@ _WITH_OBJECT: Final[dict[str, Callable[[str], Script]]] = {
     "delete": _delete,
     "run": _run,
     "call": _use,
+    "list": lambda rest: _use(f"list path={shlex.quote(rest)}"),
+    "find": lambda rest: _use(f"find pattern={shlex.quote(rest)}"),
+    "fetch": lambda rest: _use(f"fetch url={shlex.quote(rest)}"),
     "ask": _ask,
     "open": _open,
 }

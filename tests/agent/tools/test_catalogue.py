@@ -24,6 +24,12 @@ def test_a_tool_says_what_it_does_and_what_it_takes(name: str) -> None:
     [
         "read a",
         "search a",
+        "list a b",
+        "find *.py",
+        "fetch https://example.com/?a=b&c",
+        'call patch {"patch": "x"}',
+        'call plan {"steps": [{"content": "x", "status": "pending"}]}',
+        "call think thought=x",
         "edit a",
         "edit a: b => c",
         "write a: b",
