@@ -144,9 +144,16 @@ def _watching(server: AgentServer, configuration: Configuration) -> Generator[Wa
         return
     # A server of HTTP takes longer to import than the rest of the agent takes to start.
     from acp_agent.admin.endpoints import Endpoints
-    from acp_agent.admin.listener import Listener
+    from acp_agent.admin.listener import InUseError, Listener
 
-    with closing(Listener(admin.listen, os.environ, admin.token_env)) as listener:
+    try:
+        listener = Listener(admin.listen, os.environ, admin.token_env)
+    except InUseError as problem:
+        # Two windows of an editor start two agents; the second one is still to serve.
+        logger.error("%s It serves without being looked at.", problem)  # noqa: TRY400 - as above
+        yield None
+        return
+    with closing(listener):
         yield partial(listener.serve, Endpoints(server, configuration))
 
 

@@ -5,6 +5,7 @@ The server writes nothing to stdout, where the client is spoken to, and leaves s
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import socket
@@ -35,6 +36,10 @@ HEAD_SIZE: Final = 16 * 1024
 BACKLOG: Final = 16
 
 
+class InUseError(SettingsError):
+    """Somebody else listens there, most likely another agent with the same configuration."""
+
+
 class Listener:
     """An open socket that nobody is answered on yet."""
 
@@ -42,6 +47,7 @@ class Listener:
         """Open it.
 
         Raises:
+            InUseError: somebody else listens there.
             SettingsError: it cannot be opened, or the token is none.
         """
         self._environment = environment
@@ -53,8 +59,9 @@ class Listener:
             # Who comes before somebody answers waits, and is not refused.
             self._socket.listen(BACKLOG)
         except OSError as problem:
+            kind = InUseError if problem.errno == errno.EADDRINUSE else SettingsError
             reason = describe_os_error(problem)
-            raise SettingsError(f"admin.listen: {listen} cannot be used: {reason}.") from None
+            raise kind(f"admin.listen: {listen} cannot be used: {reason}.") from None
 
     @property
     def address(self) -> str:

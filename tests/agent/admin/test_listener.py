@@ -13,6 +13,7 @@ import pytest
 
 from acp_agent.admin.listener import Listener
 from acp_agent.models.services import SettingsError
+from acp_protocol.jsonrpc import request_line
 from tests.agent.admin.visitors import ENVIRONMENT, TOKEN, listening, visiting
 from tests.agent.test_main import COMMAND, LIMIT, Agent, ran, running
 
@@ -100,14 +101,26 @@ def test_without_being_asked_nobody_listens(cwd: Path) -> None:
     assert not inodes & set(listening_)
 
 
-def test_what_cannot_be_opened_is_told_before_anybody_is_served(
+def test_the_second_agent_of_one_configuration_serves_without_being_looked_at() -> None:
+    asked = request_line(0, "initialize", {"protocolVersion": 1}) + b"\n"
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        done = ran("--admin", f"127.0.0.1:{taken.getsockname()[1]}", stdin=asked)
+    assert done.returncode == 0
+    assert b"address already in use. It serves without being looked at.\n" in done.stderr
+    assert json.loads(done.stdout)["result"]["protocolVersion"] == 1
+
+
+@pytest.mark.parametrize("listen", ["0.0.0.0:80", "unix:/missing/admin"])
+def test_what_cannot_be_opened_is_told_before_anybody_is_served(listen: str) -> None:
+    done = ran("--admin", listen)
+    assert done.returncode == 2
+    assert b"Traceback" not in done.stderr
+
+
+def test_a_token_that_is_none_is_told_before_anybody_is_served(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        done = ran("--admin", f"127.0.0.1:{taken.getsockname()[1]}")
-    assert done.returncode == 2
-    assert b"cannot be used" in done.stderr
-    assert b"Traceback" not in done.stderr
-    assert ran("--admin", "0.0.0.0:80").returncode == 2
     monkeypatch.setenv("ACP_AGENT_ADMIN_TOKEN", TOKEN[:5])
-    assert b"at least 16" in ran("--admin", "127.0.0.1:0").stderr
+    done = ran("--admin", "127.0.0.1:0")
+    assert done.returncode == 2
+    assert b"at least 16" in done.stderr

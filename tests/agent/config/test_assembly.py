@@ -113,6 +113,16 @@ async def test_a_model_is_asked_where_and_as_it_was_set() -> None:
     assert asked.body["messages"][0] == {"role": "system", "content": "Be brief."}
 
 
+async def test_the_most_that_is_logged_holds_no_key(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("DEBUG")
+    async with providing(streamed(sse(STOP, done=True))) as provider:
+        choice = ModelChoice(name="openai:m", base_url=f"{provider.url}/v1", api_key_env="MY_KEY")
+        [model] = models_of(Configuration(model=choice), {"MY_KEY": "canary-0123456789"})
+        assert await replied(model, [UserSaid("hi")]) == []
+    assert caplog.text
+    assert "canary" not in caplog.text
+
+
 async def test_no_key_goes_to_an_address_that_names_none() -> None:
     async with providing(streamed(sse(STOP, done=True))) as provider:
         choice = ModelChoice(name="openai:m", base_url=f"{provider.url}/v1", system_prompt="Brief.")

@@ -5,13 +5,29 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from acp_agent.config.documents import Document
 from acp_agent.config.files import FileSettings, nearest
+from acp_agent.config.keys import BY_PATH, FORMER, SERVER_MEMBERS
 from acp_agent.config.toml_file import read_toml
 from acp_agent.config.yaml_file import read_yaml
+from acp_protocol.jsonrpc import Json
 
 PATH = Path("acp-agent.toml")
+NAMES = sorted(
+    {step for path in (*BY_PATH, *FORMER) for step in path.split(".")}
+    | {"others", "storage_path", "capabilities", "api_key", *SERVER_MEMBERS}
+)
+TREES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.just("file"),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(NAMES) | st.text(), inner, max_size=4)
+    ),
+    max_leaves=12,
+)
 
 
 def settings(text: str) -> FileSettings:
@@ -153,6 +169,15 @@ def test_the_storage_of_the_continuum_router_has_two_keys() -> None:
 def test_a_key_of_yaml_without_a_value_is_left_as_it_is() -> None:
     file = FileSettings(Document(PATH, {"model": None, "log": {"level": None}}, {}))
     assert (file.settings, file.problems) == ({}, [])
+
+
+@given(st.dictionaries(st.sampled_from(NAMES), TREES, max_size=4))
+def test_whatever_a_file_holds_is_a_setting_a_note_or_a_mistake(tree: dict[str, Json]) -> None:
+    file = FileSettings(Document(PATH, tree, {}))
+    assert all(problem.startswith("acp-agent.toml: ") for problem in file.problems)
+    for path, setting in file.settings.items():
+        kind = BY_PATH[path].kind
+        assert kind.value(kind.write(setting.value)) == setting.value
 
 
 @pytest.mark.parametrize(
