@@ -38,6 +38,7 @@ from acp_protocol.schema.methods import METHODS
 TOP: Final = ("seed", "protocol", "agent", "on", "prompt", "fault", "session", "start", "end")
 ANSWER: Final = ("result", "with", "error", "id", *FAULTS)
 ON: Final = ("nth", "times", "expect", "steps", "after", "required", *ANSWER)
+PROMPTS: Final = ("contains", "matches", "stop", "cancel", "echo")
 CARD: Final = (
     "name",
     "title",
@@ -156,7 +157,7 @@ def _read_on(table: Table) -> Reaction:
 
 
 def _read_prompt(table: Table) -> Reaction:
-    table.allow("contains", "matches", "stop", "cancel", "echo", *ON)
+    table.allow(*PROMPTS, *ON)
     reaction = _read_reaction(table, PROMPT)
     reaction.contains = table.text_if_any("contains")
     if "matches" in table:

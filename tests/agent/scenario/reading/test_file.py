@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from acp_agent.scenario.reading.faults import FAULTS
 from acp_agent.scenario.reading.file import (
     CARD,
     ON,
+    PROMPTS,
     TOP,
     load_scenario,
     read_scenario,
@@ -138,3 +140,14 @@ def test_a_mark_and_other_line_endings_do_not_matter(tmp_path: Path) -> None:
     (tmp_path / "it.toml").write_bytes(b"\xef\xbb\xbfseed = 1\r\n[[prompt]]\r\ntext = 1\r\n")
     with pytest.raises(ScenarioError, match=r"it\.toml:3: prompt 1: `text` is not known here"):
         load_scenario(tmp_path / "it.toml")
+
+
+def test_the_page_has_every_word_and_its_examples_are_right() -> None:
+    page = (Path(__file__).parents[4] / "docs/scripted-agent.md").read_text()
+    named = set(re.findall(r"`\[?\[?(\w+)", page))
+    assert {*TOP, *ON, *CARD, *DEEDS, *FAULTS, *PROMPTS} - named == set()
+    samples = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+    assert len(samples) >= 4
+    for sample in samples:
+        _, remarks = read_scenario(sample)
+        assert not remarks
