@@ -75,7 +75,7 @@ class Audit:
         """Write a decision down, if that is possible."""
         if self._descriptor is None:
             return
-        line = (json.dumps(self._members(decision), ensure_ascii=True) + "\n").encode()
+        line = (json.dumps(self._members(decision), separators=(",", ":")) + "\n").encode()
         try:
             written = os.write(self._descriptor, line)
             if written < len(line):

@@ -83,6 +83,14 @@ def add_setting_options(parser: argparse.ArgumentParser) -> None:
         help="let the agent be looked at over HTTP, on this machine and with a token: HOST:PORT, "
         "port 0 for any, or unix:FILE (default: off)",
     )
+    parser.add_argument(
+        "--audit",
+        dest="permissions.audit",
+        type=PATH,
+        default=argparse.SUPPRESS,
+        metavar="FILE",
+        help="write each decision about a tool call to the end of this file (default: nowhere)",
+    )
 
 
 def given(options: argparse.Namespace) -> dict[str, Any]:

@@ -113,7 +113,7 @@ class RunTool:
             return await _run_there(job, terminals, report)
 
         return Call(
-            f"Run {one_line(' '.join(command), TITLE_WIDTH)}",
+            f"Run {one_line(shown.line, TITLE_WIDTH)}",
             self.kind,
             run,
             [] if cwd == workspace.cwd else [{"path": str(cwd)}],
