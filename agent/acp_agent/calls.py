@@ -56,6 +56,8 @@ class Desk:
     audit: Audit | None = None
     asking: anyio.Lock = field(default_factory=anyio.Lock)
     """Held while the user is asked: one question at a time, and none that the last one answers."""
+    running: dict[str, anyio.CancelScope] = field(default_factory=dict[str, anyio.CancelScope])
+    """The calls that run, by their ids: each can be ended by itself."""
 
     def call(self, wanted: CallTool) -> ShownCall:
         """Return a call that the client knows nothing of yet."""
@@ -134,9 +136,23 @@ class ShownCall:
         if call.plan is not None:
             await self._desk.updates.plan(call.plan)
         try:
-            return await self._ended(await call.run(self._report))
+            outcome = await self._run(call)
         except ToolFailedError as problem:
             return await self._failed(str(problem))
+        if outcome is None:
+            return await self._failed(_REASONS["cancelled"])
+        return await self._ended(outcome)
+
+    async def _run(self, call: Call) -> Outcome | None:
+        """Run the call; None if it was ended by itself, and the turn goes on."""
+        outcome: Outcome | None = None
+        scope = self._desk.running[self._id] = anyio.CancelScope()
+        try:
+            with scope:
+                outcome = await call.run(self._report)
+        finally:
+            del self._desk.running[self._id]
+        return outcome
 
     async def _close(self, reason: str) -> None:
         """Say how the call ended, if it was shown and nothing was said yet."""

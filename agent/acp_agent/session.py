@@ -6,7 +6,7 @@ import logging
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Final, Self, cast
+from typing import Final, cast
 
 import anyio
 
@@ -14,10 +14,12 @@ from acp_agent.calls import Client, Desk
 from acp_agent.conduct import Conduct
 from acp_agent.elicitation import Elicitation, Way
 from acp_agent.mcp.servers import McpServers
-from acp_agent.models.model import Command, HistoryEntry, Model, Used, UserSaid
-from acp_agent.permissions import ModeId, Permissions, PolicyId
+from acp_agent.models.model import Command, Model, Used, UserSaid
+from acp_agent.permissions import ModeId, Permissions
+from acp_agent.rules import PolicyId
 from acp_agent.sessions.chronicle import Chronicle
 from acp_agent.sessions.errors import StoreError
+from acp_agent.sessions.history import History
 from acp_agent.sessions.options import MODE, MODEL, POLICY, THINKING, Option, options_for
 from acp_agent.sessions.revival import Revived
 from acp_agent.tools.ask import AskTool, OpenTool
@@ -85,7 +87,7 @@ class Session:
         desk.calls = revived.calls
         desk.audit = staff.conduct.audit
         servers.adopt(_asking_tools(desk, ways))
-        history = _History(revived.history, chronicle)
+        history = History(revived.history, chronicle)
         self._context = Context(staff.models[0], desk, history, staff.pace)
         self._context.limits = staff.conduct.limits
         if record.spent is not None:
@@ -152,6 +154,13 @@ class Session:
         """End the running turn, if there is one; its prompt is answered with `cancelled`."""
         if self._turn is not None:
             self._turn.cancel()
+
+    def end_call(self, call_id: str) -> bool:
+        """End one tool call, while the turn goes on; return whether it runs."""
+        scope = self._context.desk.running.get(call_id)
+        if scope is not None:
+            scope.cancel()
+        return scope is not None
 
     async def end(self) -> None:
         """End the running turn, if there is one, and return when it has ended."""
@@ -241,29 +250,6 @@ class Session:
         title = words[: TITLE_LENGTH - 1] + "…" if is_long else words
         if self.chronicle.suggest_title(title):
             await self.updates.title(title)
-
-
-class _History(list[HistoryEntry]):
-    """What the model knows; what is added is kept."""
-
-    def __init__(self, entries: Sequence[HistoryEntry], chronicle: Chronicle) -> None:
-        super().__init__(entries)
-        self._chronicle = chronicle
-
-    def append(self, entry: HistoryEntry, /) -> None:
-        """Add an entry."""
-        self._chronicle.remember(entry)
-        super().append(entry)
-
-    def extend(self, entries: object, /) -> None:
-        """Add several entries."""
-        for entry in cast("Sequence[HistoryEntry]", entries):
-            self.append(entry)
-
-    def __iadd__(self, entries: object, /) -> Self:
-        """Add several entries."""
-        self.extend(entries)
-        return self
 
 
 def _asking_tools(desk: Desk, ways: Collection[Way]) -> dict[str, Tool]:

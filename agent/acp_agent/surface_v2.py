@@ -62,8 +62,8 @@ class SurfaceV2(Surface):
             "session/close": self._close_session,
             "session/set_config_option": self._set_config_option,
             "session/prompt": self._prompt,
-            "tool_call/cancel": self._cancel_part,
-            "terminal/cancel": self._cancel_part,
+            "tool_call/cancel": self._cancel_call,
+            "terminal/cancel": self._cancel_terminal,
             **(self._unstable() if household.is_unstable else {}),
             **self.auth.answerers,
             **SavedSessions(self, self._state).answerers,
@@ -160,10 +160,15 @@ class SurfaceV2(Surface):
         await session.choose(option, value_of(option, params["value"], "value"))
         return session.settings()
 
-    async def _cancel_part(self, params: Params) -> Json:
-        """Refuse to end a single tool call or terminal: none was told to be endable."""
+    async def _cancel_call(self, params: Params) -> Json:
+        if not self.active(params).end_call(params["toolCallId"]):
+            raise invalid("toolCallId: no such tool call runs")
+        return {}
+
+    async def _cancel_terminal(self, params: Params) -> Json:
+        """Refuse to end a terminal: its tool call can be ended."""
         self.active(params)
-        raise invalid("it cannot be cancelled by itself")
+        raise invalid("terminalId: it cannot be cancelled by itself")
 
     async def _prompt(self, params: Params) -> Json:
         session = self.active(params)

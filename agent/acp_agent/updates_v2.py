@@ -9,7 +9,7 @@ Source: ACP version 2, Prompt Lifecycle; Session Setup, "Resuming Sessions"; Too
 from __future__ import annotations
 
 from base64 import b64decode, b64encode
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, cast
 
 from acp_agent.models.model import Command
@@ -35,6 +35,8 @@ class UpdatesV2(Updates):
         super().__init__(client, session_id, keeper)
         self._terminals: dict[str, Mapping[str, Json]] = {}
         """What the client knows of terminals in which something runs."""
+        self._contents: dict[str, Sequence[Json]] = {}
+        """What the client knows of the content of tool calls that run."""
 
     shows_notices = True
     is_asking = False
@@ -53,6 +55,9 @@ class UpdatesV2(Updates):
             case "text":
                 content = {"type": "text", "text": event["text"]}
                 yield event["kind"], {"messageId": event["id"], "content": content}
+            case "message":
+                content = [{"type": "text", "text": event["text"]}]
+                yield event["kind"], {"messageId": event["id"], "content": content}
             case "plan":
                 plan = {"type": "items", "planId": PLAN, "entries": event["entries"]}
                 yield "plan_update", {"plan": plan}
@@ -61,16 +66,21 @@ class UpdatesV2(Updates):
                 is_over = event["members"].get("status") in FINAL
                 for block in _outputs(event["members"]):
                     yield TERMINAL, _terminal(key, block, is_over=is_over)
-                members = _spoken(event["members"], key)
+                members = _spoken(event["members"], key) | _endable(event["members"])
                 yield "tool_call_update", {"toolCallId": event["id"], **members}
 
     async def replay(self, told: Iterable[Event], then: Callable[[], Said]) -> None:
         """Tell again what was told, and `then` what the session is at by that time."""
         self._terminals.clear()
-        await super().replay(told, then)
+        self._contents.clear()
+        await super().replay(_whole(told), then)
 
     async def _speak(self, update: str, members: Mapping[str, Json]) -> None:
-        """Send an update; of a terminal, only what the client does not know."""
+        """Send an update; of a terminal and of content, only what the client does not know."""
+        if update == "tool_call_update":
+            members = await self._grown(members)
+            if len(members) == 1:
+                return
         if update != TERMINAL:
             await super()._speak(update, members)
             return
@@ -88,6 +98,20 @@ class UpdatesV2(Updates):
             del self._terminals[key]
         if changed:
             await super()._speak(TERMINAL, {"terminalId": key, **changed})
+
+    async def _grown(self, members: Mapping[str, Json]) -> Mapping[str, Json]:
+        """Send by chunks what is appended to a call's content; return what is left to be sent."""
+        key: str = members["toolCallId"]
+        before = self._contents.pop(key, [])
+        now: Sequence[Json] = members.get("content") or before
+        if now and members.get("status") not in FINAL:
+            self._contents[key] = now
+        if not before or "content" not in members or now[: len(before)] != before:
+            return members
+        for item in now[len(before) :]:
+            chunk = {"toolCallId": key, "content": item}
+            await super()._speak("tool_call_content_chunk", chunk)
+        return {name: value for name, value in members.items() if name != "content"}
 
     async def state(self, state: str, **members: Json) -> None:
         """Send what the session is at."""
@@ -136,6 +160,25 @@ class UpdatesV2(Updates):
         return {
             "configOptions": [shown(option, "configId", chosen[option.id]) for option in options]
         }
+
+
+def _endable(members: Mapping[str, Json]) -> dict[str, Json]:
+    """Return, where its status changes, whether a call can be ended by itself."""
+    status = members.get("status")
+    if status == "in_progress":
+        return {"capabilities": {"cancel": {}}}
+    return {"capabilities": None} if status in FINAL else {}
+
+
+def _whole(told: Iterable[Event]) -> Iterator[Event]:
+    """Yield events with what begins a message as the message; what comes to it is a piece of it."""
+    known: set[str] = set()
+    for event in told:
+        if event["what"] != "text" or event["id"] in known:
+            yield event
+            continue
+        known.add(event["id"])
+        yield {**event, "what": "message", "kind": event["kind"].removesuffix("_chunk")}
 
 
 def _spoken(members: Mapping[str, Json], terminal: str) -> dict[str, Json]:

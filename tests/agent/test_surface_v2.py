@@ -138,7 +138,7 @@ def said(updates: list[Json]) -> list[tuple[str, str, str]]:
         if "messageId" in update:
             content = update["content"]
             blocks = cast("list[Json]", content) if isinstance(content, list) else [content]
-            key = update["sessionUpdate"], update["messageId"]
+            key = update["sessionUpdate"].removesuffix("_chunk"), update["messageId"]
             messages[key] = messages.get(key, "") + "".join(block["text"] for block in blocks)
     return [(*key, text) for key, text in messages.items()]
 
@@ -254,3 +254,55 @@ async def test_servers_that_were_not_offered_are_refused(cwd: Path) -> None:
         server = {"type": "sse", "name": "a", "url": "http://localhost"}
         params = {"cwd": str(cwd), "mcpServers": [server]}
         assert await code_of(it.connection, "session/new", params) == jsonrpc.INVALID_PARAMS
+
+
+async def test_a_tool_call_is_ended_by_itself_and_the_turn_goes_on(cwd: Path) -> None:
+    async with talk(cwd, answer=selected("allow")) as it:
+        await it.prompt("run sleep 60 then read notes.md")
+        await it.client.until(lambda: calls(it.client.updates).get("call_1", {}).get("status"))
+        await it.client.until(
+            lambda: calls(it.client.updates)["call_1"].get("capabilities") == {"cancel": {}}
+        )
+        assert await it.ask("tool_call/cancel", toolCallId="call_1") == {}
+        await it.client.until(lambda: it.client.states()[-1:] == [("idle", "end_turn")])
+        ended = calls(it.client.updates)
+        assert (ended["call_1"]["status"], ended["call_1"]["capabilities"]) == ("cancelled", None)
+        assert ended["call_2"]["status"] == "completed"
+        params = {"sessionId": it.session_id, "toolCallId": "call_1"}
+        assert await code_of(it.connection, "tool_call/cancel", params) == jsonrpc.INVALID_PARAMS
+
+
+async def test_what_a_call_adds_to_its_content_is_told_by_itself(cwd: Path) -> None:
+    async with talk(cwd, answer=selected("allow")) as it:
+        await it.turn("run false")
+        [chunk] = [
+            update["content"]["content"]["text"]
+            for update in it.client.updates
+            if update["sessionUpdate"] == "tool_call_content_chunk"
+        ]
+        assert "exited with code 1" in chunk
+        contents = [
+            update["content"]
+            for update in it.client.updates
+            if update["sessionUpdate"] == "tool_call_update" and "content" in update
+        ]
+        assert len(contents) == 1
+
+
+async def test_a_message_is_told_again_as_a_whole(cwd: Path) -> None:
+    async with talk(cwd) as it:
+        await it.turn("think of it then plan")
+        it.client.updates.clear()
+        await it.ask("session/resume", cwd=str(cwd), replayFrom={"type": "start"})
+        kinds = it.client.kinds()
+        assert kinds.count("agent_thought") == 1
+        assert kinds.index("agent_message") < kinds.index("plan_update")
+
+
+def calls(updates: list[Json]) -> dict[str, dict[str, Json]]:
+    """Return the tool calls as their updates leave them."""
+    calls: dict[str, dict[str, Json]] = {}
+    for update in updates:
+        if update["sessionUpdate"] == "tool_call_update":
+            calls.setdefault(update["toolCallId"], {}).update(update)
+    return calls

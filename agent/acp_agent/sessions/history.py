@@ -1,0 +1,32 @@
+"""What the model of a session knows, kept as it grows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Self, cast
+
+from acp_agent.models.model import HistoryEntry
+from acp_agent.sessions.chronicle import Chronicle
+
+
+class History(list[HistoryEntry]):
+    """What the model knows; what is added is kept."""
+
+    def __init__(self, entries: Sequence[HistoryEntry], chronicle: Chronicle) -> None:
+        super().__init__(entries)
+        self._chronicle = chronicle
+
+    def append(self, entry: HistoryEntry, /) -> None:
+        """Add an entry."""
+        self._chronicle.remember(entry)
+        super().append(entry)
+
+    def extend(self, entries: object, /) -> None:
+        """Add several entries."""
+        for entry in cast("Sequence[HistoryEntry]", entries):
+            self.append(entry)
+
+    def __iadd__(self, entries: object, /) -> Self:
+        """Add several entries."""
+        self.extend(entries)
+        return self
