@@ -173,17 +173,18 @@ async def _show(context: Context, event: Say | Think | ShowPlan | CallTool | Sea
 
 async def _carry_out(context: Context, calls: Sequence[CallTool]) -> bool:
     """Run `calls`, see `batches`; return whether the turn goes on."""
-    answers: list[ToolAnswered] = []
+    answered = 0
     try:
         for batch in batches(context.desk, calls):
             came = await carry_out(context.desk, batch)
-            for place, answer in enumerate(came):
-                answers.append(answer or _cancelled(batch[place]))
+            # What was done is known from now on, whatever becomes of us.
+            context.history += [each or _cancelled(batch[at]) for at, each in enumerate(came)]
+            answered += len(batch)
             if None in came:
                 return False
         return True
     finally:
-        context.history += [*answers, *map(_cancelled, calls[len(answers) :])]
+        context.history += map(_cancelled, calls[answered:])
 
 
 def _cancelled(call: CallTool) -> ToolAnswered:

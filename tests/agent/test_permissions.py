@@ -192,6 +192,8 @@ def test_what_is_asked_about_each_time_offers_no_always() -> None:
     ("rules", "mode", "kind", "expected"),
     [
         (PermissionRules("ask_always"), "ask", "read", None),
+        (PermissionRules("ask_always"), "ask", "think", ("allow", "policy")),
+        (PermissionRules(always_ask=frozenset({"think"})), "ask", "think", None),
         (PermissionRules("allow_all"), "ask", "execute", ("allow", "policy")),
         (PermissionRules("allow_read"), "ask", "think", ("allow", "policy")),
         (PermissionRules("allow_read"), "ask", "fetch", None),

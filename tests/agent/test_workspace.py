@@ -123,3 +123,31 @@ async def test_a_capability_that_is_no_boolean_is_none(cwd: Path) -> None:
         await it.prompt("read notes.md")
     assert it.client.asked == []
     assert it.client.calls[0]["statuses"][-1] == "completed"
+
+
+async def test_a_place_is_looked_up_on_the_disk_and_lies_inside(cwd: Path) -> None:
+    workspace = Workspace("s", cwd)
+    (cwd / "link").symlink_to("notes.md")
+    (cwd / "loop").symlink_to("loop")
+    (cwd / "out").symlink_to(cwd.parent / "secret.txt")
+    assert await workspace.place(str(cwd)) == cwd
+    assert await workspace.place(str(cwd / "src")) == cwd / "src"
+    assert await workspace.place(str(cwd / "link")) == cwd / "notes.md"
+    for name in ("out", "gone", "loop", "src/gone/x", "../secret.txt"):
+        with pytest.raises(FileRefusedError):
+            await workspace.place(workspace.path(name))
+
+
+def test_a_path_is_told_from_the_directory_by_whichever_name_that_has(cwd: Path) -> None:
+    (cwd.parent / "alias").symlink_to(cwd)
+    workspace = Workspace("s", cwd.parent / "alias")
+    assert workspace.shown(cwd / "src" / "main.py") == "src/main.py"
+    assert workspace.shown(cwd.parent / "alias" / "notes.md") == "notes.md"
+    assert workspace.shown(Path("/etc")) == "/etc"
+
+
+def test_terminals_are_the_clients_or_nobodys(cwd: Path) -> None:
+    editor = Editor()
+    assert Workspace("s", cwd, client=editor).terminals is None
+    assert Workspace("s", cwd, client_terminals=True).terminals is None
+    assert Workspace("s", cwd, client=editor, client_terminals=True).terminals is not None

@@ -81,7 +81,8 @@ class _Reading:
                 is_said = event["kind"] == "agent_message_chunk"
                 self._loose.append(Say(event["text"]) if is_said else Think(event["text"]))
             case "call":
-                self.calls += 1
+                # A call that was never told of has used up its number all the same.
+                self.calls = max(self.calls + 1, _number(event["id"]))
                 self.open_calls[event["id"]] = event["members"].get("content", [])
             case "tool":
                 self._change(event["id"], event["members"])
@@ -103,6 +104,12 @@ class _Reading:
             self.open_calls.pop(call_id, None)
         elif call_id in self.open_calls and isinstance(members.get("content"), list):
             self.open_calls[call_id] = cast("list[Json]", members["content"])
+
+
+def _number(call_id: str) -> int:
+    """Return the number that a call is named by; 0 if it has another name."""
+    number = call_id.rpartition("_")[2]
+    return int(number) if number.isascii() and number.isdecimal() else 0
 
 
 def _unanswered(history: list[HistoryEntry]) -> list[HistoryEntry]:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from acp_agent.sessions.options import options_for
 from acp_agent.sessions.store import Store
 from acp_protocol.errors import RequestFailedError
 from tests.agent.visits import Counting, items, visit
@@ -42,6 +43,20 @@ async def test_options_do_what_they_say(cwd: Path, version: int) -> None:
         assert it.visitor.asked == ["session/request_permission"]
         for option, value in [("model", "demo"), ("mode", "ask")]:
             await it.choose(session_id, option, value)
+
+
+@pytest.mark.parametrize(
+    ("settings", "value"),
+    [
+        ({}, "ask_always"),
+        ({"policy": "allow_all"}, "allow_all"),
+        ({"policy": "gone"}, "ask_always"),
+    ],
+)
+def test_a_policy_holds_until_another_one_is_chosen(settings: dict[str, str], value: str) -> None:
+    options = {option.id: option for option in options_for([Counting()], "ask_always")}
+    assert options["policy"].chosen(settings) == value
+    assert options["mode"].chosen(settings) == "ask"
 
 
 @VERSIONS

@@ -38,6 +38,14 @@ def test_a_whole_session_is_left_as_it_is() -> None:
     assert list(chronicle.events()) == before
 
 
+def test_no_two_calls_bear_one_name() -> None:
+    """Also where a call was cancelled before anybody was told of it."""
+    chronicle = begun()
+    for name in ("call_1", "call_7", "odd", "call_²"):
+        chronicle.keep(events.call(name, {"status": "pending"}))
+    assert revive(chronicle).calls == 9
+
+
 def test_what_was_cut_off_is_mended_once() -> None:
     chronicle = begun()
     blocks: list[Json] = [{"type": "text", "text": "write"}]
