@@ -99,7 +99,7 @@ def test_a_redacted_recording_still_replays(call: Call, tmp_path: Path) -> None:
     assert spoken.code == exits.DONE
     assert call("redact", str(talk), "-o", str(out), "--rule", "anthropic").code == exits.DONE
     assert call("scan", str(out)).code == exits.DONE
-    played = call("replay", str(out), "demo", "--cwd", str(tmp_path))
+    played = call("replay", "--allow-redacted", str(out), "demo", "--cwd", str(tmp_path))
     assert (played.code, played.err) == (exits.DONE, "")
 
 
