@@ -44,10 +44,13 @@ async def calling(
     allowed: tuple[str, ...] = (),
     hello: dict[str, Json] | None = None,
     lints: bool = True,
+    unstable: bool = False,
 ) -> AsyncGenerator[Visit]:
     """Connect to an agent that has MCP servers."""
     mcp = McpSettings(configured, allowed, limits)
-    async with visit(cwd, version, mcp=mcp, patience=LIMIT, hello=hello, lints=lints) as it:
+    async with visit(
+        cwd, version, mcp=mcp, patience=LIMIT, hello=hello, lints=lints, unstable=unstable
+    ) as it:
         yield it
 
 
@@ -84,6 +87,26 @@ async def test_a_tool_at_an_address_is_called(cwd: Path, how: str) -> None:
         await it.turn(session_id, "call w__look place=Oslo")
         assert "It rains in Oslo." in it.said(session_id)
         await it.ask("session/close", sessionId=session_id)
+
+
+@VERSIONS
+async def test_a_tool_that_the_client_itself_serves_is_called(cwd: Path, version: int) -> None:
+    def serve(params: Json) -> Json:
+        match params["method"]:
+            case "tools/list":
+                tool = {"name": "do", "inputSchema": {"type": "object"}}
+                result: Json = {"tools": [tool], "ttlMs": 0, "cacheScope": "private"}
+            case "tools/call":
+                result = {"content": [{"type": "text", "text": f"done: {params['serverId']}"}]}
+            case _:
+                return {"error": {"code": -32601, "message": "Method not found"}}
+        return {"result": {"resultType": "complete", **result}}
+
+    async with calling(cwd, version, unstable=True) as it:
+        it.visitor.answers["mcp/message"] = serve
+        session_id = await it.new(mcpServers=[{"type": "acp", "name": "ed", "serverId": "srv-1"}])
+        await it.turn(session_id, "call ed__do")
+        assert "done: srv-1" in it.said(session_id)
 
 
 @VERSIONS

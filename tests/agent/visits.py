@@ -75,7 +75,8 @@ class Visitor:
     """Notifications that are no updates of a session."""
     asked: list[str] = field(default_factory=list[str])
     answers: dict[str, Json] = field(default_factory=dict[str, Json])
-    """What is answered to questions, by their method; those that are none are raised."""
+    """What is answered to questions, by their method; refusals are raised, and a function is asked
+    what comes of the params."""
     heard: dict[str, list[Json]] = field(default_factory=dict[str, list[Json]])
     """The params of questions, for those methods that somebody has asked to be told of."""
     gave_up: list[str] = field(default_factory=list[str])
@@ -96,7 +97,7 @@ class Visitor:
         answer = self.answers.get(request.method, selected("allow"))
         if isinstance(answer, RequestFailedError):
             raise answer
-        return answer
+        return answer(request.params) if callable(answer) else answer
 
     async def handle_notification(self, notification: Notification) -> None:
         if notification.method == "session/update":
