@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import select
+import signal
 import subprocess
 import sys
 import threading
@@ -108,6 +109,10 @@ class Stage:
             timer.start()
             try:
                 yield Party(process)
+            except BaseException:
+                # Whoever is left may hold the pipes, and a test that fails shall not hang.
+                self._clear()
+                raise
             finally:
                 timer.cancel()
                 process.kill()
@@ -134,6 +139,11 @@ class Stage:
                 if mark in (place / "environ").read_bytes().split(b"\0"):
                     found.append(int(place.name))
         return found
+
+    def _clear(self) -> None:
+        for pid in self.processes():
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
 
     def is_empty(self) -> bool:
         """Wait until nobody is left; False if somebody stays."""

@@ -63,6 +63,7 @@ MATRIX: dict[tuple[str, str], tuple[str, ...]] = {
         "test_a_client_that_is_gone_while_its_words_wait_takes_the_agent_with_it",
         "test_a_client_that_has_only_said_all_it_had_to_say_is_still_answered",
         "test_an_agent_that_has_said_all_stays_as_long_as_its_client",
+        "test_a_client_that_reads_no_more_keeps_its_agent_as_long_as_it_may_speak",
     ),
     ("client gone", "client"): (
         "test_a_reader_of_ours_that_is_gone_ends_the_turn",

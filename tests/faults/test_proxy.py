@@ -167,27 +167,28 @@ def test_a_client_that_is_gone_takes_the_agent_with_it(
 
 
 @pytest.mark.parametrize(
-    ("stdin", "deed", "options"),
+    ("stdin", "hears", "options"),
     [
-        ("killed", "pass", ()),
-        ("killed", "pass", ("--break", "method == never")),
-        ("killed", "os.close(1)", ()),
-        ("endless", "pass", ()),
+        ("killed", "readline", ()),
+        ("killed", "readline", ("--break", "method == never")),
+        ("killed", "read", ()),
+        ("endless", "readline", ()),
     ],
     ids=["chunks", "lines", "mute", "endless"],
 )
 def test_a_client_that_is_gone_while_its_words_wait_takes_the_agent_with_it(
-    stage: Stage, path: Path, stdin: str, deed: str, options: Sequence[str]
+    stage: Stage, path: Path, stdin: str, hears: str, options: Sequence[str]
 ) -> None:
     """The agent never reads, and says so when the way to it is full."""
-    agent = python(f"import os\n{UNTIL_FULL}print('full', flush=True)\n{deed}\ntime.sleep(600)")
+    end = "os.close(1)" if hears == "read" else "pass"
+    agent = python(f"import os\n{UNTIL_FULL}print('full', flush=True)\n{end}\ntime.sleep(600)")
     talk = (
         "import os, subprocess, sys, threading\n"
         f"stdin = open('/dev/zero') if {stdin == 'endless'} else subprocess.PIPE\n"
         "proxy = subprocess.Popen(sys.argv[1:], stdin=stdin, stdout=subprocess.PIPE)\n"
         "write = lambda: proxy.stdin and proxy.stdin.write((b'x' * 127 + b'\\n') * 4000)\n"
         "threading.Thread(target=write, daemon=True).start()\n"
-        "proxy.stdout.readline()\nprint('full', flush=True)\nsys.stdin.read()"
+        f"proxy.stdout.{hears}()\nprint('full', flush=True)\nsys.stdin.read()"
     )
     with stage.party([*python(talk), *proxy(path, *agent, options=options)]) as party:
         assert party.line() == b"full\n"
@@ -206,19 +207,36 @@ def test_a_client_that_has_only_said_all_it_had_to_say_is_still_answered(
         assert party.end() == (0, b"WORDS\n")
 
 
-def test_an_agent_that_has_said_all_stays_as_long_as_its_client(stage: Stage) -> None:
-    """It closes its stdout, lets the client's words wait for longer than any grace, and reads."""
-    agent = (
-        f"import os, sys\nos.close(1)\n{UNTIL_FULL}time.sleep(0.5)\n"
-        "sys.exit(5 if len(sys.stdin.buffer.read()) == 400_000 else 1)"
-    )
-    hasty = (
+def hasty(*agent: str) -> list[str]:
+    """Return the command of a proxy that gives a tenth of a second where others give five."""
+    script = (
         "import sys; from acp_inspector.proxy import pump; pump.GRACE = 0.1; "
         "sys.exit(pump.run_proxy(sys.argv[1:]))"
     )
-    with stage.party([sys.executable, "-c", hasty, *python(agent)]) as party:
+    return [sys.executable, "-c", script, *agent]
+
+
+def test_an_agent_that_has_said_all_stays_as_long_as_its_client(stage: Stage) -> None:
+    """It closes its stdout, lets the client's words wait for longer than any grace, and reads."""
+    agent = python(
+        f"import os, sys\nos.close(1)\n{UNTIL_FULL}time.sleep(0.5)\n"
+        "sys.exit(5 if len(sys.stdin.buffer.read()) == 400_000 else 1)"
+    )
+    with stage.party(hasty(*agent)) as party:
         party.write(b"x" * 400_000)
         assert party.end() == (5, b"")
+
+
+def test_a_client_that_reads_no_more_keeps_its_agent_as_long_as_it_may_speak(stage: Stage) -> None:
+    agent = python(
+        "import os, sys, time\nprint('ready', flush=True)\nos.read(0, 1)\ntime.sleep(0.5)\n"
+        "sys.exit(5)"
+    )
+    with stage.party(hasty(*agent)) as party:
+        assert party.line() == b"ready\n"
+        party.stdout.close()
+        party.write(b"x")
+        assert party.code() == 5
 
 
 # The disk
