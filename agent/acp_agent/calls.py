@@ -183,6 +183,7 @@ class ShownCall:
             answer = await desk.client.request("session/request_permission", params)
         except RequestFailedError:
             # A client that cannot ask its user has not consented.
+            await desk.updates.answered()
             return Ruling("reject", "client")
         await desk.updates.answered()
         return desk.permissions.decided(call, answer)

@@ -73,6 +73,8 @@ class ClientV2:
         self.arrived.set()
         if self.answer is None:
             await anyio.sleep_forever()
+        if isinstance(self.answer, RequestFailedError):
+            raise self.answer
         return self.answer
 
     async def handle_notification(self, notification: Notification) -> None:

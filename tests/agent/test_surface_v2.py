@@ -9,6 +9,7 @@ import anyio
 import pytest
 
 from acp_protocol import jsonrpc
+from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import Json
 from tests.agent.conftest import LIMIT, selected
 from tests.agent.talks_v2 import Broken, Waiting, code_of, talk
@@ -297,6 +298,14 @@ async def test_a_message_is_told_again_as_a_whole(cwd: Path) -> None:
         kinds = it.client.kinds()
         assert kinds.count("agent_thought") == 1
         assert kinds.index("agent_message") < kinds.index("plan_update")
+
+
+async def test_a_client_that_cannot_ask_is_not_waited_for_any_more(cwd: Path) -> None:
+    no = RequestFailedError(jsonrpc.METHOD_NOT_FOUND, "Method not found")
+    async with talk(cwd, answer=no) as it:
+        await it.turn("write greeting.txt: hello then think")
+        names = [state for state, _ in it.client.states()]
+        assert names == ["running", "requires_action", "running", "idle"]
 
 
 def calls(updates: list[Json]) -> dict[str, dict[str, Json]]:
