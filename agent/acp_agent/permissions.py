@@ -35,6 +35,8 @@ POLICIES: Final[tuple[tuple[PolicyId, str, str], ...]] = (
 )
 """Id, name and description of when the user is asked, where the mode leaves that open."""
 
+RULE_LIMIT: Final = 3
+"""Rules that one answer may make: nobody reads through more before agreeing."""
 _HARMLESS: Final[frozenset[Kind]] = frozenset({"read", "search", "think"})
 """Kinds that change nothing and tell nobody."""
 _PLANNING: Final = _HARMLESS | {"fetch"}
@@ -94,10 +96,12 @@ class Permissions:
         if call.asks_always:
             return options
         narrow, wide = _rules(call, 0), _rules(call, -1)
-        options.insert(1, _option("allow-always", f"Always allow {_spelled(narrow)}"))
-        if wide != narrow:
-            options.insert(2, _option("allow-all", f"Always allow {_spelled(wide)}"))
-        return [*options, _option("reject-always", f"Always reject {_spelled(narrow)}")]
+        if len(wide) <= RULE_LIMIT and wide != narrow:
+            options.insert(1, _option("allow-all", f"Always allow {_spelled(wide)}"))
+        if len(narrow) <= RULE_LIMIT:
+            options.insert(1, _option("allow-always", f"Always allow {_spelled(narrow)}"))
+            options.append(_option("reject-always", f"Always reject {_spelled(narrow)}"))
+        return options
 
     def decided(self, call: Call, answer: Json) -> Ruling:
         """Return what the client's answer means, and remember it where it says "always".

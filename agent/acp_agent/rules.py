@@ -77,15 +77,18 @@ def lasting(kind: Kind, subject: Subject) -> list[Rule]:
     """Return what "always" may mean for a call of `kind` that touches `subject`, narrow first."""
     if subject.area == "command":
         return [_for_command(kind, subject)]
-    if subject.area == "name" or not subject.words:
+    if subject.area == "name":
         return [Rule(kind, subject)]
+    everything = Rule(kind, Subject("path", ()), is_open=True)
+    if not subject.words:
+        return [everything]
     *folder, _ = subject.words
     if folder in ([], ["/"]):
         narrow = Rule(kind, subject)
     else:
         narrow = Rule(kind, Subject("path", tuple(folder)), is_open=True)
     is_far = subject.words[0] == "/"
-    return [narrow] if is_far else [narrow, Rule(kind, Subject("path", ()), is_open=True)]
+    return [narrow] if is_far else [narrow, everything]
 
 
 def _for_command(kind: Kind, subject: Subject) -> Rule:

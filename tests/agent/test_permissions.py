@@ -178,6 +178,19 @@ def test_the_options_spell_out_what_always_means(cwd: Path) -> None:
     ]
 
 
+def test_always_is_offered_as_far_as_it_can_be_read(cwd: Path) -> None:
+    wanted = edit(cwd, "a/x", "b/x", "c/x", "d/x")
+    assert [option["optionId"] for option in Permissions().options(wanted)] == [
+        "allow",
+        "allow-all",
+        "reject",
+    ]
+    permissions = Permissions()
+    assert permissions.decided(wanted, selected("allow-always")).verdict == "reject"
+    permissions.decided(wanted, selected("allow-all"))
+    assert verdict_of(permissions, wanted) == "allow"
+
+
 def test_what_is_asked_about_each_time_offers_no_always() -> None:
     permissions = Permissions()
     permissions.mode, permissions.policy = "code", "allow_all"
