@@ -14,6 +14,7 @@ from acp_agent.config.values import COUNT, DURATION_OR_NEVER, LISTEN, NAMESPACE,
 from acp_agent.models.choice import add_options
 from acp_agent.models.services import SERVICES
 from acp_agent.server import SURFACES
+from acp_agent.surface import SESSION_LIMIT
 from acp_agent.surface_auth import AuthMode
 from acp_protocol.dialects.names import SPOKEN
 from acp_protocol.version import SCHEMA_ID, VERSION
@@ -180,7 +181,7 @@ def _add_session_options(parser: argparse.ArgumentParser) -> None:
         dest="sessions.max_concurrent",
         type=COUNT,
         metavar="N",
-        help="sessions that may be open at once (default: 10)",
+        help=f"sessions that may be open at once (default: {SESSION_LIMIT})",
     )
     group.add_argument(
         "--idle-timeout",
@@ -188,5 +189,5 @@ def _add_session_options(parser: argparse.ArgumentParser) -> None:
         type=DURATION_OR_NEVER,
         metavar="TIME",
         help="close a session in which nothing has happened for so long, as in 90s, 30m, 1h, or "
-        "never (default: 1h)",
+        "never (default)",
     )

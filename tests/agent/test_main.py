@@ -206,7 +206,7 @@ def test_a_cancel_right_behind_its_prompt_is_not_overheard(cwd: Path) -> None:
 
 
 def test_what_was_asked_before_the_end_of_input_is_answered(cwd: Path) -> None:
-    with running(cwd, "--max-concurrent", "1000") as agent:
+    with running(cwd) as agent:
         params: Json = {"cwd": str(cwd), "mcpServers": []}
         agent.send(*(request_line(id_, "session/new", params) for id_ in range(2, 300)))
         answers = [message["id"] for message in agent.rest() if "result" in message]

@@ -13,6 +13,7 @@ from typing import Any, Final, Literal
 
 from acp_agent.models.choice import ModelChoice
 from acp_agent.rules import PolicyId
+from acp_agent.surface import SESSION_LIMIT
 from acp_agent.surface_auth import AuthMode
 from acp_agent.tools.tool import Kind
 from acp_protocol.jsonrpc import Json
@@ -57,8 +58,8 @@ class Permissions:
 class Sessions:
     """How sessions are kept."""
 
-    max_concurrent: int = 10
-    idle_timeout: float | None = 3600.0
+    max_concurrent: int = SESSION_LIMIT
+    idle_timeout: float | None = None
     """Seconds; None: never."""
     storage: Path | None = None
     """A directory; None: in memory."""

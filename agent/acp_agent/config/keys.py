@@ -151,7 +151,12 @@ KEYS: Final = (
     ),
     Key("permissions.auto_allow", TOOL_KINDS, "kinds of tool calls that nobody is asked about"),
     Key("permissions.always_ask", TOOL_KINDS, "kinds that are asked about in every mode"),
-    Key("permissions.audit", PATH, "a file that each decision about a tool call is written to"),
+    Key(
+        "permissions.audit",
+        PATH,
+        "a file that each decision about a tool call is written to",
+        "--audit",
+    ),
     Key("sessions.max_concurrent", COUNT, "sessions that may be open at once", "--max-concurrent"),
     Key(
         "sessions.idle_timeout",

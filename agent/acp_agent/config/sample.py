@@ -19,7 +19,6 @@ _LEFT_OUT: Final = frozenset({"enabled", "transport.stdio.enabled", "mcp.servers
 """Keys that are there for files of the Continuum Router, and the one with tables of its own."""
 EXAMPLES: Final[Mapping[str, Json]] = {
     "agent.namespace": "coder",
-    "agent.namespace": "acp",
     "model.service": "ollama",
     "model.base_url": "http://127.0.0.1:11434/v1",
     "model.api_key_env": "MY_API_KEY",
