@@ -96,11 +96,12 @@ class Permissions:
         if call.asks_always:
             return options
         narrow, wide = _rules(call, 0), _rules(call, -1)
-        if len(wide) <= RULE_LIMIT and wide != narrow:
-            options.insert(1, _option("allow-all", f"Always allow {_spelled(wide)}"))
         if len(narrow) <= RULE_LIMIT:
             options.insert(1, _option("allow-always", f"Always allow {_spelled(narrow)}"))
             options.append(_option("reject-always", f"Always reject {_spelled(narrow)}"))
+        if len(wide) <= RULE_LIMIT and wide != narrow:
+            # Last, so that the usual four stand where users know them.
+            options.append(_option("allow-all", f"Always allow {_spelled(wide)}"))
         return options
 
     def decided(self, call: Call, answer: Json) -> Ruling:

@@ -52,9 +52,9 @@ async def test_an_edit_is_shown_with_both_texts_before_it_is_asked_for(cwd: Path
     assert [option["kind"] for option in asked.params["options"]] == [
         "allow_once",
         "allow_always",
-        "allow_always",
         "reject_once",
         "reject_always",
+        "allow_always",
     ]
     (call,) = it.client.calls
     assert call["content"] == [diff]

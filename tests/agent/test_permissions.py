@@ -172,9 +172,9 @@ def test_the_options_spell_out_what_always_means(cwd: Path) -> None:
     assert names(edit(cwd, "src/main.py")) == [
         "Allow",
         "Always allow edit src/**",
-        "Always allow edit **",
         "Reject",
         "Always reject edit src/**",
+        "Always allow edit **",
     ]
 
 
@@ -182,8 +182,8 @@ def test_always_is_offered_as_far_as_it_can_be_read(cwd: Path) -> None:
     wanted = edit(cwd, "a/x", "b/x", "c/x", "d/x")
     assert [option["optionId"] for option in Permissions().options(wanted)] == [
         "allow",
-        "allow-all",
         "reject",
+        "allow-all",
     ]
     permissions = Permissions()
     assert permissions.decided(wanted, selected("allow-always")).verdict == "reject"
