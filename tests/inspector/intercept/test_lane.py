@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from contextlib import suppress
 
 import pytest
@@ -137,6 +138,10 @@ def test_ours_does_not_slip_in_before_a_frame_that_has_its_number() -> None:
     lane.put(frame)
     assert scene.out("agent") == [TELL + b"\n", b"next\n"]
     assert scene.told() == [("injected", {"of": 2, "by": "person", "before": 1})]
+    assert lane.begin_raw()
+    lane.end_raw(is_at_boundary=True)
+    scene.interceptor.inject("agent", TELL)
+    assert scene.out("agent") == [TELL + b"\n"], "no frame is about to come"
 
 
 def test_ours_is_never_glued_to_a_last_line_without_an_ending() -> None:
@@ -162,8 +167,10 @@ def test_way_is_made_when_all_that_came_has_left() -> None:
     assert scene.out("agent") == [], "somebody has to decide"
     scene.interceptor.release_all()
     left: list[bytes] = []
+    limit = time.monotonic() + SOON
     while maker.is_alive():
         left += scene.out("agent")
+        assert time.monotonic() < limit
     left += scene.out("agent")
     assert was_made == [True]
     assert left == [b"stop\n", b"two\n", b"late\n"], "nobody else comes whom it could let pass"
