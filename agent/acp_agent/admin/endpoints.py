@@ -5,13 +5,14 @@ Source: Continuum Router, ACP, "Admin API Endpoints".
 
 from __future__ import annotations
 
+import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import JSONResponse
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from acp_agent.admin.guard import NO_STORE
@@ -92,10 +93,12 @@ def _told(session: Session) -> dict[str, Json]:
     }
 
 
-def _endpoint(answer: Callable[[], Json]) -> Callable[[Request], Awaitable[JSONResponse]]:
-    async def endpoint(request: Request) -> JSONResponse:
+def _endpoint(answer: Callable[[], Json]) -> Callable[[Request], Awaitable[Response]]:
+    async def endpoint(request: Request) -> Response:
         del request
-        return JSONResponse(answer(), headers=NO_STORE)
+        # Titles are a user's words; whoever prints them must not obey them.
+        text = json.dumps(answer(), ensure_ascii=True).replace("\x7f", "\\u007f")
+        return Response(text, headers=NO_STORE, media_type="application/json")
 
     return endpoint
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Mapping
 from typing import Final, cast
@@ -14,16 +15,21 @@ from acp_agent.mcp.limits import Limits
 from acp_agent.mcp.servers import McpSettings
 from acp_agent.models.choice import chosen
 from acp_agent.models.model import Model
-from acp_agent.models.services import SettingsError
 from acp_agent.rules import PermissionRules
 from acp_agent.server import Keeping
 from acp_agent.sessions.store import Store
 from acp_protocol.jsonrpc import Json
 
+logger = logging.getLogger(__name__)
+
 REFERENCE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 """Stands for what a variable of the environment holds."""
 FILLED: Final = frozenset({"env", "headers"})
 """Members of a server in which variables are filled in: the ones that may be secrets."""
+
+
+class _UnsetError(Exception):
+    """A variable is named that is not set; the message names its place."""
 
 
 def models_of(configuration: Configuration, environment: Mapping[str, str]) -> list[Model]:
@@ -68,24 +74,25 @@ def conduct_of(configuration: Configuration) -> Conduct:
 def mcp_of(mcp: Mcp, environment: Mapping[str, str]) -> McpSettings:
     """Return which MCP servers there are, with the variables that they name filled in.
 
-    Raises:
-        SettingsError: a variable is not set.
+    One that names a variable that is not set is left out: the others are still to be had.
     """
     limits = Limits(connections=mcp.max_connections, spawn_timeout=mcp.spawn_timeout)
     return McpSettings(_servers(mcp, environment), mcp.allowed_servers, limits)
 
 
 def _servers(mcp: Mcp, environment: Mapping[str, str]) -> tuple[Server, ...]:
-    filled = {
-        id_: {
-            name: _filled(value, environment, f"mcp.servers.{id_}.{name}")
-            if name in FILLED and (not mcp.allowed_servers or id_ in mcp.allowed_servers)
-            else value
-            for name, value in members.items()
-        }
-        for id_, members in mcp.servers.items()
-    }
-    return configured_servers(filled)
+    tables: dict[str, Mapping[str, Json]] = {}
+    for id_, members in mcp.servers.items():
+        if mcp.allowed_servers and id_ not in mcp.allowed_servers:
+            continue
+        try:
+            tables[id_] = {
+                name: _filled(value, environment, name) if name in FILLED else value
+                for name, value in members.items()
+            }
+        except _UnsetError as problem:
+            logger.error("mcp.servers.%s is left out: %s", id_, problem)  # noqa: TRY400 - no bug
+    return configured_servers(tables)
 
 
 def _filled(value: Json, environment: Mapping[str, str], where: str) -> Json:
@@ -104,5 +111,5 @@ def _filled(value: Json, environment: Mapping[str, str], where: str) -> Json:
 def _looked_up(name: str, environment: Mapping[str, str], where: str) -> str:
     value = environment.get(name)
     if value is None:
-        raise SettingsError(f"{where}: the variable {name} is not set.")
+        raise _UnsetError(f"{where}: the variable {name} is not set")
     return value

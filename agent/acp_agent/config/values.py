@@ -169,7 +169,10 @@ def _read_pause(text: str) -> float:
 
 
 def _read_path(raw: object) -> Path:
-    return Path(_read_text(raw)).expanduser()
+    try:
+        return Path(_read_text(raw)).expanduser()
+    except RuntimeError:
+        raise ValueError from None
 
 
 def _read_variable(raw: object) -> str:

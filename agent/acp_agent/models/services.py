@@ -154,7 +154,7 @@ def service_at(
 
     Raises:
         KeyError: there is none.
-        SettingsError: the variable is not set, or what it holds can be no key.
+        SettingsError: the address is none, or what the variable holds can be no key.
     """
     if base_url is None:
         service = service_found(prefix, environment)
@@ -168,7 +168,8 @@ def service_at(
         return service
     key = environment.get(key_variable, "").strip()
     if not key:
-        raise SettingsError(f"{key_variable} is not set; it is to hold the key of {service.title}.")
+        # Told when the model is asked: the user may choose another one.
+        return replace(service, key=None, needs_key=True, key_variables=(key_variable,))
     check_key(key, key_variable)
     is_bearer = service.speech != "anthropic" or key_variable == "ANTHROPIC_AUTH_TOKEN"
     return replace(service, key=key, is_bearer=is_bearer, key_variables=(key_variable,))

@@ -55,6 +55,19 @@ async def test_the_sessions_are_told_without_what_was_said_in_them(cwd: Path) ->
     assert status["sessions"]["open"] == 1
 
 
+async def test_nothing_that_a_screen_obeys_is_told(cwd: Path) -> None:
+    async with (
+        talk(cwd) as it,
+        listening(watched=it.server) as listener,
+        visiting(listener) as client,
+    ):
+        await it.prompt("help \x1b]52;c;x\x07 \x7f \x9b2J \u202e \U000e0041")
+        answer = await client.get("/admin/acp/sessions")
+    assert answer.content.isascii()
+    assert answer.text.isprintable()
+    assert "\u202e" in answer.json()["sessions"][0]["title"]
+
+
 async def test_agent_json_is_the_same_as_the_command_prints() -> None:
     configuration = configuration_of({"agent.name": "Mine"})
     async with listening(configuration=configuration) as listener, visiting(listener) as client:

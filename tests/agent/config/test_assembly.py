@@ -14,7 +14,7 @@ from acp_agent.config.configuration import Configuration, Mcp, configuration_of
 from acp_agent.config.layers import read_layers
 from acp_agent.mcp.declarations import StdioServer, WebServer
 from acp_agent.models.choice import ModelChoice
-from acp_agent.models.model import UserSaid
+from acp_agent.models.model import ModelFailedError, UserSaid
 from acp_agent.models.services import SettingsError
 from acp_protocol.jsonrpc import Json
 from tests.agent.models.provider import providing, replied, sse, streamed
@@ -83,16 +83,23 @@ def test_variables_are_filled_in_where_secrets_stand() -> None:
     ]
 
 
-def test_a_variable_that_is_not_set_is_named_with_its_place() -> None:
-    servers = {"files": {"command": "files", "env": {"A": "${TOKEN}"}}}
-    with pytest.raises(SettingsError, match=r"mcp\.servers\.files\.env\.A: the variable TOKEN"):
-        mcp({}, servers=servers)
+def test_a_server_whose_variable_is_not_set_is_left_out_and_named(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    servers = {
+        "files": {"command": "files", "env": {"A": "${TOKEN}"}},
+        "web": {"url": "https://x"},
+    }
+    assert mcp({}, servers=servers) == [WebServer("web", "https://x")]
+    told = "mcp.servers.files is left out: env.A: the variable TOKEN is not set"
+    assert [record.getMessage() for record in caplog.records] == [told]
 
 
-def test_a_server_that_is_not_allowed_needs_no_variables() -> None:
+def test_a_server_that_is_not_allowed_needs_no_variables(caplog: pytest.LogCaptureFixture) -> None:
     servers = {"files": {"command": "files", "env": {"A": "${TOKEN}"}}}
     settings = mcp_of(Mcp(servers=servers, allowed_servers=("web",), max_connections=2), {})
-    assert settings.allowed == ("web",)
+    assert (settings.allowed, settings.configured) == (("web",), ())
+    assert caplog.records == []
     assert settings.limits.connections == 2
 
 
@@ -111,6 +118,18 @@ async def test_a_model_is_asked_where_and_as_it_was_set() -> None:
     [asked] = provider.asked
     assert asked.headers["authorization"] == "Bearer mine"
     assert asked.body["messages"][0] == {"role": "system", "content": "Be brief."}
+
+
+@pytest.mark.parametrize("base_url", ["http://127.0.0.1:9/v1", None])
+async def test_a_key_that_is_not_there_is_told_when_the_model_is_asked(
+    base_url: str | None,
+) -> None:
+    """Nothing is sent with another key; and who does not ask this model does not mind."""
+    choice = ModelChoice(name="openai:m", base_url=base_url, api_key_env="MY_KEY")
+    [model] = models_of(Configuration(model=choice), {"OPENAI_API_KEY": "theirs"})
+    with pytest.raises(ModelFailedError, match="MY_KEY") as failed:
+        await replied(model, [UserSaid("hi")])
+    assert failed.value.needs_key
 
 
 async def test_the_most_that_is_logged_holds_no_key(caplog: pytest.LogCaptureFixture) -> None:
@@ -139,7 +158,6 @@ async def test_no_key_goes_to_an_address_that_names_none() -> None:
 @pytest.mark.parametrize(
     ("choice", "environment", "reason"),
     [
-        (ModelChoice(name="openai:m", api_key_env="MY_KEY"), {}, "MY_KEY is not set"),
         (ModelChoice(name="openai:m", api_key_env="K"), {"K": "a b"}, "K holds signs"),
         (ModelChoice(name="openai:m", base_url="ftp://x"), {}, "base_url is no address"),
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,28 @@ def test_of_two_files_none_is_guessed(home: Path) -> None:
         (home / "acp-console" / name).touch()
     with pytest.raises(PlaceError, match="one of them has to go"):
         config_file(None, {"XDG_CONFIG_HOME": str(home)})
+
+
+def test_without_a_home_the_agent_still_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Path, "expanduser", _homeless)
+    assert config_file(None, {}) is None
+    for named, environment in ((Path("~/x"), {}), (None, {"ACP_AGENT_CONFIG": "~/x"})):
+        with pytest.raises(PlaceError, match="there is no such home"):
+            config_file(named, environment)
+
+
+def _homeless(path: Path) -> Path:
+    raise RuntimeError(f"no home for {path}")
+
+
+def test_a_place_that_cannot_be_looked_at_has_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr(os, "stat", refuse)
+    assert config_file(None, {"XDG_CONFIG_HOME": str(tmp_path)}) is None
 
 
 @pytest.mark.parametrize("told", ["", ".", "config"])
