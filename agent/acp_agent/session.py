@@ -14,13 +14,22 @@ from acp_agent.calls import Client, Desk
 from acp_agent.conduct import Conduct
 from acp_agent.elicitation import Elicitation, Way
 from acp_agent.mcp.servers import McpServers
-from acp_agent.models.model import Command, Model, Used, UserSaid
+from acp_agent.models.model import Command, Model, Thinker, Used, UserSaid
 from acp_agent.permissions import ModeId, Permissions
 from acp_agent.rules import PolicyId
 from acp_agent.sessions.chronicle import Chronicle
 from acp_agent.sessions.errors import StoreError
 from acp_agent.sessions.history import History
-from acp_agent.sessions.options import MODE, MODEL, POLICY, THINKING, Option, options_for
+from acp_agent.sessions.options import (
+    AS_SET,
+    EFFORT,
+    MODE,
+    MODEL,
+    POLICY,
+    THINKING,
+    Option,
+    options_for,
+)
 from acp_agent.sessions.revival import Revived
 from acp_agent.tools.ask import AskTool, OpenTool
 from acp_agent.tools.tool import Tool
@@ -240,7 +249,11 @@ class Session:
         self.permissions.mode = cast("ModeId", self._chosen[MODE])
         self.permissions.policy = cast("PolicyId", self._chosen[POLICY])
         self.updates.shows_thoughts = self._chosen[THINKING] == "show"
-        self._context.model = self._models[self._chosen[MODEL]]
+        model = self._models[self._chosen[MODEL]]
+        effort = self._chosen.get(EFFORT, AS_SET)
+        if effort != AS_SET and isinstance(model, Thinker):
+            model = model.at(effort)
+        self._context.model = model
 
     async def _name_after(self, text: str) -> None:
         words = " ".join(text.split())

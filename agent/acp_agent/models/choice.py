@@ -148,17 +148,18 @@ def chosen(choice: ModelChoice, environment: Mapping[str, str]) -> Model:
     def found() -> Service:
         return _service(prefix, choice, environment)
 
-    def made(service: Service) -> Model:
+    def made(service: Service, effort: Effort | None) -> Model:
+        wishes = choice.wishes if effort is None else replace(choice.wishes, thinking=effort)
         # What follows takes longer to import than the rest of the agent takes to start.
         match service.speech:
             case "openai":
                 from acp_agent.models.openai import ChatModel
 
-                return ChatModel(service, rest, choice.wishes, tape=tape)
+                return ChatModel(service, rest, wishes, tape=tape)
             case "anthropic":
                 from acp_agent.models.anthropic import MessagesModel
 
-                return MessagesModel(service, rest, choice.wishes, tape=tape)
+                return MessagesModel(service, rest, wishes, tape=tape)
             case _:
                 assert_never(service.speech)
 

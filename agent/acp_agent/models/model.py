@@ -222,6 +222,15 @@ class Onlooker(Protocol):
         ...
 
 
+@runtime_checkable
+class Thinker(Protocol):
+    """A model that can be told how hard to think, in one session as in no other."""
+
+    def at(self, effort: str) -> Model:
+        """Return the model as it thinks with that effort: low, medium or high."""
+        ...
+
+
 def takes_images(model: Model) -> bool:
     """Return whether images may be among a prompt for `model`."""
     return isinstance(model, Onlooker) and model.takes_images

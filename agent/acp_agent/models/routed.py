@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import cast
 
 from acp_agent.models.model import (
     Command,
@@ -19,14 +20,15 @@ from acp_agent.models.model import (
     takes_images,
 )
 from acp_agent.models.services import Service, SettingsError, service_at
+from acp_agent.models.wishes import Effort
 
 
 class RoutedModel:
     """Stands before what answers.
 
     `find` tells where the service is and by which key it is asked, as the user has set it; `make`
-    makes what answers for it; `forget` forgets the key that was kept for it. `is_replayed` says
-    that nothing goes out, and nothing needs a key.
+    makes what answers for it, with an effort where one was chosen; `forget` forgets the key that
+    was kept for it. `is_replayed` says that nothing goes out, and nothing needs a key.
     """
 
     commands: Sequence[Command] = ()
@@ -34,7 +36,7 @@ class RoutedModel:
     def __init__(
         self,
         find: Callable[[], Service],
-        make: Callable[[Service], Model],
+        make: Callable[[Service, Effort | None], Model],
         *,
         forget: Callable[[], None],
         is_replayed: bool = False,
@@ -48,8 +50,12 @@ class RoutedModel:
         self.is_enabled = True
         self._is_set = False
         self._is_signed_out = False
-        self.now = make(self.service)
-        """What answers now."""
+        self._made: dict[Effort | None, Model] = {}
+
+    @property
+    def now(self) -> Model:
+        """What answers now, where no effort was chosen."""
+        return self._model(None)
 
     @property
     def name(self) -> str:
@@ -71,15 +77,22 @@ class RoutedModel:
         """Whether the user's own key decides about its answers."""
         return self.service.needs_key and not self._is_replayed
 
+    def at(self, effort: str) -> Model:
+        """Return the model as it thinks with that effort, reached as this one is."""
+        return _Aimed(self, cast("Effort", effort))
+
     async def reply(
-        self, history: Sequence[HistoryEntry], tools: Sequence[ToolOffer]
+        self,
+        history: Sequence[HistoryEntry],
+        tools: Sequence[ToolOffer],
+        effort: Effort | None = None,
     ) -> AsyncGenerator[ModelEvent]:
         """Ask the service as it is reached now, and yield what it streams."""
         if not self.is_enabled:
             sentence = f"{self.service.title} was switched off by the client; choose another model."
             raise ModelFailedError(sentence)
         self.look_again()
-        replying = self.now.reply(history, tools)
+        replying = self._model(effort).reply(history, tools)
         try:
             async for event in replying:
                 yield event
@@ -140,7 +153,38 @@ class RoutedModel:
     def _reach(self, service: Service) -> None:
         if service != self.service:
             self.service = service
-            self.now = self._make(service)
+            self._made.clear()
+
+    def _model(self, effort: Effort | None) -> Model:
+        if effort not in self._made:
+            self._made[effort] = self._make(self.service, effort)
+        return self._made[effort]
+
+
+class _Aimed:
+    """A model that thinks with an effort of its own."""
+
+    commands: Sequence[Command] = ()
+
+    def __init__(self, model: RoutedModel, effort: Effort) -> None:
+        self._model = model
+        self._effort: Effort = effort
+
+    @property
+    def name(self) -> str:
+        """What it is called on screens."""
+        return self._model.name
+
+    @property
+    def takes_images(self) -> bool:
+        """Whether it looks at the images of a prompt."""
+        return self._model.takes_images
+
+    def reply(
+        self, history: Sequence[HistoryEntry], tools: Sequence[ToolOffer]
+    ) -> AsyncGenerator[ModelEvent]:
+        """Ask the service, and yield what it streams."""
+        return self._model.reply(history, tools, self._effort)
 
 
 def _with(service: Service, headers: Mapping[str, str]) -> Service:

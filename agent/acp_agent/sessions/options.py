@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, get_args
 
-from acp_agent.models.model import Model
+from acp_agent.models.model import Model, Thinker
+from acp_agent.models.wishes import Effort
 from acp_agent.permissions import MODES, POLICIES
 from acp_agent.rules import PolicyId
 
@@ -14,6 +15,9 @@ MODE: Final = "mode"
 MODEL: Final = "model"
 THINKING: Final = "thinking"
 POLICY: Final = "policy"
+EFFORT: Final = "effort"
+AS_SET: Final = "default"
+"""The effort that the agent was started with."""
 FORMER: Final[Mapping[str, str]] = {"auto": "code", "read-only": "architect"}
 """What modes were called before, and may still be called by whoever chooses one."""
 
@@ -47,19 +51,30 @@ class Option:
         return self.default or values[0]
 
 
+_EFFORTS: Final = (
+    Choice(AS_SET, "Default", "Think as hard as the agent was started to"),
+    *(
+        Choice(effort, effort.capitalize(), f"Think with {effort} effort")
+        for effort in get_args(Effort)
+    ),
+)
+
+
 def options_for(models: Sequence[Model], policy: PolicyId = POLICIES[0][0]) -> tuple[Option, ...]:
     """Return the options of a session that these models can serve, the most important first.
 
     `policy` stands where none was chosen.
     """
     named = tuple(Choice(model.name, model.name) for model in models)
+    thinks = any(isinstance(model, Thinker) for model in models)
     return (
         Option(MODE, "Mode", "mode", tuple(Choice(*mode) for mode in MODES)),
         Option(MODEL, "Model", "model", named),
+        *([Option(EFFORT, "Effort", "thought_level", _EFFORTS)] if thinks else []),
         Option(
             THINKING,
             "Thinking",
-            "thought_level",
+            "_thoughts",
             (
                 Choice("show", "Show", "Thoughts are shown as they come"),
                 Choice("hide", "Hide", "Thoughts are not shown"),

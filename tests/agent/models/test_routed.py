@@ -1,0 +1,54 @@
+"""Models that are reached elsewhere, or think harder, from one moment to the next."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from acp_agent.models.choice import ModelChoice, chosen
+from acp_agent.models.model import Model, Thinker, UserSaid
+from acp_agent.models.wishes import Effort
+from tests.agent.models.provider import Provider, providing, replied, said, sse, streamed
+from tests.agent.visits import visit
+
+_CHOICE = {"index": 0, "delta": {"content": "Well."}, "finish_reason": "stop"}
+WELL = streamed(sse({"choices": [_CHOICE]}, done=True))
+
+
+def model(provider: Provider, thinking: Effort | None = None) -> Model:
+    """Return a model of a service that needs no key."""
+    choice = ModelChoice(name="openai:m", base_url=provider.url, thinking=thinking)
+    return chosen(choice, {})
+
+
+async def test_an_effort_holds_for_whoever_chose_it() -> None:
+    async with providing(WELL, WELL, WELL) as provider:
+        routed = model(provider, "low")
+        assert isinstance(routed, Thinker)
+        for each in (routed, routed.at("high"), routed):
+            assert each.name == "openai:m"
+            assert said(await replied(each, [UserSaid("hello")])) == "Well."
+        efforts = [asked.body["reasoning_effort"] for asked in provider.asked]
+    assert efforts == ["low", "high", "low"]
+
+
+@pytest.mark.parametrize("version", [1, 2])
+async def test_an_effort_is_chosen_for_a_session(cwd: Path, version: int) -> None:
+    async with providing(WELL, WELL, WELL) as provider:
+        async with visit(cwd, version, model=model(provider)) as it:
+            one, other = await it.new(), await it.new()
+            await it.choose(one, "effort", "medium")
+            await it.turn(one, "hello")
+            await it.turn(other, "hello")
+            await it.choose(one, "effort", "default")
+            await it.turn(one, "hello")
+        efforts = [asked.body.get("reasoning_effort") for asked in provider.asked]
+    assert efforts == ["medium", None, None]
+
+
+async def test_the_demo_model_has_no_effort(cwd: Path) -> None:
+    async with visit(cwd) as it:
+        session_id = await it.new()
+        options = (await it.choose(session_id, "mode", "ask"))["configOptions"]
+    assert [option["id"] for option in options] == ["mode", "model", "thinking", "policy"]
