@@ -141,10 +141,12 @@ def command(
     if follow and (has_findings or wanted.needs_notes):
         raise click.UsageError("turns and findings are known of whole recordings alone")
     known = annotate(file, wanted, has_findings=has_findings)
-    found = _followed(file, wanted) if follow else _found(file, wanted, known)
     if count:
-        click.echo(sum(1 for _ in found))
-    elif format_ == "raw":
+        click.echo(_count(file, wanted, known))
+        tell_complaint(wanted)
+        return exits.DONE
+    found = _followed(file, wanted) if follow else _found(file, wanted, known)
+    if format_ == "raw":
         _write_bytes((entry for entry, _ in found), is_followed=follow)
     else:
         _print_rows((row for _, row in found), names, format_, known, is_followed=follow)
@@ -199,8 +201,7 @@ def _found(file: Path, wanted: Filter, known: Annotations) -> Iterator[tuple[Ent
         return
     # The index knows much of what filters ask for; what it knows is not read.
     with RecordingFile(file).complete() as recording:
-        for fault in recording.faults():
-            say(f"{file}, line {fault.line}: {fault.reason}")
+        _tell_faults(recording, file)
         for row in Scan(recording, wanted, known.of).complete():
             entry = recording[row]
             if isinstance(entry, Frame):
@@ -208,6 +209,27 @@ def _found(file: Path, wanted: Filter, known: Annotations) -> Iterator[tuple[Ent
                 yield entry, describe(entry, _asked(recording, question))
             elif isinstance(entry, StderrText | JournalEvent) and _is_named(entry, wanted):
                 yield entry, _beside(entry)
+
+
+def _count(file: Path, wanted: Filter, known: Annotations) -> int:
+    """Return how many entries are meant; what their messages say is not read for that."""
+    if wanted.is_empty or not file.is_file():
+        return sum(1 for _ in _found(file, wanted, known))
+    count = 0
+    with RecordingFile(file).complete() as recording:
+        _tell_faults(recording, file)
+        for row in Scan(recording, wanted, known.of).complete():
+            entry = recording[row]
+            if isinstance(entry, Frame):
+                count += 1
+            elif isinstance(entry, StderrText | JournalEvent):
+                count += _is_named(entry, wanted)
+    return count
+
+
+def _tell_faults(recording: RecordingFile, file: Path) -> None:
+    for fault in recording.faults():
+        say(f"{file}, line {fault.line}: {fault.reason}")
 
 
 def _asked(recording: RecordingFile, question: int | None) -> Exchanges:
@@ -244,8 +266,11 @@ def _passing(
             row = describe(line, exchanges)
             if wanted.matches(FrameFacts(line, exchanges, notes=known.of(line))):
                 yield line, row
-        elif isinstance(line, StderrText | JournalEvent) and _is_named(line, wanted):
-            yield line, _beside(line)
+        elif isinstance(line, StderrText | JournalEvent):
+            if isinstance(line, JournalEvent):
+                passing.pass_event(line)
+            if _is_named(line, wanted):
+                yield line, _beside(line)
 
 
 def _is_named(entry: StderrText | JournalEvent, wanted: Filter) -> bool:

@@ -54,6 +54,11 @@ class JournalEvent:
     name: str
     data: Mapping[str, Json] = field(default_factory=dict[str, Json])
 
+    @property
+    def begins_connection(self) -> bool:
+        """Whether another process is spoken with from here on, whose ids are its own."""
+        return self.name == "spawn"
+
 
 Entry: TypeAlias = Frame | StderrText | JournalEvent
 

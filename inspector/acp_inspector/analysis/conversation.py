@@ -12,7 +12,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_right
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar, cast
+from typing import Any, Final, TypeVar, cast
 
 from acp_inspector.analysis.calls import ENDED, Terminal, ToolCall
 from acp_inspector.analysis.items import (
@@ -34,6 +34,9 @@ from acp_inspector.analysis.past import Growth, Past
 from acp_inspector.analysis.snapshot import Snapshot, Stretch, Surroundings, Trouble
 from acp_inspector.analysis.turns import Cursor, Turn
 from acp_protocol.jsonrpc import Json
+
+GONE: Final = "the agent has ended"
+"""The error of a turn whose end nobody told."""
 
 Spoken = TypeVar("Spoken", UserMessage, AgentMessage, Thought, SessionMessage)
 
@@ -334,6 +337,14 @@ class Conversation:
             self._open_turns.remove(turn)
         key = self.next_key("turnend")
         return self.add(TurnEnd(key, stop_reason, error, usage, self.cursor.n))
+
+    def cut_off(self) -> None:
+        """Note that the agent is gone, and with it what it was at."""
+        for turn in list(self._open_turns):
+            self.ended(None, GONE, turn=turn)
+        self.unbound.clear()
+        if self.surroundings.is_busy:
+            self.set(open_prompts=0, state=None)
 
     def set(self, **surroundings: Any) -> None:
         """Take over what is told of what surrounds the items."""

@@ -61,6 +61,19 @@ class Conversations:
         said = self._reader.messages(frame) if messages is None else messages
         return [change for message in said for change in self._apply(frame.side, message)]
 
+    def restart(self, n: int, at: float) -> None:
+        """Begin a new connection with entry `n`: what the last one has left undone stays so.
+
+        Args:
+            n: Number of the entry that tells of the new process.
+            at: Its time, in seconds since the journal began.
+        """
+        self.cursor.n, self.cursor.at = n, at
+        self._asked.clear()
+        self.version = 1
+        for talk in self.sessions.values():
+            talk.cut_off()
+
     def at(self, n: int) -> dict[str, Snapshot]:
         """Return each session that was known after frame `n`, as it stood then."""
         known = ((key, talk) for key, talk in self.sessions.items() if talk.begun <= n)

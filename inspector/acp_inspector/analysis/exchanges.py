@@ -104,6 +104,8 @@ class Exchanges:
         self._closed: dict[_Key, Exchange] = {}
         self._broken: dict[_Key, Frame] = {}
         """Frames that ask for something, but not as they should; they may be answered."""
+        self._concerns: dict[str | None, list[Exchange]] = {}
+        """What the agent has asked in each session since its last turn ended."""
         self._by_frame: dict[int, Exchange] = {}
         self._batches: dict[int, tuple[Exchange, ...]] = {}
         self._steps: list[tuple[int, Exchange]] = []
@@ -136,6 +138,19 @@ class Exchanges:
         if exchanges:
             self._batches[frame.n] = exchanges
         return exchanges
+
+    def restart(self, n: int) -> None:
+        """Begin a new connection with entry `n`: what is open now is never answered.
+
+        A journal may hold several processes, one after the other; each has ids of its own.
+        """
+        lost = self.open()
+        self._open.clear()
+        self._closed.clear()
+        self._broken.clear()
+        self._concerns.clear()
+        for exchange in lost:
+            self._step(n, exchange)
 
     def of(self, frame: Frame) -> Exchange | None:
         """Return the exchange that a frame belongs to; None for a batch."""
@@ -192,6 +207,8 @@ class Exchanges:
             self.faults.append(Fault("reused", frame, request.id, waiting[-1], why))
         waiting.append(exchange)
         self.all.append(exchange)
+        if frame.side == "agent":
+            self._concerns.setdefault(exchange.session, []).append(exchange)
         self._step(frame.n, exchange)
         return exchange
 
@@ -259,9 +276,8 @@ class Exchanges:
         """Version 1: what the agent asked for the turn's sake is nobody's question any more."""
         if isinstance(answer, Result) and _member(answer.result, "stopReason") is None:
             return
-        for exchange in self.open():
-            if exchange.asker == "agent" and exchange.session == prompt.session:
-                exchange.is_moot = True
+        for exchange in self._concerns.pop(prompt.session, ()):
+            exchange.is_moot = exchange.answer is None
 
     def _step(self, n: int, exchange: Exchange) -> None:
         self._steps.append((n, exchange))

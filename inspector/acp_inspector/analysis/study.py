@@ -37,6 +37,7 @@ class Study:
 
     def __init__(self, dialect: Dialect | None = None) -> None:
         """Read what is spoken in `dialect`; None: recognise it."""
+        self._chosen = dialect
         self._reader = Reader(dialect)
         self.exchanges = Exchanges()
         self.conversations = Conversations(dialect)
@@ -150,6 +151,9 @@ class Study:
                 self._leave("agent", event.n)
             case "spawn", _:
                 self._gone.set(event.n, frozenset())
+                self._reader = Reader(self._chosen)
+                self.exchanges.restart(event.n)
+                self.conversations.restart(event.n, event.at)
             case "held", {"of": int(n)}:
                 self._held.set(event.n, self._held.now | {n: event.at})
             case (("released" | "discarded" | "answered"), {"of": int(n)}) if n in self._held.now:

@@ -121,9 +121,11 @@ def waiting_graph(waiting: Sequence[Exchange], known: Circumstances) -> WaitingG
     waits = [_wait(exchange, known) for exchange in waiting]
     pairs = list(zip(waits, waiting, strict=True))
     turns = [_of_turn(turn, known) for turn in known.turns]
+    asked = [(one, its) for one, its in pairs if one.who == "client"]
+    works = [*turns, *(one for one, _ in asked if one.method in _TELLING)]
     for wait, exchange in pairs:
         if wait.who == "agent":
-            for above in _above(wait, exchange, pairs, turns):
+            for above in _above(wait, exchange, asked, works):
                 # Without a session it may be for the sake of any work that goes on.
                 is_sure = wait.session is not None or wait.method == "elicitation/create"
                 (above.on if is_sure else above.likely).append(wait)
@@ -176,20 +178,26 @@ def _sign_of_life(side: Side, wait: Wait, known: Circumstances) -> float:
 
 
 def _above(
-    wait: Wait, exchange: Exchange, pairs: Sequence[tuple[Wait, Exchange]], turns: Sequence[Wait]
+    wait: Wait, exchange: Exchange, asked: Sequence[tuple[Wait, Exchange]], works: Sequence[Wait]
 ) -> Iterator[Wait]:
-    """Yield what the agent works on while it asks: of one session, the oldest."""
+    """Yield what the agent works on while it asks: of one session, the oldest.
+
+    Args:
+        wait: What the agent waits for.
+        exchange: Its question.
+        asked: What the client waits for.
+        works: What the agent may be working on, by session the oldest first.
+    """
     scope = member(exchange.request.params, "requestId")
     if wait.method == "elicitation/create" and scope is not None:
-        for one, its in pairs:
-            if one.who == "client" and _is_same_id(its.request.id, scope):
+        for one, its in asked:
+            if _is_same_id(its.request.id, scope):
                 yield one
         return
-    working = [one for one, _ in pairs if one.who == "client" and one.method in _TELLING]
-    works = [one for one in (*turns, *working) if one.frame < wait.frame]
     seen: set[str | None] = set()
     for one in works:
-        if wait.session in {None, one.session} and one.session not in seen:
+        is_meant = one.frame < wait.frame and wait.session in {None, one.session}
+        if is_meant and one.session not in seen:
             seen.add(one.session)
             yield one
 
@@ -210,12 +218,13 @@ def _queue(waits: Sequence[Wait], turns: Sequence[Wait]) -> None:
 
 def _guess(waits: Sequence[Wait]) -> None:
     """Who asks back while it owes an answer may need that first; the user's own doing does not."""
+    backs = [wait for wait in waits if wait.who == "client"]
     for owed in waits:
         if owed.who == "agent" and owed.whom == "client":
-            for back in waits:
-                is_later = back.who == "client" and back.frame > owed.frame
+            for back in backs:
                 is_prompt = owed.session is None and back.method == "session/prompt"
-                if is_later and (is_prompt or back.session == owed.session is not None):
+                is_its = is_prompt or back.session == owed.session is not None
+                if is_its and back.frame > owed.frame:
                     owed.likely.append(back)
 
 

@@ -58,7 +58,12 @@ class EntryList:
             if isinstance(entry, Frame)
         ]
         envelopes = [each for each in found if each is not None]
-        self._partners += self._pairing.take(first, len(fresh), envelopes)
+        begins = [
+            place
+            for place, entry in enumerate(fresh)
+            if isinstance(entry, JournalEvent) and entry.begins_connection
+        ]
+        self._partners += self._pairing.take(first, len(fresh), envelopes, begins)
         for place, *_, is_answer in envelopes:
             partner = self._partners[first + place]
             if is_answer and partner:
@@ -87,6 +92,12 @@ class PassingFrames:
         self._pairing = Pairing()
         self._asked: dict[int, Frame] = {}
         self._count = 0
+
+    def pass_event(self, event: JournalEvent) -> None:
+        """Take the next event: with another process come other ids."""
+        if event.begins_connection:
+            self._pairing.restart()
+            self._asked.clear()
 
     def exchanges_before(self, frame: Frame) -> Exchanges:
         """Take the next frame; return what has seen the question that it answers, if any."""

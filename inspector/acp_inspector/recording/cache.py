@@ -22,7 +22,7 @@ from acp_inspector.recording.outlines import METHODS, Methods
 from acp_inspector.recording.pairing import Pairing
 
 SUFFIX: Final = ".acp-index"
-FORMAT: Final = 2
+FORMAT: Final = 3
 EDGE: Final = 1 << 16
 """Bytes at the beginning and at the end that are compared."""
 TRAILER_LIMIT: Final = 1 << 25

@@ -104,7 +104,9 @@ class Index:
         last = self._last
         last.offsets += found.offsets
         last.times += found.times
-        last.partners += self.pairing.take(self.rows, len(found.kinds), found.envelopes)
+        last.partners += self.pairing.take(
+            self.rows, len(found.kinds), found.envelopes, found.begins
+        )
         last.methods += found.methods
         last.kinds += found.kinds
         self.rows += len(found.kinds)

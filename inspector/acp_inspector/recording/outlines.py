@@ -70,6 +70,8 @@ _CODES: Final = {head: int(kind) for head, kind in _KINDS.items()}
 """Plain numbers, which arrays take faster than those of an enumeration."""
 _ID: Final = b'"id'
 """What stands in every question and every answer, but for those that spell it with escapes."""
+_SPAWN: Final = b'"spawn"'
+"""What stands in every event that tells of a new process."""
 _SIDES: Final[dict[int, Side]] = {int(Kind.CLIENT): "client", int(Kind.AGENT): "agent"}
 
 
@@ -121,6 +123,8 @@ class Outlines:
     """The highest of all entries; 0 if there is none."""
     envelopes: tuple[Envelope, ...] = ()
     """Of the questions and answers among them."""
+    begins: tuple[int, ...] = ()
+    """Places of the events after which another process is spoken with."""
 
 
 def outline(lines: bytes, at: int, methods: Methods) -> Outlines:
@@ -153,7 +157,19 @@ def outline(lines: bytes, at: int, methods: Methods) -> Outlines:
     if lines.count(_ID) > len(quick):
         slow = _read_envelopes(parts, found.kinds, quick)
         quick = dict(sorted({**quick, **slow}.items()))
-    return replace(found, last_number=last, envelopes=tuple(quick.values()))
+    begins = _begins(parts, found.kinds) if _SPAWN in lines else ()
+    return replace(found, last_number=last, envelopes=tuple(quick.values()), begins=begins)
+
+
+def _begins(parts: list[bytes], kinds: array[int]) -> tuple[int, ...]:
+    return tuple(
+        place
+        for place, line in enumerate(parts)
+        if kinds[place] == Kind.EVENT
+        and _SPAWN in line
+        and isinstance(event := decode_line(line), JournalEvent)
+        and event.begins_connection
+    )
 
 
 def _read_envelopes(

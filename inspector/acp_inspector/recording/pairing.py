@@ -53,13 +53,20 @@ class Pairing:
         """Tell whether a row is a question without an answer."""
         return row in self._waiting
 
-    def take(self, first: int, count: int, envelopes: Iterable[Envelope]) -> array[int]:
+    def take(
+        self, first: int, count: int, envelopes: Iterable[Envelope], begins: Sequence[int] = ()
+    ) -> array[int]:
         """Return, for each of the `count` rows from `first` on, what it is to others.
 
-        That is `NOTHING`, `ASKS`, or for an answer the row of its question plus one.
+        That is `NOTHING`, `ASKS`, or for an answer the row of its question plus one. At the places
+        `begins`, in order, new connections begin, which have ids of their own.
         """
         partners = array("I", bytes(4 * count))
+        ahead = deque(begins)
         for place, side, id_, is_answer in envelopes:
+            while ahead and ahead[0] < place:
+                ahead.popleft()
+                self.restart()
             row = first + place
             asker = side[0] if not is_answer else "a" if side == "client" else "c"
             key = asker + id_.decode(errors="replace")
@@ -70,9 +77,15 @@ class Pairing:
                 self._open.setdefault(key, deque()).append(row)
                 self._waiting.add(row)
                 partners[place] = ASKS
+        if ahead:
+            self.restart()
         if len(self._waiting) > MOST_OPEN:
             self._forget()
         return partners
+
+    def restart(self) -> None:
+        """Begin a new connection: what is open now is never answered."""
+        self._open.clear()
 
     def _answered(self, key: str) -> int | None:
         rows = self._open.get(key)

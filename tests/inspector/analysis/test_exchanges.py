@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -25,6 +26,38 @@ def paired(said: Sequence[Frame]) -> Exchanges:
 def wrong(*said: Said) -> list[tuple[str, int]]:
     """Return the kind of each fault, and the frame it is in."""
     return [(fault.kind, fault.frame.n) for fault in paired(frames(*said)).faults]
+
+
+def test_another_process_answers_no_question_of_the_one_before() -> None:
+    """Both count their ids from the same number on."""
+    first, second, reply = frames(
+        ask("client", 1, "session/prompt", sessionId="s1"),
+        ask("client", 1, "session/prompt", sessionId="s1"),
+        answer("agent", 1, {"stopReason": "end_turn"}),
+    )
+    exchanges = Exchanges()
+    lost = exchanges.apply(first)
+    exchanges.restart(5)
+    assert exchanges.open() == []
+    exchange = exchanges.apply(replace(second, n=12))
+    assert exchanges.apply(replace(reply, n=13)) is exchange
+    assert (lost and lost.ending, exchanges.faults) == ("open", [])
+    assert [len(exchanges.open_at(n)) for n in (0, 1, 5, 12, 13)] == [0, 1, 0, 1, 0]
+
+
+def test_only_what_was_open_at_the_end_of_a_turn_is_moot() -> None:
+    asked = [ask("agent", n, "fs/read_text_file", sessionId=s) for n, s in ((1, "s1"), (2, "s2"))]
+    exchanges = paired(
+        frames(
+            ask("client", 1, "session/prompt", sessionId="s1"),
+            *asked,
+            ask("agent", 3, "fs/read_text_file", sessionId="s1"),
+            answer("client", 3, {"content": ""}),
+            answer("agent", 1, {"stopReason": "end_turn"}),
+            ask("agent", 4, "fs/read_text_file", sessionId="s1"),
+        )
+    )
+    assert [each.is_moot for each in exchanges.all] == [False, True, False, False, False]
 
 
 def failure(side: Side, id_: Any, code: int) -> Said:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from acp_inspector.analysis.conversation import GONE
 from acp_inspector.analysis.diff import compare
 from acp_inspector.analysis.picture import picture
 from acp_inspector.analysis.study import Study
@@ -154,6 +155,32 @@ def test_a_frame_knows_the_turn_it_belongs_to() -> None:
             found.append(frame.n)
     assert turns == [None, 1, 1, 1, None, 2]
     assert found == [2, 3, 4]
+
+
+def test_a_new_process_takes_up_nothing_that_the_last_one_left() -> None:
+    """A turn that nobody ended is over, and the same id asks something else."""
+    talk = frames(
+        ask("client", 0, "initialize", protocolVersion=2),
+        answer("agent", 0, {"protocolVersion": 2}),
+        prompt(1, "go on"),
+        ask("client", 0, "initialize", protocolVersion=1),
+        answer("agent", 0, {"protocolVersion": 1}),
+        prompt(1, "go on"),
+        answer("agent", 1, {"stopReason": "end_turn"}),
+    )
+    study = Study()
+    for entry in talk[:3]:
+        study.apply(entry)
+    study.apply(JournalEvent(4, 0.4, "spawn", {"pid": 7}))
+    talked = study.conversations.sessions["s1"]
+    assert (talked.is_busy, talked.turns[0].error) == (False, GONE)
+    assert study.conversations.version == 1
+    assert study.waiting().waits == ()
+    for entry in talk[3:]:
+        study.apply(replace(entry, n=entry.n + 1))
+    endings = [each.ending for each in study.exchanges.all]
+    assert endings == ["result", "open", "result", "result"]
+    assert [turn.stop_reason for turn in talked.turns] == [None, "end_turn"]
 
 
 def test_a_dialect_is_read_as_what_it_means() -> None:

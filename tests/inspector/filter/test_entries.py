@@ -6,7 +6,7 @@ import pytest
 
 from acp_inspector.filter import entries as module
 from acp_inspector.filter.entries import EntryList, PassingFrames, facts_of
-from acp_inspector.journal import Frame, StderrText
+from acp_inspector.journal import Frame, JournalEvent, StderrText
 from tests.inspector.talks import answer, ask, chunk, frames
 
 TALK = frames(
@@ -42,6 +42,17 @@ def test_what_passes_knows_its_question_and_forgets_it() -> None:
     passing = PassingFrames()
     asked = [[e.question.n for e in passing.exchanges_before(frame).open()] for frame in TALK]
     assert asked == [[], [], [], [1], [2], []]
+
+
+def test_with_another_process_come_other_questions() -> None:
+    spawn = JournalEvent(9, 0.9, "spawn", {})
+    assert EntryList([*TALK[:2], spawn, *TALK[3:]]).question_of(3) is None
+    passing = PassingFrames()
+    for frame in TALK[:2]:
+        passing.exchanges_before(frame)
+    passing.pass_event(JournalEvent(8, 0.8, "mark", {}))
+    passing.pass_event(spawn)
+    assert passing.exchanges_before(TALK[3]).all == []
 
 
 def test_only_so_many_open_questions_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:

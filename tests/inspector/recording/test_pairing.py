@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acp_inspector.analysis.exchanges import Exchange, Exchanges
-from acp_inspector.journal import Frame
+from acp_inspector.journal import Entry, Frame, JournalEvent
 from acp_inspector.recording import index as index_module
 from acp_inspector.recording import pairing as module
 from acp_inspector.recording.file import RecordingFile
@@ -43,19 +43,29 @@ RAWS: Final = [
 frames = st.tuples(st.sampled_from(["client", "agent"]), st.sampled_from(RAWS))
 
 
-@given(st.lists(frames, max_size=40))
-def test_pairs_are_those_of_the_exchanges(said: list[tuple[Any, bytes]]) -> None:
-    entries = [Frame(row + 1, row / 10, side, raw) for row, (side, raw) in enumerate(said)]
+@given(st.lists(frames | st.none(), max_size=40))
+def test_pairs_are_those_of_the_exchanges(said: list[tuple[Any, bytes] | None]) -> None:
+    """Frames, and between them other processes."""
+    entries: list[Entry] = [
+        JournalEvent(row, row / 10, "spawn", {"pid": row})
+        if told is None
+        else Frame(row, row / 10, *told)
+        for row, told in enumerate(said, start=1)
+    ]
     exchanges = Exchanges()
     for entry in entries:
-        exchanges.apply(entry)
+        if isinstance(entry, Frame):
+            exchanges.apply(entry)
+        else:
+            exchanges.restart(entry.n)
     with pytest.MonkeyPatch.context() as patch, closing(Index()) as index:
         patch.setattr(index_module, "ROWS", 8)
         for first in range(0, len(entries), 3):
             block = b"".join(map(encode_entry, entries[first : first + 3]))
             index.add(outline(block, 0, index.methods))
         for row, entry in enumerate(entries):
-            question, answer = _pair_of(exchanges.of(entry))
+            exchange = exchanges.of(entry) if isinstance(entry, Frame) else None
+            question, answer = _pair_of(exchange)
             assert index.question_of(row) == (question if answer == row else None)
             assert index.answer_of(row) == (answer if question == row else None)
             assert index.pairing.is_open(row) == (question == row and answer is None)
