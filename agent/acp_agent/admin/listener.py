@@ -11,7 +11,7 @@ import os
 import socket
 import stat
 from collections.abc import Generator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -122,10 +122,15 @@ class Listener:
             logger.warning("it can be looked at: %s%s/status", self.address, PATH)
             yield
             return
-        with ticket(self.address, self.token, self._environment) as path:
-            logger.warning(
-                "it can be looked at: %s%s/status, token in %s", self.address, PATH, path
-            )
+        with ExitStack() as stack:
+            try:
+                path = stack.enter_context(ticket(self.address, self.token, self._environment))
+            except OSError as problem:
+                reason = describe_os_error(problem)
+                logger.error("nobody can be told the token: %s", reason)  # noqa: TRY400 - no bug
+            else:
+                where = f"{self.address}{PATH}/status"
+                logger.warning("it can be looked at: %s, token in %s", where, path)
             yield
 
     def _opened(self, listen: str) -> socket.socket:

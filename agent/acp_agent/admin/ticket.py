@@ -48,9 +48,10 @@ def ticket(address: str, token: str, environment: Mapping[str, str]) -> Generato
     Raises:
         OSError: it cannot be written.
     """
-    runtime = environment.get("XDG_RUNTIME_DIR", "")
+    runtime = Path(environment.get("XDG_RUNTIME_DIR", ""))
+    is_there = runtime.is_absolute() and os.access(runtime, os.W_OK)
     # A directory of its own has mode 0700, wherever it lies.
-    folder = Path(tempfile.mkdtemp(prefix="acp-agent-", dir=runtime or None))
+    folder = Path(tempfile.mkdtemp(prefix="acp-agent-", dir=runtime if is_there else None))
     try:
         path = folder / NAME
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import socket
 import stat
 import subprocess
+import tempfile
 from pathlib import Path
 
 import httpx
@@ -52,6 +54,18 @@ async def test_the_newer_protocol_of_the_internet_works_too() -> None:
     async with listening("[::1]:0") as listener, visiting(listener) as client:
         assert listener.address.startswith("http://[::1]:")
         assert (await client.get("/admin/acp/status")).status_code == 200
+
+
+async def test_a_disk_that_takes_no_token_ends_no_agent(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def refuse(**_: object) -> str:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(tempfile, "mkdtemp", refuse)
+    async with listening(environment={}) as listener, visiting(listener, listener.token) as client:
+        assert (await client.get("/admin/acp/status")).status_code == 200
+    assert "nobody can be told the token: no space left on device" in caplog.text
 
 
 def test_an_address_in_use_is_told() -> None:

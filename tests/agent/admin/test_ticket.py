@@ -39,7 +39,10 @@ def test_it_is_told_to_its_user_alone_and_only_for_as_long_as_it_holds(tmp_path:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_without_a_runtime_directory_it_lies_with_the_temporary_ones() -> None:
-    with ticket("http://x", "t", {}) as path:
+@pytest.mark.parametrize("environment", [{}, {"XDG_RUNTIME_DIR": "/missing"}])
+def test_without_a_runtime_directory_it_lies_with_the_temporary_ones(
+    environment: dict[str, str],
+) -> None:
+    with ticket("http://x", "t", environment) as path:
         assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
     assert not path.parent.exists()
