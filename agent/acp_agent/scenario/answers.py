@@ -69,6 +69,8 @@ class Answers:
             "session/delete": self._delete,
             "session/set_mode": self._set_mode,
             "session/set_config_option": self._set_option,
+            "tool_call/cancel": self._cancel_part,
+            "terminal/cancel": self._cancel_part,
             PROMPT: self._prompt,
         }
 
@@ -237,6 +239,10 @@ class Answers:
     def _prompt(self, params: Params) -> Json:
         self._active(params)
         return {"stopReason": "end_turn"}
+
+    def _cancel_part(self, params: Params) -> Json:
+        self._active(params)
+        raise invalid("it cannot be cancelled by itself")
 
     def _known(self, params: Params) -> Place:
         session_id = params.get("sessionId")

@@ -35,6 +35,8 @@ class Say:
     size: int | None
     """Bytes that the text has at least, by being repeated; None for as it is."""
     message_id: str | None
+    is_whole: bool = False
+    """Whether each piece is all of the message, in place of what was said of it before."""
 
     async def play(self, run: Run) -> None:
         """Send it, piece by piece."""
@@ -42,10 +44,12 @@ class Say:
         if self.size is not None:
             text *= -(-self.size // max(1, len(text.encode())))
         message_id = run.message_id(self.speaker, self.message_id)
+        words = run.session.words
+        spell = words.whole if self.is_whole else words.message
         for number, piece in enumerate(self._cut(text, run)):
             if number and self.pause:
                 await run.talk.stage.sleep(self.pause)
-            await run.update(run.session.words.message(self.speaker, text_block(piece), message_id))
+            await run.update(spell(self.speaker, text_block(piece), message_id))
 
     def _cut(self, text: str, run: Run) -> Sequence[str]:
         if isinstance(self.pieces, int):
@@ -111,6 +115,34 @@ class CallTool:
             await run.update(words.call(self.call_id, members(run.filled(dict(self.members)))))
         for text in self.more:
             await run.update(words.more(self.call_id, shown_text(str(run.filled(text)))))
+
+
+@dataclass(frozen=True, slots=True)
+class ShowTerminal:
+    """Shows a command that runs at the agent's, in a terminal that only it writes in."""
+
+    terminal_id: str
+    call_id: str | None
+    """The tool call that shows it."""
+    command: str
+    output: str
+    chunk: int | None
+    """Bytes of a piece of the output; None for one piece."""
+    code: int | None
+    """The exit code, if it ends."""
+
+    async def play(self, run: Run) -> None:
+        """Send what is new about it."""
+        run.session.speaker = None
+        words, cwd = run.session.words, run.session.cwd
+        raw = str(run.filled(self.output)).encode()
+        size = self.chunk or max(1, len(raw))
+        output = [raw[begin : begin + size] for begin in range(0, len(raw), size)]
+        told = words.terminal(self.terminal_id, self.call_id, self.command, cwd)
+        told += words.printed(self.terminal_id, self.call_id, output)
+        told += [] if self.code is None else words.exited(self.terminal_id, self.code)
+        for update in told:
+            await run.update(update)
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,11 +21,14 @@ from acp_agent.scenario.wire import Stage
 from acp_protocol import jsonrpc
 from acp_protocol.errors import FrameTooLongError
 from acp_protocol.framing import LineFramer
+from acp_protocol.host.text import one_line
 from acp_protocol.jsonrpc import Failure, Json, Malformed, Message, Notification, Request, Result
 from acp_protocol.tasks import OwnedTasks
 
 logger = logging.getLogger(__name__)
 
+SHOWN: Final = 200
+"""Characters of a sentence of the client that are told on, at most."""
 FAREWELL: Final = 5.0
 """Seconds that what is still played has when the client has left."""
 NOWHERE: Final = "no-session"
@@ -94,6 +97,9 @@ class Player:
                 self._notified(message, tasks)
             case Result(id=id_, result=result):
                 self.talk.answered(id_, result, None)
+            case Failure(id=None, code=code, message=sentence):
+                said = one_line(sentence, SHOWN)
+                self.talk.stage.note(f"the client could not read something: {said} ({code})")
             case Failure(id=id_, code=code, message=sentence, data=data):
                 self.talk.answered(id_, None, {"code": code, "message": sentence, "data": data})
             case Malformed(is_answer=True):

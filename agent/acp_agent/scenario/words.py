@@ -44,11 +44,17 @@ class Words:
         self.session_id = session_id
         self.calls: dict[str, list[Json]] = {}
         """What each tool call shows."""
+        self.terminals: set[str] = set()
+        """Terminals of ours that were told."""
 
     def message(self, speaker: Speaker, block: Json, message_id: str | None) -> Json:
         """Return a piece of what somebody says."""
         named = {} if message_id is None else {"messageId": message_id}
         return {"sessionUpdate": f"{speaker}_chunk", **named, "content": block}
+
+    def whole(self, speaker: Speaker, block: Json, message_id: str | None) -> Json:
+        """Return all that somebody says in a message, in place of what was said of it before."""
+        return self.message(speaker, block, message_id)
 
     def prompt(self, blocks: Sequence[Json], message_id: str) -> list[Json]:
         """Return what the user said, as a replay tells it."""
@@ -74,6 +80,25 @@ class Words:
         self.calls.setdefault(call_id, []).append(content)
         shown = self.spoken({"content": list(self.calls[call_id])})
         return {"sessionUpdate": "tool_call_update", "toolCallId": call_id, **shown}
+
+    def terminal(
+        self, terminal_id: str, call_id: str | None, command: Json, cwd: str
+    ) -> list[Json]:
+        """Return that there is a terminal of ours, which a tool call shows; only version 2 has."""
+        del call_id, command, cwd
+        self.terminals.add(terminal_id)
+        return []
+
+    def printed(self, terminal_id: str, call_id: str | None, output: Sequence[bytes]) -> list[Json]:
+        """Return what a terminal of ours prints; here its tool call shows it as text."""
+        del terminal_id
+        text = b"".join(output).decode("utf-8", "replace")
+        return [self.more(call_id, shown_text(text))] if call_id is not None and text else []
+
+    def exited(self, terminal_id: str, code: int) -> list[Json]:
+        """Return that the command of a terminal of ours has ended."""
+        del terminal_id, code
+        return []
 
     def question(
         self, call_id: str, title: str, changed: Mapping[str, Json], options: Sequence[Json]

@@ -5,6 +5,7 @@ Source: ACP version 2, Prompt Lifecycle; Tool Calls; Plans; Session Config Optio
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from typing import Final, cast
 
@@ -25,6 +26,10 @@ class WordsV2(Words):
     def message(self, speaker: Speaker, block: Json, message_id: str | None) -> Json:
         """Return a piece of what somebody says, as a part of its message."""
         return {"sessionUpdate": f"{speaker}_chunk", "messageId": message_id, "content": block}
+
+    def whole(self, speaker: Speaker, block: Json, message_id: str | None) -> Json:
+        """Return all that somebody says in a message, in place of what was said of it before."""
+        return {"sessionUpdate": speaker, "messageId": message_id, "content": [block]}
 
     def prompt(self, blocks: Sequence[Json], message_id: str) -> list[Json]:
         """Return what the user said, whole."""
@@ -50,6 +55,31 @@ class WordsV2(Words):
         self.calls.setdefault(call_id, []).append(content)
         shown = {"toolCallId": call_id, "content": _content(content)}
         return {"sessionUpdate": "tool_call_content_chunk", **shown}
+
+    def terminal(
+        self, terminal_id: str, call_id: str | None, command: Json, cwd: str
+    ) -> list[Json]:
+        """Return that there is a terminal of ours, and that a tool call shows it."""
+        told: list[Json] = []
+        if terminal_id not in self.terminals:
+            about = {"terminalId": terminal_id, "command": command, "cwd": cwd}
+            told.append({"sessionUpdate": "terminal_update", **about})
+            if call_id is not None:
+                shown = {"type": "terminal", "terminalId": terminal_id}
+                told.append(self.more(call_id, shown))
+        self.terminals.add(terminal_id)
+        return told
+
+    def printed(self, terminal_id: str, call_id: str | None, output: Sequence[bytes]) -> list[Json]:
+        """Return what a terminal of ours prints, byte by byte."""
+        del call_id
+        chunk = {"sessionUpdate": "terminal_output_chunk", "terminalId": terminal_id}
+        return [{**chunk, "data": b64encode(piece).decode()} for piece in output]
+
+    def exited(self, terminal_id: str, code: int) -> list[Json]:
+        """Return that the command of a terminal of ours has ended."""
+        status = {"terminalId": terminal_id, "exitStatus": {"exitCode": code}}
+        return [{"sessionUpdate": "terminal_update", **status}]
 
     def question(
         self, call_id: str, title: str, changed: Mapping[str, Json], options: Sequence[Json]

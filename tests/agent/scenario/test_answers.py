@@ -182,6 +182,15 @@ async def test_what_makes_no_sense_is_refused(method: str, params: Any, number: 
         assert (await client.prompt("on"))["result"] == {"stopReason": "end_turn"}
 
 
+@pytest.mark.parametrize(
+    ("method", "part"), [("tool_call/cancel", "toolCallId"), ("terminal/cancel", "terminalId")]
+)
+async def test_version_2_ends_no_part_by_itself(method: str, part: str) -> None:
+    async with played("", version=2) as client:
+        answer = await client.ask(method, **{"sessionId": "session-1", part: "a"})
+    assert code(answer) == -32602
+
+
 async def test_params_are_not_looked_at_where_that_is_not_wanted() -> None:
     async with played("[agent]\nstrict = false") as client:
         assert "result" in await client.ask("session/new")

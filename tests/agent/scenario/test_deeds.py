@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from base64 import b64decode
+
 import pytest
 
 from acp_protocol.jsonrpc import Json
@@ -136,6 +138,50 @@ async def test_a_text_is_as_long_as_it_is_wanted() -> None:
     async with played(steps("{ text = 'äb', size = 1000 }")) as client:
         await client.prompt()
     assert 1000 <= len(client.text.encode()) <= 1002
+
+
+async def test_a_message_may_be_said_anew() -> None:
+    text = steps("{ text = 'a' }", "{ text = 'b', whole = true }")
+    async with played(text) as client:
+        await client.prompt()
+    assert client.kinds == ["agent_message_chunk"] * 2
+    async with played(text, version=2) as client:
+        _, _, chunk, whole, _ = await said(client)
+    assert whole["sessionUpdate"] == "agent_message"
+    assert (whole["messageId"], whole["content"][0]["text"]) == (chunk["messageId"], "b")
+    assert complaints(client, 2) == []
+
+
+TERMINAL = steps(
+    "{ tool = 'c1', with = { _meta = { own = 1 } } }",
+    "{ terminal = 't1', tool = 'c1', command = 'ls', output = 'ä' }",
+    "{ terminal = 't1', tool = 'c1', output = 'öü', chunk = 3, exit = 2 }",
+)
+
+
+async def test_version_2_has_terminals_of_the_agent() -> None:
+    async with played(TERMINAL, version=2) as client:
+        await client.prompt()
+    assert complaints(client, 2) == []
+    assert client.kinds[2:-1] == [
+        "tool_call_update",
+        "terminal_update",
+        "tool_call_content_chunk",
+        *["terminal_output_chunk"] * 3,
+        "terminal_update",
+    ]
+    assert client.updates[2]["_meta"] == {"own": 1}
+    chunks = [b64decode(each["data"]) for each in client.updates if "data" in each]
+    assert chunks == ["ä".encode(), "öü".encode()[:3], "öü".encode()[3:]]
+    assert client.updates[-2]["exitStatus"] == {"exitCode": 2}
+
+
+async def test_version_1_shows_the_output_of_a_terminal_as_text() -> None:
+    async with played(TERMINAL) as client:
+        await client.prompt()
+    assert complaints(client, 1) == []
+    assert client.kinds == ["tool_call", "tool_call_update", "tool_call_update"]
+    assert [each["content"]["text"] for each in client.updates[-1]["content"]] == ["ä", "öü"]
 
 
 async def test_a_message_may_have_an_id_of_ones_own() -> None:

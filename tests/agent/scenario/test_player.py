@@ -135,6 +135,14 @@ async def test_an_answer_that_is_none_is_not_answered() -> None:
     assert client.said == ["acp-agent: an answer that is none: no JSON-RPC: error is no object"]
 
 
+async def test_what_the_client_could_not_read_is_told() -> None:
+    error = '{"code":-32700,"message":"Parse \\u001b[31m error"}'
+    client = await heard("", f'{{"jsonrpc":"2.0","id":null,"error":{error}}}'.encode())
+    (sentence,) = client.said
+    assert sentence.startswith("acp-agent: the client could not read something: Parse ")
+    assert "\x1b" not in sentence
+
+
 async def test_a_last_line_without_an_end_is_heard() -> None:
     async with played("", opens=False) as client:
         client.write(b"what?")

@@ -11,7 +11,7 @@ from typing import Final, TypeAlias
 from acp_agent.scenario import deeds, questions
 from acp_agent.scenario.questions import Asking
 from acp_agent.scenario.reading.faults import BY_ACCIDENT, FAULTS, hex_bytes, read_faults
-from acp_agent.scenario.reading.tables import Table, listed, nearest
+from acp_agent.scenario.reading.tables import BIG, Table, listed, nearest
 from acp_agent.scenario.run import Deed, Step
 from acp_agent.scenario.values import members
 from acp_agent.scenario.words import CONSENTS, KINDS, STATUSES, Speaker, shown_text
@@ -29,9 +29,10 @@ TOOL: Final = (
     "locations",
     "input",
     "output",
+    "with",
 )
 ASKING: Final = ("expect", "id", "await", "force", "failed")
-SPOKEN: Final = ("pieces", "pause", "size", "message")
+SPOKEN: Final = ("pieces", "pause", "size", "message", "whole")
 SPEAKERS: Final[Mapping[str, Speaker]] = {
     "text": "agent_message",
     "thought": "agent_thought",
@@ -99,6 +100,7 @@ def _say(speaker: str) -> Callable[[Table], Deed]:
             table.number("pause", 0.0),
             table.whole("size", most=2**30) if "size" in table else None,
             table.text_if_any("message"),
+            table.flag("whole"),
         )
 
     return read
@@ -141,7 +143,7 @@ def _tool_members(table: Table) -> Mapping[str, Json]:
     for key, name in {"input": "rawInput", "output": "rawOutput"}.items():
         if key in table:
             told[name] = table.json(key)
-    return told
+    return told | members(table.object("with"))
 
 
 def _diff(table: Table) -> Json:
@@ -215,6 +217,17 @@ def _ask(table: Table) -> Deed:
     return questions.AskAnything(table.text("ask"), params, _asking(table, "answered"))
 
 
+def _terminal(table: Table) -> Deed:
+    return deeds.ShowTerminal(
+        table.text("terminal"),
+        table.text_if_any("tool"),
+        table.text("command", ""),
+        table.text("output", ""),
+        table.whole("chunk") if "chunk" in table else None,
+        table.whole("exit", least=-BIG) if "exit" in table else None,
+    )
+
+
 def _tell(table: Table) -> Deed:
     return deeds.Notify(table.text("tell"), table.value("params"))
 
@@ -275,6 +288,7 @@ def _ways(table: Table, key: str) -> Sequence[Sequence[Step]]:
 _Reader: TypeAlias = tuple[tuple[str, ...], Callable[[Table], Deed]]
 _READERS: Final[Mapping[str, _Reader]] = {
     "run": (("tool", "answered", *ASKING), _run_command),
+    "terminal": (("tool", "command", "output", "chunk", "exit"), _terminal),
     "tool": ((*TOOL, "more"), _tool),
     "permission": (
         (*TOOL, "options", "chosen", "allowed", "rejected", "cancelled", *ASKING),

@@ -13,6 +13,7 @@ from acp_agent.scenario.run import Deed, Step
 
 SAMPLES: dict[str, tuple[str, type[Deed]]] = {
     "run": ("['echo', 'a']", questions.RunCommand),
+    "terminal": ("'a'", deeds.ShowTerminal),
     "tool": ("'a'", deeds.CallTool),
     "permission": ("'a'", questions.AskConsent),
     "read": ("'/a'", questions.ReadFile),
