@@ -13,8 +13,9 @@ from acp_agent.config.configuration import Configuration, Mcp
 from acp_agent.mcp.declarations import Server, configured_servers
 from acp_agent.mcp.limits import Limits
 from acp_agent.mcp.servers import McpSettings
-from acp_agent.models.choice import chosen
+from acp_agent.models.choice import chosen, expanded
 from acp_agent.models.model import Model
+from acp_agent.models.services import SettingsError
 from acp_agent.rules import PermissionRules
 from acp_agent.server import Keeping
 from acp_agent.sessions.store import Store
@@ -38,7 +39,13 @@ def models_of(configuration: Configuration, environment: Mapping[str, str]) -> l
     Raises:
         SettingsError: one cannot be as it is set.
     """
-    choices = (configuration.model, *configuration.others)
+    choices = expanded(configuration.model, environment)
+    for other in configuration.others:
+        try:
+            choices += expanded(other, environment)
+        except SettingsError as problem:
+            # It may not have been started; the first model can do without.
+            logger.warning("%s", problem)
     return [chosen(choice, environment) for choice in choices]
 
 

@@ -28,6 +28,8 @@ LEAST_THOUGHT: Final = 1024
 """Tokens that a model has to be given for its thoughts if their number is told."""
 _BY_TOKENS: Final = frozenset({"anthropic", "openrouter"})
 """Services that can be told with how many tokens to think."""
+ALL: Final = "*"
+"""Stands for each model that a service has."""
 _NAMES: Final = ", ".join(f"{each}:NAME" for each in SERVICES)
 
 
@@ -80,7 +82,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         dest="model.name",
         type=MODEL,
         metavar="NAME",
-        help="who decides what is said and done: demo, or SERVICE:NAME as in ollama:qwen3; "
+        help="who decides what is said and done: demo, or SERVICE:NAME as in ollama:qwen3, or "
+        "SERVICE:* to choose from all models that it has; "
         f"services: {prefixes} (default: {DemoModel.name})",
     )
     group.add_argument(
@@ -168,6 +171,23 @@ def chosen(choice: ModelChoice, environment: Mapping[str, str]) -> Model:
 
     is_replayed = tape is not None and tape.is_replayed
     return RoutedModel(found, made, forget=forget, is_replayed=is_replayed)
+
+
+def expanded(choice: ModelChoice, environment: Mapping[str, str]) -> list[ModelChoice]:
+    """Return `choice`; where it wants all models of a service, one for each that it has now.
+
+    Raises:
+        SettingsError: the service does not say which it has.
+    """
+    prefix, _, rest = choice.name.partition(":")
+    if rest != ALL:
+        return [choice]
+    if choice.cassette is not None:
+        raise SettingsError("A cassette holds the traffic with one model, not with all.")
+    from acp_agent.models.roster import named_by
+
+    names = named_by(_service(prefix, choice, environment))
+    return [replace(choice, name=f"{prefix}:{name}") for name in names]
 
 
 def check(choice: ModelChoice) -> None:
