@@ -121,13 +121,17 @@ class Surface(ABC):
         """Close the sessions in which nothing has happened for `seconds`."""
         latest = anyio.current_time() - seconds
         for session in list(self.sessions.values()):
-            if session.touched <= latest and not session.is_busy:
+            is_open = self.sessions.get(session.id) is session
+            if is_open and session.touched <= latest and not session.is_busy:
                 await self.close(session)
 
     async def close(self, session: Session) -> None:
-        """Close a session: it is kept, and can be opened again."""
+        """Close a session: it is kept, and can be opened again.
+
+        It is brought to its end, whoever gives up meanwhile: every wait in it is bounded.
+        """
         del self.sessions[session.id]
-        with self._change(session.id):
+        with self._change(session.id), anyio.CancelScope(shield=True):
             try:
                 await self.finish(session)
                 await session.servers.aclose()

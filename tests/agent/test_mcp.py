@@ -192,6 +192,18 @@ async def test_a_session_that_closes_ends_its_servers_even_stubborn_ones(
         assert [is_running(pid) for pid in pids] == [False, False]
 
 
+async def test_a_close_that_nobody_waits_for_ends_the_servers_all_the_same(cwd: Path) -> None:
+    async with calling(cwd) as it:
+        session_id = await it.new(mcpServers=[declared("stubborn")])
+        await it.turn(session_id, "call w__family")
+        pids = [int(word) for word in it.said(session_id).split() if word.isdecimal()][-2:]
+        with anyio.move_on_after(0.05):
+            await it.connection.request("session/close", {"sessionId": session_id})
+        # The next one waits until the session is closed.
+        await it.ask("session/load", sessionId=session_id, cwd=str(cwd), mcpServers=[])
+        assert [is_running(pid) for pid in pids] == [False, False]
+
+
 async def test_a_session_that_is_opened_again_gets_other_servers(cwd: Path) -> None:
     async with calling(cwd) as it:
         session_id = await it.new(mcpServers=[declared()])
