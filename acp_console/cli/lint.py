@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -42,8 +41,15 @@ class _Linted:
     """What came of one file."""
 
     report: Report
-    lines: array[int] = field(default_factory=lambda: array("Q"))
-    """The line of each entry, by its number."""
+    faults: list[LineFault] = field(default_factory=list[LineFault])
+    """The first lines that could not be read."""
+    unread: int = 0
+    """How many there are of them."""
+
+    def fails(self, fail_on: FailOn) -> bool:
+        """Tell whether the file makes the command fail."""
+        is_damaged = bool(self.unread) and _faults_fail(fail_on)
+        return is_damaged or any(fails(finding, fail_on) for finding in self.report.findings)
 
 
 @click.command(name="lint")
@@ -101,7 +107,11 @@ def command(
     if not files:
         raise click.UsageError("name a recording, or ask for --rules")
     wanted = filter_of(text)
-    linted = {str(file): _lint(file, wanted, unstable=unstable, dialect=dialect) for file in files}
+    limit = None if is_all else KEPT
+    linted = {
+        str(file): _lint(file, wanted, unstable=unstable, dialect=dialect, limit=limit)
+        for file in files
+    }
     _print(linted, format_, fail_on, is_all=is_all)
     tell_complaint(wanted)
     for file, each in linted.items():
@@ -109,13 +119,8 @@ def command(
             say(f"{file} sounds like {name}; --dialect {name} judges what is meant")
         for rule, problem in each.report.failed.items():
             say(f"{rule} could not be judged, by a mistake of ours: {problem}")
-    failing = [
-        finding
-        for each in linted.values()
-        for finding in each.report.findings
-        if fails(finding, fail_on)
-    ]
-    return exits.FOUND if failing else exits.DONE
+    has_failed = any(each.fails(fail_on) for each in linted.values())
+    return exits.FOUND if has_failed else exits.DONE
 
 
 def fails(finding: Finding, fail_on: FailOn) -> bool:
@@ -125,27 +130,42 @@ def fails(finding: Finding, fail_on: FailOn) -> bool:
     return SEVERITIES.index(finding.severity) >= SEVERITIES.index(fail_on)
 
 
-def _lint(file: Path, wanted: Filter, *, unstable: bool, dialect: str | None) -> _Linted:
-    linter = Linter(unstable=unstable, dialect=dialect, limit=KEPT)
+def _faults_fail(fail_on: FailOn) -> bool:
+    """Tell whether lines that cannot be read make the command fail: they count as a warning."""
+    return fail_on in {"warning", "info"}
+
+
+def _lint(
+    file: Path, wanted: Filter, *, unstable: bool, dialect: str | None, limit: int | None
+) -> _Linted:
+    meant = None if wanted.is_empty else _meant(file, wanted)
+    linter = Linter(
+        unstable=unstable,
+        dialect=dialect,
+        limit=limit,
+        counts=None if meant is None else lambda each: not meant.isdisjoint(each.frames),
+    )
     linted = _Linted(linter.report)
-    exchanges = None if wanted.is_empty else Exchanges()
-    reader = Reader()
-    for line, row in enumerate(read_lines(file), start=1):
+    for row in read_lines(file):
         if isinstance(row, LineFault):
             say(f"{file}, line {row.line}: {row.reason}")
+            linted.unread += 1
+            if limit is None or linted.unread <= limit:
+                linted.faults.append(row)
         elif isinstance(row, Frame | StderrText | JournalEvent):
-            linted.lines.extend([line] * (row.n + 1 - len(linted.lines)))
             linter.feed(row)
-            if exchanges is not None and isinstance(row, Frame):
-                exchanges.apply_all(row, reader.messages(row))
     linter.finish()
-    if exchanges is not None:
-        _keep(linter.report, _meant(file, wanted, exchanges))
     return linted
 
 
-def _meant(file: Path, wanted: Filter, exchanges: Exchanges) -> set[int]:
-    """Return the frames that a filter means, now that all of the recording is known."""
+def _meant(file: Path, wanted: Filter) -> set[int]:
+    """Return the frames that a filter means, which is known once all of them were read."""
+    exchanges, reader = Exchanges(), Reader()
+    for row in read_lines(file):
+        if isinstance(row, Frame):
+            exchanges.apply_all(row, reader.messages(row))
+        elif isinstance(row, JournalEvent) and row.begins_connection:
+            exchanges.restart(row.n)
     known = annotate(file, wanted)
     return {
         row.n
@@ -155,38 +175,45 @@ def _meant(file: Path, wanted: Filter, exchanges: Exchanges) -> set[int]:
     }
 
 
-def _keep(report: Report, meant: set[int]) -> None:
-    """Leave only the findings that are proven by frames a filter means."""
-    report.findings = [each for each in report.findings if meant.intersection(each.frames)]
-    report.counts.clear()
-    report.counts.update(each.severity for each in report.findings)
-    report.omitted.clear()
+def _lines(file: str, findings: Sequence[Finding]) -> dict[int, int]:
+    """Return the line of each frame that proves one of these findings."""
+    proving = {frame for each in findings for frame in each.frames}
+    return {
+        row.n: line
+        for line, row in enumerate(read_lines(Path(file)) if proving else (), start=1)
+        if isinstance(row, Frame | StderrText | JournalEvent) and row.n in proving
+    }
 
 
 def _print(
     linted: Mapping[str, _Linted], format_: Format, fail_on: FailOn, *, is_all: bool
 ) -> None:
     reports = {file: each.report for file, each in linted.items()}
+    faults = {file: each.faults for file, each in linted.items()}
     match format_:
         case "text":
             for file, report in reports.items():
                 print_report(file, report, is_all=is_all)
         case "json":
-            click.echo(ascii_json(lint_json(reports)))
+            click.echo(ascii_json(lint_json(reports, faults)))
         case "sarif":
             from acp_inspector.lint.sarif import sarif
 
-            lines = {file: dict(enumerate(each.lines)) for file, each in linted.items()}
             found = {file: report.findings for file, report in reports.items()}
-            click.echo(ascii_json(sarif(found, lines)))
+            lines = {file: _lines(file, each) for file, each in found.items()}
+            click.echo(ascii_json(sarif(found, lines, faults)))
         case "junit":
             from acp_inspector.lint.junit import junit
 
-            click.echo(junit(reports, lambda finding: fails(finding, fail_on)))
+            failing = _faults_fail(fail_on)
+            said = junit(reports, lambda each: fails(each, fail_on), faults, faults_fail=failing)
+            click.echo(said)
 
 
-def lint_json(reports: Mapping[str, Report]) -> dict[str, Json]:
-    """Return reports as JSON, by the names of their files."""
+def lint_json(
+    reports: Mapping[str, Report], faults: Mapping[str, Sequence[LineFault]]
+) -> dict[str, Json]:
+    """Return reports as JSON, and what could not be read, by the names of the files."""
     findings = [
         _finding_json(file, each) for file, report in reports.items() for each in report.findings
     ]
@@ -196,6 +223,11 @@ def lint_json(reports: Mapping[str, Report]) -> dict[str, Json]:
     return {
         "acp_lint": VERSION,
         "findings": cast("Json", findings),
+        "unreadable": [
+            {"file": file, "line": fault.line, "reason": fault.reason}
+            for file, found in faults.items()
+            for fault in found
+        ],
         "counts": {word: sum(each.counts[word] for each in every) for word in SEVERITIES},
         "omitted": sum(sum(each.omitted.values()) for each in every),
         "exercised": len(exercised & applied),

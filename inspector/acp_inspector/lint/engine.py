@@ -103,7 +103,12 @@ class Linter:
     """Judges one connection; entries are fed in order."""
 
     def __init__(
-        self, *, unstable: bool = False, dialect: str | None = None, limit: int | None = None
+        self,
+        *,
+        unstable: bool = False,
+        dialect: str | None = None,
+        limit: int | None = None,
+        counts: Callable[[Finding], bool] | None = None,
     ) -> None:
         """Begin.
 
@@ -111,6 +116,7 @@ class Linter:
             unstable: parts of the protocol that are not stable yet are allowed, and judged.
             dialect: judge frames by what they mean in this dialect.
             limit: findings that are kept of each rule; all, if None.
+            counts: tells which findings the report has; all, if None.
 
         Raises:
             LocalProtocolError: there is no dialect of this name.
@@ -118,6 +124,7 @@ class Linter:
         self._unstable = unstable
         self._dialect_name = dialect
         self._limit = limit
+        self._counts = counts
         self._kept: Counter[str] = Counter()
         self.report = Report(applied=_applied(unstable=unstable))
         self._begin()
@@ -163,6 +170,8 @@ class Linter:
 
     def _noted(self, found: list[Finding]) -> tuple[Finding, ...]:
         for each in found:
+            if self._counts is not None and not self._counts(each):
+                continue
             self.report.counts[each.severity] += 1
             self._kept[each.rule.id] += 1
             if self._limit is None or self._kept[each.rule.id] <= self._limit:

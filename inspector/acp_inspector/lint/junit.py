@@ -6,26 +6,45 @@ A rule without anything to look at is skipped; that it found nothing says nothin
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 from xml.etree import ElementTree
 
 from acp_inspector.lint.catalogue import FAMILIES, rules
 from acp_inspector.lint.engine import Finding, Report
+from acp_inspector.recording.reader import LineFault
 
+READABLE: Final = "every line can be read"
 _NO_XML: Final = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that an XML document cannot hold, not even escaped."""
 
 
-def junit(reports: Mapping[str, Report], fails: Callable[[Finding], bool]) -> str:
+def junit(
+    reports: Mapping[str, Report],
+    fails: Callable[[Finding], bool],
+    faults: Mapping[str, Sequence[LineFault]] | None = None,
+    *,
+    faults_fail: bool = False,
+) -> str:
     """Return the reports of each file as one document.
 
-    `fails` tells which findings are failures.
+    Args:
+        reports: by the file's name.
+        fails: tells which findings are failures.
+        faults: for each file, what of it could not be read.
+        faults_fail: such a file is an error, instead of being told of.
     """
     root = ElementTree.Element("testsuites", name="acp-console lint")
     for file, report in reports.items():
         suite = ElementTree.SubElement(root, "testsuite", name=_text(file))
         failed = skipped = 0
+        unread = (faults or {}).get(file, ())
+        case = ElementTree.SubElement(suite, "testcase", name=READABLE, classname="Recording")
+        if said := "\n".join(f"line {fault.line}: {fault.reason}" for fault in unread):
+            if faults_fail:
+                _add(case, "error", said, message=said.split("\n")[0], type="recording")
+            else:
+                _add(case, "system-out", said)
         for id_ in sorted(report.applied):
             found = [each for each in report.findings if each.rule.id == id_]
             failures = [each for each in found if fails(each)]
@@ -43,7 +62,10 @@ def junit(reports: Mapping[str, Report], fails: Callable[[Finding], bool]) -> st
                     case, "system-out", "\n".join(_line(each) for each in found if not fails(each))
                 )
         suite.attrib.update(
-            tests=str(len(report.applied)), failures=str(failed), skipped=str(skipped), errors="0"
+            tests=str(len(report.applied) + 1),
+            failures=str(failed),
+            skipped=str(skipped),
+            errors=str(int(faults_fail and bool(unread))),
         )
     ElementTree.indent(root)
     return ElementTree.tostring(root, encoding="unicode", xml_declaration=True)

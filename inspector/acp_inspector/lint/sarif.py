@@ -9,11 +9,14 @@ Source: OASIS, Static Analysis Results Interchange Format 2.1.0.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Final
+from urllib.parse import quote
 
 from acp_inspector.lint.catalogue import BASES, FAMILIES, Rule, Severity
 from acp_inspector.lint.engine import Finding
 from acp_inspector.lint.plans import workings
+from acp_inspector.recording.reader import LineFault
 from acp_protocol.jsonrpc import Json
 from acp_protocol.version import VERSION
 
@@ -22,13 +25,16 @@ LEVELS: Final[dict[Severity, str]] = {"error": "error", "warning": "warning", "i
 
 
 def sarif(
-    findings: Mapping[str, Sequence[Finding]], lines: Mapping[str, Mapping[int, int]]
+    findings: Mapping[str, Sequence[Finding]],
+    lines: Mapping[str, Mapping[int, int]],
+    faults: Mapping[str, Sequence[LineFault]] | None = None,
 ) -> Json:
     """Return the findings of each file as one log.
 
     Args:
         findings: by the file's name.
         lines: for each file, the line of each entry by its number, from 1.
+        faults: for each file, what of it could not be read.
     """
     used = _rules(findings.values())
     places = {rule.id: place for place, rule in enumerate(used)}
@@ -42,13 +48,19 @@ def sarif(
         for file, found in findings.items()
         for each in found
     ]
-    return {
-        "$schema": SCHEMA,
-        "version": "2.1.0",
-        "runs": [
-            {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
-        ],
+    notes = [_note(file, fault) for file, found in (faults or {}).items() for fault in found]
+    run: dict[str, Json] = {
+        "tool": {"driver": driver},
+        "columnKind": "unicodeCodePoints",
+        "invocations": [{"executionSuccessful": True, "toolExecutionNotifications": notes}],
+        "results": results,
     }
+    return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
+
+
+def _note(file: str, fault: LineFault) -> Json:
+    where = _location(file, fault.line)
+    return {"level": "warning", "message": {"text": fault.reason}, "locations": [where]}
 
 
 def _rules(findings: Iterable[Sequence[Finding]]) -> list[Rule]:
@@ -86,7 +98,15 @@ def _result(file: str, finding: Finding, lines: Mapping[int, int], place: int) -
 
 
 def _location(file: str, line: int | None) -> dict[str, Json]:
-    place: dict[str, Json] = {"artifactLocation": {"uri": file}}
+    place: dict[str, Json] = {"artifactLocation": {"uri": _uri(file)}}
     if line is not None:
         place["region"] = {"startLine": line}
     return {"physicalLocation": place}
+
+
+def _uri(file: str) -> str:
+    """Return a file's name as a reference: what is special in a URI stands for itself nowhere."""
+    path = Path(file)
+    if path.is_absolute():
+        return path.as_uri()
+    return quote(path.as_posix().encode(errors="surrogateescape"), safe="/")

@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 import pytest
 
 from acp_console.cli import exits
+from acp_console.cli.lint import KEPT
 from acp_inspector.lint.catalogue import rules
 from acp_inspector.recording.format import Header, encode_entry, encode_header
 from tests.console.conftest import Call
@@ -100,6 +101,76 @@ def test_junit_fails_broken_rules_and_skips_idle_ones(call: Call, wrong: Path) -
     assert cases["ACP-L250"] == ["skipped"]
     failures = [name for name, tags in cases.items() if "failure" in tags]
     assert suite.get("failures") == str(len(failures))
+
+
+@pytest.fixture
+def noisy(tmp_path: Path) -> Path:
+    """A recording with more findings of one rule than are kept."""
+    talk = Talk()
+    talk.open()
+    for _ in range(KEPT + 20):
+        talk.send("agent", b"INFO")
+    return write(tmp_path / "noisy.acp.ndjson", talk)
+
+
+def test_a_filter_finds_what_lies_behind_those_that_are_kept(call: Call, noisy: Path) -> None:
+    done = call("lint", "--filter", f"n > {KEPT + 10}", "--format", "json", str(noisy))
+    told = json.loads(done.out)
+    assert done.code == exits.FOUND
+    assert len(told["findings"]) == told["counts"]["error"] > 10
+    assert all(max(each["frames"]) > KEPT + 10 for each in told["findings"])
+
+
+def test_all_means_all(call: Call, noisy: Path) -> None:
+    some, every = (
+        json.loads(call("lint", *wish, "--format", "json", str(noisy)).out)
+        for wish in ([], ["--all"])
+    )
+    assert (len(some["findings"]), some["omitted"]) == (KEPT, 20)
+    assert (len(every["findings"]), every["omitted"]) == (KEPT + 20, 0)
+    assert "more; --all" not in call("lint", "--all", str(noisy)).out
+
+
+def test_what_cannot_be_read_is_told_in_every_format(call: Call, wrong: Path) -> None:
+    lines = wrong.read_bytes().splitlines(keepends=True)
+    wrong.write_bytes(b"".join([*lines[:4], b"{ no line\n", *lines[4:]]))
+    told = json.loads(call("lint", "--format", "json", str(wrong)).out)
+    (fault,) = told["unreadable"]
+    assert (fault["file"], fault["line"]) == (str(wrong), 5)
+    (run,) = json.loads(call("lint", "--format", "sarif", str(wrong)).out)["runs"]
+    (note,) = run["invocations"][0]["toolExecutionNotifications"]
+    assert note["locations"][0]["physicalLocation"]["region"] == {"startLine": 5}
+    assert note["message"]["text"] == fault["reason"]
+    for level, tag in (("error", "system-out"), ("warning", "error")):
+        done = call("lint", "--format", "junit", "--fail-on", level, str(wrong))
+        (suite,) = ElementTree.fromstring(done.out)
+        assert [child.tag for child in suite[0]] == [tag]
+        assert suite.get("errors") == str(int(tag == "error"))
+
+
+def test_a_damaged_recording_counts_as_a_warning(call: Call, tmp_path: Path) -> None:
+    talk = Talk()
+    talk.open()
+    path = write(tmp_path / "cut.acp.ndjson", talk)
+    path.write_bytes(path.read_bytes() + b"{ no line\n")
+    assert call("lint", str(path)).code == exits.DONE
+    assert call("lint", "--fail-on", "warning", str(path)).code == exits.FOUND
+
+
+@pytest.mark.parametrize("n", [200_000_000, 10**23])
+def test_a_number_that_nobody_counts_to_costs_nothing(call: Call, wrong: Path, n: int) -> None:
+    with wrong.open("a") as file:
+        file.write(f'{{"n":{n},"t":1,"from":"agent","text":"no message"}}\n')
+    for format_ in ("json", "sarif"):
+        assert call("lint", "--format", format_, str(wrong)).code == exits.FOUND
+
+
+def test_sarif_spells_names_of_files_as_uris(call: Call, wrong: Path) -> None:
+    odd = wrong.rename(wrong.with_name("we ird%20#ü.acp.ndjson"))
+    (run,) = json.loads(call("lint", "--format", "sarif", str(odd)).out)["runs"]
+    uri = run["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]
+    assert uri == odd.as_uri()
+    assert uri.endswith("/we%20ird%2520%23%C3%BC.acp.ndjson")
 
 
 def test_heuristics_never_fail_a_build(call: Call, heuristic: Path) -> None:
