@@ -13,6 +13,8 @@ Scope: TypeAlias = Literal[
     "chat",
     "watch",
     "traffic",
+    "inspection",
+    "traffic of a chat",
     "intercept",
     "analysis",
     "findings",
@@ -27,6 +29,8 @@ SCOPES: Final[dict[Scope, str]] = {
     "chat": "Chat",
     "watch": "Proxies and recordings",
     "traffic": "Traffic",
+    "inspection": "Traffic: further tabs",
+    "traffic of a chat": "Traffic: in a chat",
     "intercept": "Intercept",
     "analysis": "Analysis",
     "findings": "Analysis: findings",
@@ -59,6 +63,20 @@ COMMANDS: Final = (
     Command("home.open", "enter", "open", "Chat", "Chat with the chosen agent", "home"),
     Command(
         "chat.traffic", "f2", "traffic", "Traffic", "Show or hide the frames beside it", "chat"
+    ),
+    Command(
+        *("chat.alone", "f4", "alone", "Wide"),
+        *("Show the traffic over the whole width, or the chat beside it", "chat"),
+    ),
+    Command(
+        *(
+            "chat.back",
+            "f2",
+            "screen.traffic",
+            "Chat",
+            "Back to the chat; the traffic stays as it is",
+        ),
+        *("traffic of a chat",),
     ),
     Command("chat.cancel", "escape", "cancel", "Stop", "Stop the running turn", "chat"),
     Command("chat.restart", "f5", "restart", "Restart", "Start the agent anew", "chat", False),
@@ -107,7 +125,15 @@ COMMANDS: Final = (
         *("frames.error_before", "E", "trouble(False)", "Error before"),
         *("Jump to the error before", "traffic", False),
     ),
-    Command("frames.mark", "m", "mark", "Mark", "Mark the row, or no longer", "traffic"),
+    Command(
+        *("frames.finding", "x", "go_to_finding(True)", "Finding"),
+        *("Jump to the next row that lint has found something about", "traffic", False),
+    ),
+    Command(
+        *("frames.finding_before", "X", "go_to_finding(False)", "Finding before"),
+        *("Jump to the one before", "traffic", False),
+    ),
+    Command("frames.mark", "m", "mark", "Mark", "Mark the row, or no longer", "traffic", False),
     Command(
         "frames.next_mark",
         "n",
@@ -143,28 +169,28 @@ COMMANDS: Final = (
     ),
     Command("watch.intercept", "f2", "intercept", "Intercept", "Hold and change frames", "watch"),
     Command(
-        *("watch.findings", "5", "analyse('findings')", "Findings"),
-        *("Look at what breaks the protocol", "watch"),
+        *("frames.findings", "5", "analyse('findings')", "Findings"),
+        *("Look at what breaks the protocol", "inspection"),
     ),
     Command(
-        *("watch.here", "6", "analyse('here')", "Here"),
-        *("Look at the conversation as it was at the chosen frame", "watch", False),
+        *("frames.here", "6", "analyse('here')", "Here"),
+        *("Look at the conversation as it was at the chosen frame", "inspection", False),
     ),
     Command(
-        *("watch.waterfall", "7", "analyse('waterfall')", "Waterfall"),
-        *("Look at questions and answers over time", "watch", False),
+        *("frames.waterfall", "7", "analyse('waterfall')", "Waterfall"),
+        *("Look at questions and answers over time", "inspection", False),
     ),
     Command(
-        *("watch.statistics", "8", "analyse('statistics')", "Statistics"),
-        *("Look at counts, sizes and times", "watch", False),
+        *("frames.statistics", "8", "analyse('statistics')", "Statistics"),
+        *("Look at counts, sizes and times", "inspection", False),
     ),
     Command(
-        *("watch.waiting", "9", "analyse('waiting')", "Waiting"),
-        *("Look at who waits for whom", "watch", False),
+        *("frames.waiting", "9", "analyse('waiting')", "Waiting"),
+        *("Look at who waits for whom", "inspection", False),
     ),
     Command(
-        *("watch.capabilities", "0", "analyse('capabilities')", "Capabilities"),
-        *("Look at what was claimed, and what was used", "watch", False),
+        *("frames.capabilities", "0", "analyse('capabilities')", "Capabilities"),
+        *("Look at what was claimed, and what was used", "inspection", False),
     ),
     Command("analysis.open", "enter", "open", "Frame", "Show it in the traffic", "analysis"),
     Command("analysis.leave", "escape", "leave", "Traffic", "Back to the traffic", "analysis"),
@@ -186,11 +212,11 @@ COMMANDS: Final = (
     ),
     Command(
         *("findings.warnings", "w", "severity('warning')", "Warnings"),
-        *("Show warnings, or hide them", "findings"),
+        *("Show warnings, or hide them", "findings", False),
     ),
     Command(
         *("findings.infos", "i", "severity('info')", "Infos"),
-        *("Show infos, or hide them", "findings"),
+        *("Show infos, or hide them", "findings", False),
     ),
     Command(
         *("waterfall.zoom", "z", "zoom", "Zoom"),
@@ -242,6 +268,16 @@ COMMANDS: Final = (
     ),
 )
 
+SIGNS: Final = (
+    ("E W I", "A rule was broken here: error, warning, info; 5 tells which"),
+    ("e w i", "Helps to prove that one was broken elsewhere"),
+    ("◆", "Marked by you"),
+    ("→ ← ·", "From the client, from the agent, from nobody"),
+    ("? = !", "Request, result, error"),
+    ("✗ ‖", "No message or not readable; stderr"),
+)
+"""What stands before the rows of the traffic, and what each means."""
+
 EDITOR_KEYS: Final = (
     ("enter", "Send the prompt"),
     ("ctrl+j", "New line in the prompt"),
@@ -263,7 +299,7 @@ def bindings(scope: Scope) -> list[BindingType]:
             tooltip=command.help,
             show=command.is_in_footer,
             id=command.id,
-            priority=command.key.startswith(("f1", "f2", "f3", "f5")),
+            priority=command.key.startswith(("f1", "f2", "f3", "f4", "f5")),
         )
         for command in COMMANDS
         if command.scope == scope

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 import logging
+import sys
 import threading
 import time
 from collections import deque
@@ -15,6 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar
 
+from acp_console.tui.annotations import Annotations
 from acp_inspector.analysis.study import Study
 from acp_inspector.filter.entries import ENTRY, Entries
 from acp_inspector.journal import Entry
@@ -94,6 +96,11 @@ class Progress:
     def is_behind(self) -> bool:
         """Whether there is more to be read."""
         return not self.problem and (self.read < self.known or not self.is_whole)
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether it reads on as soon as it may."""
+        return self.is_behind and not self.is_resting and not self.is_closed
 
 
 class Folding(Generic[T]):
@@ -285,20 +292,52 @@ def _settle() -> None:
 
 
 class Studies:
-    """What is known of one source: its study, and its findings; each is begun when it is wanted."""
+    """What is known of one source: its study, its findings, and what both say of its rows.
+
+    Each fold is begun when it is wanted, and they take turns: two at once would be no quicker.
+    """
 
     def __init__(
         self, entries: Callable[[], Entries], *, is_over: Callable[[], bool] = lambda: False
     ) -> None:
         """Get ready to read what `entries` opens."""
-        self.study: Folding[Study] = Folding(entries, Study, Study.apply)
+        self.annotations = Annotations()
+        self.background: tuple[Folding[Any], ...] = ()
+        """What goes on while something else or nothing is looked at, the most urgent first."""
+        self.study: Folding[Study] = Folding(entries, self._begin_study, self._study_on)
         self.linter: Folding[Linter] = Folding(
             entries,
-            lambda: Linter(limit=KEPT),
-            Linter.feed,
-            finish=Linter.finish,
+            self._begin_linting,
+            lambda linter, entry: self.annotations.judge(linter.feed(entry)),
+            finish=lambda linter: self.annotations.judge(linter.finish()),
             is_over=is_over,
+            # It keeps little of each entry: rows are marked up to the last.
+            portion=sys.maxsize,
         )
+
+    def _begin_study(self) -> Study:
+        self.annotations.forget_study()
+        return Study()
+
+    def _study_on(self, study: Study, entry: Entry) -> None:
+        study.apply(entry)
+        self.annotations.study(entry, study.notes())
+
+    def _begin_linting(self) -> Linter:
+        self.annotations.forget_findings()
+        return Linter(limit=KEPT)
+
+    def share(self, looked_at: Folding[Any] | None) -> None:
+        """Give the time to what is looked at; to the background, when that is done."""
+        order = [] if looked_at is None else [looked_at]
+        order += [each for each in self.background if each is not looked_at]
+        is_free = True
+        for each in order:
+            each.start()
+            each.is_wanted = is_free
+            is_free = is_free and not each.progress.is_busy
+        for each in (self.study, self.linter):
+            each.is_wanted = each.is_wanted and each in order
 
     def close(self) -> None:
         """End what was begun."""

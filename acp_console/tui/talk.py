@@ -73,9 +73,15 @@ class Talk:
     """One agent, one session, turn after turn."""
 
     def __init__(
-        self, screen: MessagePump, agent: AgentSpec, cwd: Path, record: Path | None
+        self,
+        screen: MessagePump,
+        agent: AgentSpec,
+        cwd: Path,
+        journal: Journal,
+        record: Path | None,
     ) -> None:
-        self.journal = Journal()
+        self.journal = journal
+        """Which may hold talks from before."""
         self.decider = ChatDecider(screen)
         self.is_busy = False
         self._screen = screen
@@ -86,7 +92,6 @@ class Talk:
         self._ended = anyio.Event()
         self._wishes, self._inbox = anyio.create_memory_object_stream[str | None](PROMPTS)
         # A prompt, or None: stop the running turn.
-        self.journal.subscribe(self._tell_growth)
 
     def prompt(self, text: str) -> None:
         """Send `text` when the worker comes to it."""
@@ -106,6 +111,7 @@ class Talk:
 
     async def run(self) -> None:
         """Start the agent, serve the user's wishes, and tell how it ended."""
+        leave = self.journal.subscribe(self._tell_growth)
         try:
             with self._scope, self._recorded():
                 await self._serve()
@@ -113,6 +119,7 @@ class Talk:
             self.is_busy = False
             self._screen.post_message(LinkEnded(problem))
         finally:
+            leave()
             self._wishes.close()
             self._inbox.close()
             self._ended.set()

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from rich.text import Text
 from textual import getters, on
@@ -25,17 +26,20 @@ from acp_console.tui.messages import (
     TurnFailed,
 )
 from acp_console.tui.talk import Talk
+from acp_console.tui.widgets.analysis_palette import AnalysisDeeds
 from acp_console.tui.widgets.conversation import ConversationView
 from acp_console.tui.widgets.editor import PromptEditor
+from acp_console.tui.widgets.inspection import Inspection
 from acp_console.tui.widgets.permission import PermissionPrompt
-from acp_console.tui.widgets.traffic import TrafficPane
 from acp_console.tui.widgets.traffic_palette import TrafficDeeds
 from acp_inspector.analysis.conversation import Conversation
 from acp_inspector.analysis.conversations import Conversations
-from acp_inspector.journal import Frame
+from acp_inspector.journal import Frame, Journal
 from acp_protocol.errors import AcpError
 from acp_protocol.host.text import one_line, visible
 
+WIDE: Final = 120
+"""Columns from which on the traffic stands beside the chat, and not in its place."""
 WELCOME_DEMO = """\
 This is the demo agent. It needs no key and no network, and what it does is real.
 
@@ -47,8 +51,14 @@ Try one of these:
   run ls              run a program, after asking you
   help                everything it can do
 
-F2 shows every frame on the wire beside it."""
+F2 shows every frame on the wire beside it, and what is wrong with it."""
 WELCOME = "Write to the agent below. F2 shows every frame on the wire beside the conversation."
+
+
+class ChatInspection(Inspection):
+    """The traffic of a chat, from which the key that led there leads back."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings("traffic of a chat")
 
 
 class ChatScreen(Screen[None]):
@@ -56,11 +66,14 @@ class ChatScreen(Screen[None]):
 
     CSS_PATH = "chat.tcss"
     BINDINGS: ClassVar[list[BindingType]] = bindings("chat")
-    COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {TrafficDeeds}
-    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (120, "-wide")]  # noqa: RUF012 - Textual's own
+    COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {
+        TrafficDeeds,
+        AnalysisDeeds,
+    }
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (WIDE, "-wide")]  # noqa: RUF012 - Textual's own
 
     conversation = getters.query_one("#conversation", ConversationView)
-    traffic = getters.query_one("#traffic", TrafficPane)
+    inspection = getters.query_one("#inspection", Inspection)
     editor = getters.query_one("#editor", PromptEditor)
 
     def __init__(self, agent: AgentSpec, cwd: Path, record: Path | None = None) -> None:
@@ -70,6 +83,8 @@ class ChatScreen(Screen[None]):
         self._record = record
         self._title = agent.title
         self._talk: Talk | None = None
+        self._journal = Journal()
+        """Of all talks of this screen: who started the agent anew still wants to see why."""
         self._read = 0
         self._conversations = Conversations(self._agent.opened_dialect())
         self._session_id: str | None = None
@@ -85,12 +100,12 @@ class ChatScreen(Screen[None]):
                 yield Static(id="problem", markup=False)
                 yield Static(id="hints", markup=False)
                 yield PromptEditor(id="editor")
-            yield TrafficPane(id="traffic")
+            yield ChatInspection(now=self._now, id="inspection")
         yield Footer()
 
     def on_mount(self) -> None:
         """Start the agent."""
-        self.traffic.display = False
+        self.inspection.display = False
         self.query_one("#problem").display = False
         self.query_one("#hints").display = False
         self.editor.focus()
@@ -106,11 +121,12 @@ class ChatScreen(Screen[None]):
     async def on_journal_grew(self, message: JournalGrew) -> None:
         """Catch up with the journal, and show what changed."""
         del message
-        if self._talk is None:
-            return
-        entries = self._talk.journal.entries[self._read :]
+        await self._catch_up()
+
+    async def _catch_up(self) -> None:
+        entries = self._journal.entries[self._read :]
         self._read += len(entries)
-        self.traffic.extend(entries)
+        self.inspection.extend(entries)
         changes = [
             change
             for entry in entries
@@ -182,13 +198,32 @@ class ChatScreen(Screen[None]):
             self._talk.cancel()
         self._tell_status()
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Offer the whole width to the traffic where it has not got it anyway."""
+        del parameters
+        return action != "alone" or self.size.width >= WIDE
+
+    def on_resize(self) -> None:
+        """Offer what there is room for."""
+        self.refresh_bindings()
+
     def action_traffic(self) -> None:
-        """Show or hide the traffic."""
-        self.traffic.display = not self.traffic.display
-        self.set_class(self.traffic.display, "-traffic")
-        if self.traffic.display:
-            self.traffic.table.focus()
+        """Show or hide the traffic, which stays as it is meanwhile."""
+        self._show_traffic(not self.inspection.display)
+
+    def action_alone(self) -> None:
+        """Give the whole width to the traffic, or let the chat stand beside it again."""
+        self.toggle_class("-alone")
+        self._show_traffic(True)
+
+    def _show_traffic(self, is_shown: bool) -> None:
+        self.inspection.display = is_shown
+        self.set_class(is_shown, "-traffic")
+        if is_shown:
+            # It can have the focus once it is shown.
+            self.call_after_refresh(self.inspection.focus_content)
         else:
+            self.remove_class("-alone")
             # An open question is what the next key should answer.
             (self.conversation.open_prompt() or self.editor).focus()
 
@@ -196,6 +231,7 @@ class ChatScreen(Screen[None]):
         """End the agent and start it anew, in a session of its own."""
         if self._talk is not None:
             await self._talk.close()
+            await self._catch_up()
         self._state = "starting"
         self._session_id = None
         self.query_one("#problem").display = False
@@ -208,10 +244,9 @@ class ChatScreen(Screen[None]):
     # Inside
 
     def _start(self) -> None:
-        self._read = 0
         self._conversations = Conversations(self._agent.opened_dialect())
         record, self._record = self._record, None
-        self._talk = Talk(self, self._agent, self._cwd, record)
+        self._talk = Talk(self, self._agent, self._cwd, self._journal, record)
         self.run_worker(self._talk.run(), group="talk", exclusive=True, exit_on_error=True)
         self._tell_status()
 
@@ -227,6 +262,12 @@ class ChatScreen(Screen[None]):
 
     def _is_busy(self) -> bool:
         return self._talk is not None and self._talk.is_busy
+
+    def _now(self) -> float | None:
+        """Return the seconds since the journal began, while an agent is there."""
+        if self._state == "stopped":
+            return None
+        return (datetime.now(UTC) - self._journal.created).total_seconds()
 
     def _offer_focus(self) -> None:
         """Put a question for consent under the keys, unless the user is writing."""

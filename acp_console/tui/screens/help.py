@@ -11,7 +11,7 @@ from textual.containers import VerticalScroll
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
-from acp_console.tui.commands import COMMANDS, EDITOR_KEYS, SCOPES
+from acp_console.tui.commands import COMMANDS, EDITOR_KEYS, SCOPES, SIGNS
 
 
 class HelpScreen(ModalScreen[None]):
@@ -48,5 +48,7 @@ class HelpScreen(ModalScreen[None]):
             if scope == "chat":
                 for key, text in EDITOR_KEYS:
                     table.add_row(key, text)
+            for sign, text in SIGNS if scope == "traffic" else ():
+                table.add_row(sign, text)
             table.add_row("", "")
         return table

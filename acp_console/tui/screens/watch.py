@@ -7,7 +7,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import ClassVar, Final
 
-from textual import getters, on
+from textual import getters
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.command import Provider
@@ -18,13 +18,9 @@ from textual.widgets import Footer, Static
 from acp_console.tui.commands import bindings
 from acp_console.tui.desk import Desk
 from acp_console.tui.sources import FileSource, Presence, ProxySource, Reading, Source
-from acp_console.tui.studies import Studies
-from acp_console.tui.widgets.analysis import AnalysisPane
 from acp_console.tui.widgets.analysis_palette import AnalysisDeeds
-from acp_console.tui.widgets.analysis_tab import AnalysisTab
-from acp_console.tui.widgets.frames import FrameTable
+from acp_console.tui.widgets.inspection import Inspection
 from acp_console.tui.widgets.intercept import InterceptPane
-from acp_console.tui.widgets.traffic import TrafficPane
 from acp_console.tui.widgets.traffic_palette import TrafficDeeds
 from acp_inspector.filter.entries import EntryList
 from acp_inspector.journal import JournalEvent
@@ -38,8 +34,6 @@ TICK: Final = 0.05
 """Seconds between two looks at what has come."""
 LAST: Final = 4
 """Rows at the end of a recording among which its end is told."""
-WIDE: Final = 140
-"""Columns from which on the analysis stands beside the traffic, and not in its place."""
 MOST: Final = 2000
 """Entries that are taken in one look, so that keys are heard in between."""
 
@@ -54,9 +48,7 @@ class WatchScreen(Screen[None]):
         AnalysisDeeds,
     }
 
-    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (WIDE, "-wide")]  # noqa: RUF012 - as Textual has it
-
-    traffic = getters.query_one("#traffic", TrafficPane)
+    inspection = getters.query_one("#inspection", Inspection)
 
     def __init__(self, sources: Sequence[Source]) -> None:
         super().__init__()
@@ -69,7 +61,6 @@ class WatchScreen(Screen[None]):
         self._count = 0
         """Rows among which the end was looked for."""
         self._desk: Desk | None = None
-        self._studies: Studies | None = None
 
     def compose(self) -> ComposeResult:
         yield Static(id="status", classes="bar", markup=False)
@@ -98,7 +89,7 @@ class WatchScreen(Screen[None]):
         if self._desk is not None:
             self._leave_desk()
             await self.query(InterceptPane).remove()
-            self.traffic.table.focus()
+            self.inspection.focus_content()
         elif isinstance(source, ProxySource):
             self._desk = Desk(source.proxy.path)
             self._desk.start()
@@ -120,39 +111,6 @@ class WatchScreen(Screen[None]):
         self._place = (self._place + 1) % len(self._sources)
         await self._begin()
 
-    # Analysis.
-
-    def action_analyse(self, name: str) -> None:
-        """Open a tab of the analysis, beside the traffic or in its place."""
-        self.add_class("-analysed")
-        for pane in self.query(AnalysisPane):
-            pane.open_tab(name)
-
-    @on(AnalysisPane.Left)
-    def leave_analysis(self, event: AnalysisPane.Left) -> None:
-        """Go back to the traffic alone."""
-        event.stop()
-        self.remove_class("-analysed")
-        self.traffic.table.focus()
-
-    @on(AnalysisPane.Stepped)
-    def step_in_traffic(self, event: AnalysisPane.Stepped) -> None:
-        """Look at another row."""
-        event.stop()
-        self.traffic.table.action_move(event.step)
-
-    @on(AnalysisTab.Chosen)
-    def show_in_traffic(self, event: AnalysisTab.Chosen) -> None:
-        """Go to what was chosen in the analysis; where there is room, it stays open."""
-        event.stop()
-        if self.has_class("-narrow"):
-            self.remove_class("-analysed")
-            self.traffic.table.focus()
-        if isinstance(event.target, int):
-            self.traffic.go_to_entry(event.target)
-        else:
-            self.traffic.bar.set_filter(event.target)
-
     async def _begin(self) -> None:
         source = self._sources[self._place]
         self._reading, self._recording = None, None
@@ -167,10 +125,15 @@ class WatchScreen(Screen[None]):
             self._reading = Presence(source) if self._recording else Reading(source)
             self._reading.start()
         entries = EntryList() if self._recording is None else self._recording
-        pane = TrafficPane(entries, id="traffic")
-        analysis = AnalysisPane(self._study(entries), id="analysis")
-        self.remove_class("-analysed")
-        await self.query_one("#body").mount(pane, analysis)
+        reading = self._reading
+        inspection = Inspection(
+            entries,
+            is_over=lambda: bool(reading and reading.is_over),
+            now=self._now,
+            id="inspection",
+        )
+        await self.query_one("#body").mount(inspection)
+        pane = inspection.traffic
         # What is over is read from its beginning, what goes on from its newest frame.
         pane.goes_on = pane.table.is_following = source.is_live
         self.refresh_bindings()
@@ -180,22 +143,8 @@ class WatchScreen(Screen[None]):
         pane.table.focus()
         self._tell_status()
 
-    def _study(self, entries: RecordingFile | EntryList) -> Studies:
-        """Return what will be known of entries, once somebody asks."""
-        reading = self._reading
-        if isinstance(entries, RecordingFile):
-            # It is read by another thread, which has to have its own.
-            self._studies = Studies(lambda: RecordingFile(entries.path))
-        else:
-            self._studies = Studies(
-                lambda: entries, is_over=lambda: bool(reading and reading.is_over)
-            )
-        return self._studies
-
     def _leave(self) -> None:
         """Let go of what is looked at."""
-        if self._studies is not None:
-            self._studies.close()
         if self._reading is not None:
             self._reading.close()
         if self._recording is not None:
@@ -205,8 +154,8 @@ class WatchScreen(Screen[None]):
     def _take(self) -> None:
         if self._reading is not None:
             entries = self._reading.take(MOST)
-            for pane in self.query(TrafficPane):
-                pane.extend(entries)
+            for inspection in self.query(Inspection):
+                inspection.extend(entries)
             self._hear_of_end(entries)
         recording = self._recording
         if recording is not None and recording.is_complete and len(recording) != self._count:
@@ -215,10 +164,6 @@ class WatchScreen(Screen[None]):
                 self._hear_of_end(recording[-LAST:])
         for pane in self.query(InterceptPane):
             pane.sync()
-        for pane in self.query(AnalysisPane):
-            pane.now = self._now()
-            for table in self.query(FrameTable):
-                pane.chosen = table.chosen
         self._tell_status()
 
     def _hear_of_end(self, said: Sequence[Row]) -> None:
@@ -246,7 +191,7 @@ class WatchScreen(Screen[None]):
 
     def _trouble(self) -> AcpError | None:
         found = [self._problem, self._reading and self._reading.problem]
-        found += [pane.problem for pane in self.query(TrafficPane)]
+        found += [pane.problem for pane in self.query(Inspection)]
         return next((problem for problem in found if problem is not None), None)
 
     def _header(self) -> Header | None:

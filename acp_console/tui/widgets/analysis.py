@@ -42,7 +42,9 @@ class AnalysisPane(Vertical):
     BINDINGS: ClassVar[list[BindingType]] = bindings("analysis")
     DEFAULT_CSS = """
     AnalysisPane {
-        border: round $border-blurred;
+        border: round $foreground 20%;
+        border-title-color: $text-muted;
+        border-subtitle-color: $text-muted;
         padding: 0 1;
         TabbedContent, ContentSwitcher, TabPane, AnalysisTab {
             height: 1fr;
@@ -53,6 +55,8 @@ class AnalysisPane(Vertical):
     }
     AnalysisPane:focus-within {
         border: round $primary;
+        border-title-color: $text;
+        border-subtitle-color: $text;
     }
     """
 
@@ -104,9 +108,10 @@ class AnalysisPane(Vertical):
         self.border_title = "Analysis"
         self.set_interval(LOOK, self.look)
 
-    def open_tab(self, name: str) -> None:
-        """Open one of `TITLES`, and go there."""
+    def open_tab(self, name: str, *, at: int | None = None) -> None:
+        """Open one of `TITLES`, and go there: to what is about entry `at`, if there is such."""
         self.tabs.active = f"analysis-{name}"
+        self.open.aim(at)
         self.look()
         # It can have the focus once it is shown.
         self.call_after_refresh(self.open.focus_content)
@@ -126,8 +131,7 @@ class AnalysisPane(Vertical):
         if not self.display:
             return
         tab = self.open
-        for each in self._tabs.values():
-            each.folding.is_wanted = each.folding is tab.folding
+        self._studies.share(tab.folding)
         tab.look(Moment(self.chosen, self.now))
         verb = "checked" if isinstance(tab, FindingsTab) else "studied"
         told = progress_text(tab.folding.progress, verb)

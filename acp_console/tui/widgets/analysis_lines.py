@@ -159,9 +159,12 @@ class LineList(CursorList):
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's word
         super().__init__(id=id)
         self._lines: Lines = GivenLines()
+        self.has_cursor = True
+        """Whether a line can be chosen; a sentence in place of lines cannot."""
 
-    def show(self, lines: Lines) -> None:
-        """Show other lines."""
+    def show(self, lines: Lines, *, has_cursor: bool = True) -> None:
+        """Show other lines; without `has_cursor`, they are a sentence of which none is chosen."""
+        self.has_cursor = has_cursor
         before = self.chosen
         above = self.cursor - self.scroll_offset.y
         self._lines = lines
@@ -205,7 +208,7 @@ class LineList(CursorList):
         place, width = y + self.scroll_offset.y, self.width
         if place >= len(self._lines) or width <= 0:
             return Strip.blank(width, self.rich_style)
-        key = (place, place == self.cursor)
+        key = (place, place == self.cursor and self.has_cursor)
         strip = self.drawn.get(key)
         if strip is None:
             strip = self.drawn[key] = self._draw(place, width)
@@ -213,7 +216,7 @@ class LineList(CursorList):
 
     def _draw(self, place: int, width: int) -> Strip:
         base = self.rich_style
-        if place == self.cursor:
+        if place == self.cursor and self.has_cursor:
             base += self.get_component_rich_style("line-list--cursor")
         segments: list[Segment] = []
         left = width

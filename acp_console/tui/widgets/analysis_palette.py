@@ -10,6 +10,7 @@ from textual.widget import Widget
 
 from acp_console.tui.commands import COMMANDS, Command
 from acp_console.tui.widgets.analysis import AnalysisPane
+from acp_console.tui.widgets.inspection import Inspection
 
 
 class AnalysisDeeds(Provider):
@@ -32,8 +33,8 @@ class AnalysisDeeds(Provider):
 
     def _deeds(self) -> Iterator[tuple[Widget, Command]]:
         for each in COMMANDS:
-            if each.scope == "watch" and each.action.startswith("analyse("):
-                yield self.screen, each
+            if each.scope == "inspection":
+                yield from ((place, each) for place in self.screen.query(Inspection))
         for pane in self.screen.query(AnalysisPane):
             if pane.display:
                 scopes = {"analysis": pane, pane.open_name: pane.open}

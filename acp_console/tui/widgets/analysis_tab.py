@@ -103,6 +103,10 @@ class AnalysisTab(Vertical, Generic[T, A]):
         """Tell whether nothing that is still read can change the answer."""
         return False
 
+    def aim(self, n: int | None) -> None:
+        """Put the cursor on what is about entry `n`, if there is something like that."""
+        del n
+
     # Asking.
 
     def look(self, moment: Moment) -> None:
@@ -132,9 +136,9 @@ class AnalysisTab(Vertical, Generic[T, A]):
         """Say in a line what the lines below are."""
         self.query_one(".tab-head", Static).update(head)
 
-    def show_wrapped(self, lines: Sequence[Line]) -> None:
+    def show_wrapped(self, lines: Sequence[Line], *, has_cursor: bool = True) -> None:
         """Show lines that go on where the width ends."""
-        self.lines.show(WrappedLines(lines, self.lines.width))
+        self.lines.show(WrappedLines(lines, self.lines.width), has_cursor=has_cursor)
 
     def on_resize(self) -> None:
         """Show everything for the new width."""
@@ -142,7 +146,7 @@ class AnalysisTab(Vertical, Generic[T, A]):
 
     def show_note(self, note: str) -> None:
         """Show a sentence in place of lines."""
-        self.show_wrapped([Line((("muted", note),))])
+        self.show_wrapped([Line((("muted", note),))], has_cursor=False)
 
     def _state(self) -> object:
         progress = self.folding.progress

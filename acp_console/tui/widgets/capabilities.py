@@ -58,7 +58,7 @@ class CapabilitiesTab(AnalysisTab[Study, Claims]):
     def show(self, answer: Claims) -> None:
         """Show what was claimed or used, or every capability there is."""
         told = f"Version {answer.version}: {many(answer.contradictions, 'contradiction')}"
-        how = "shown below" if self.shows_every else "not shown, a shows them"
+        how = "are shown too" if self.shows_every else "are hidden, a shows"
         self.tell(f"{told} · {len(answer.idle)} neither claimed nor used {how}")
         rows = (*answer.rows, *answer.idle) if self.shows_every else answer.rows
         if rows:

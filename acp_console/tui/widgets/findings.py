@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
@@ -14,6 +14,7 @@ from textual.binding import BindingType
 from textual.containers import VerticalScroll
 from textual.widgets import Static
 
+from acp_console.tui.annotations import LETTERS
 from acp_console.tui.commands import bindings
 from acp_console.tui.widgets.analysis_lines import GivenLines, Line, LineList
 from acp_console.tui.widgets.analysis_tab import AnalysisTab, many, number
@@ -22,11 +23,12 @@ from acp_inspector.lint.engine import Finding, Linter
 from acp_protocol.host.text import one_line
 
 ORDER: Final[tuple[Severity, ...]] = tuple(reversed(SEVERITIES))
-LETTERS: Final[dict[Severity, str]] = {"error": "E", "warning": "W", "info": "I"}
 WIDTH: Final = 400
 """Characters of a message, at most: it quotes what came from the wire."""
 NAMED: Final = 8
 """Frames that are named of each finding."""
+IN_LINE: Final = 2
+"""Those that are named in its line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +53,13 @@ class FindingsTab(AnalysisTab[Linter, Found]):
     DEFAULT_CSS = """
     FindingsTab #finding {
         height: auto;
-        max-height: 40%;
-        border-top: solid $border-blurred;
+        max-height: 50%;
+        scrollbar-size-vertical: 1;
+        border-top: solid $foreground 20%;
     }
     """
 
+    _aim: int | None = None
     shown: frozenset[Severity] = frozenset(SEVERITIES)
     """Severities that are listed."""
 
@@ -73,9 +77,26 @@ class FindingsTab(AnalysisTab[Linter, Found]):
         self.tell(self._heading(answer))
         found = [each for each in answer.findings if each.severity in self.shown]
         if found:
-            self.lines.show(GivenLines([_line(each) for each in found]))
+            columns = max(len(_frames(each, IN_LINE)) for each in found)
+            self.lines.show(GivenLines([_line(each, columns) for each in found]))
+            self._go_to_aim(found)
         else:
             self.show_note(self._why_empty(answer))
+
+    def aim(self, n: int | None) -> None:
+        """Go to the finding that broke at entry `n`, or that it helps to prove."""
+        self._aim = n
+        if self.answer is not None:
+            self.again()
+
+    def _go_to_aim(self, found: Sequence[Finding]) -> None:
+        n = self._aim
+        places = [place for place, each in enumerate(found) if n in each.frames]
+        broken = (place for place in places if found[place].frames[-1] == n)
+        if places:
+            self.lines.choose(next(broken, places[0]))
+        if places or not self.folding.progress.is_busy:
+            self._aim = None
 
     def action_severity(self, severity: Severity) -> None:
         """List findings of that severity, or no longer."""
@@ -138,11 +159,11 @@ def _infos(found: Found) -> str:
     return f"{number(found.counts['info'])} info"
 
 
-def _line(finding: Finding) -> Line:
+def _line(finding: Finding, columns: int) -> Line:
     parts = (
         (finding.severity, f"{LETTERS[finding.severity]} "),
         ("strong", f"{finding.rule.id}  "),
-        ("muted", f"{_frames(finding, 2):<9}  "),
+        ("muted", f"{_frames(finding, IN_LINE):<{columns}}  "),
         ("", one_line(finding.message, WIDTH)),
     )
     return Line(parts, finding.frames[-1] if finding.frames else None, finding)

@@ -13,11 +13,14 @@ from textual.message import Message
 from textual.reactive import reactive, var
 from textual.strip import Strip
 
+from acp_console.tui.annotations import LETTERS
 from acp_console.tui.widgets.cursor_list import CursorList
-from acp_console.tui.widgets.frames_rows import TableRow, row_text
+from acp_console.tui.widgets.frames_rows import EDGE, MARK, TableRow, row_text
 
 DIGITS: Final = 4
 """Columns of the number, at least."""
+FINDINGS: Final = {LETTERS[severity]: severity for severity in LETTERS}
+"""The severity that each letter stands for."""
 
 
 class Rows(Protocol):
@@ -44,6 +47,10 @@ class Rows(Protocol):
         """Tell whether somebody marked it."""
         ...
 
+    def finding_at(self, position: int) -> str:
+        """Return the letter of what lint found there; empty if it found nothing."""
+        ...
+
 
 class FrameTable(CursorList):
     """A list of rows that takes any number of them."""
@@ -54,6 +61,7 @@ class FrameTable(CursorList):
         "frame-table--beside",
         "frame-table--fault",
         "frame-table--cursor",
+        *(f"frame-table--{name}" for name in FINDINGS.values()),
     }
     DEFAULT_CSS = """
     FrameTable {
@@ -68,6 +76,18 @@ class FrameTable(CursorList):
         }
         &> .frame-table--fault {
             color: $text-error;
+            text-style: bold;
+        }
+        &> .frame-table--error {
+            color: $text-error;
+            text-style: bold;
+        }
+        &> .frame-table--warning {
+            color: $text-warning;
+            text-style: bold;
+        }
+        &> .frame-table--info {
+            color: $text-primary;
             text-style: bold;
         }
         &> .frame-table--cursor {
@@ -104,6 +124,7 @@ class FrameTable(CursorList):
         self._has_open = False
         self.has_moved = False
         """Whether a person has moved the cursor; whoever takes note of it sets it back."""
+        self._found = (0, "")
         self.digits = DIGITS
         """Columns of the number."""
 
@@ -115,7 +136,12 @@ class FrameTable(CursorList):
     @property
     def chosen(self) -> int | None:
         """The number of the entry under the cursor; None for the newest while it is followed."""
-        if self.is_following or not 0 <= self.cursor < self._count:
+        return None if self.is_following else self.under_cursor
+
+    @property
+    def under_cursor(self) -> int | None:
+        """The number of the entry under the cursor; None if there is none."""
+        if not 0 <= self.cursor < self._count:
             return None
         return self._rows.at(self.cursor).n or None
 
@@ -139,6 +165,15 @@ class FrameTable(CursorList):
         if self._has_open:
             # Questions that waited may have been answered.
             self._has_open = False
+            self.redraw()
+
+    def sync_findings(self) -> None:
+        """Draw anew, if something else was found about what is seen."""
+        top = self.scroll_offset.y
+        seen = range(top, min(top + self.size.height, self._count))
+        letters = "".join(self._rows.finding_at(position) or " " for position in seen)
+        if (top, letters) != self._found:
+            self._found = top, letters
             self.redraw()
 
     def show(self, cursor: int) -> None:
@@ -190,9 +225,7 @@ class FrameTable(CursorList):
         position = y + self.scroll_offset.y
         width = self.width
         if not self._count and y == self.size.height // 2:
-            style = self.rich_style + self.get_component_rich_style(
-                "frame-table--beside", partial=True
-            )
+            style = self.get_component_rich_style("frame-table--beside")
             return Strip([Segment(self.instead.center(width)[:width], style)], width)
         if position >= self._count:
             return Strip.blank(width, self.rich_style)
@@ -205,20 +238,28 @@ class FrameTable(CursorList):
     def _draw(self, position: int, width: int) -> Strip:
         row = self._rows.at(position)
         self._has_open |= row.is_open
-        text = row_text(
-            row,
-            width,
-            self.digits,
-            delta=self._rows.delta(position),
-            is_marked=self._rows.is_marked(position),
-        )
+        text = row_text(row, width, self.digits, delta=self._rows.delta(position))
         is_beside = row.kind in {"stderr", "event", "header", "end", "large"}
         name = "fault" if row.is_fault else "beside" if is_beside else row.side
         style = self.get_component_rich_style(f"frame-table--{name}")
         if position == self.cursor:
             style += self.get_component_rich_style("frame-table--cursor")
         style = Style.combine([self.rich_style, style])
-        return Strip([Segment(set_cell_size(text, width), style)], width)
+        letter = self._rows.finding_at(position)
+        mark = MARK if self._rows.is_marked(position) else " "
+        segments = [
+            Segment(mark, style),
+            Segment(letter or " ", style + self._letter_style(letter)),
+            Segment(set_cell_size(f" {text}", max(width - EDGE + 1, 0)), style),
+        ]
+        return Strip(segments).adjust_cell_length(width, style)
+
+    def _letter_style(self, letter: str) -> Style:
+        if not letter:
+            return Style.null()
+        # Not the background: the cursor has its own.
+        found = self.get_component_rich_style(f"frame-table--{FINDINGS[letter.upper()]}")
+        return Style(color=found.color, bold=letter.isupper())
 
     def lay_out(self) -> None:
         """Take note of how many rows there are, and how wide they and their numbers are."""

@@ -29,6 +29,8 @@ WIDEST: Final = 170
 OPEN: Final = "open"
 """What stands in place of the latency of a question that waits."""
 MARK: Final = "◆"
+EDGE: Final = 3
+"""Columns before the number: for what somebody marked, and for what lint found."""
 
 _ARROWS: Final = {"client": "→", "agent": "←", "": "·"}
 _SIGNS: Final = {
@@ -153,29 +155,28 @@ def _large(entries: Entries, row: int, size: int) -> TableRow:
 def head_text(width: int, digits: int) -> str:
     """Return the heading above the rows for a width; numbers take `digits` columns."""
     if width < MIDDLE:
-        return f"  {'n':>{digits}}    frame"
+        return f"{'':{EDGE}}{'n':>{digits}}    frame"
     if width < WIDE:
-        said = _fit("   frame", width - digits - 31)
-        return f"  {'n':>{digits}} {'time':>9} {said} {'latency':>8} {'size':>7}"
+        said = _fit("   frame", width - digits - EDGE - 29)
+        return f"{'':{EDGE}}{'n':>{digits}} {'time':>9} {said} {'latency':>8} {'size':>7}"
     names = ("n", "time", "delta", "from", "kind", "method", "id", "session", "latency", "size")
-    return "  " + _join((*names, "summary"), width, digits)
+    return " " * EDGE + _join((*names, "summary"), width, digits)
 
 
-def row_text(row: TableRow, width: int, digits: int, *, delta: float, is_marked: bool) -> str:
-    """Return one row as a line; narrow ones leave columns out."""
+def row_text(row: TableRow, width: int, digits: int, *, delta: float) -> str:
+    """Return one row as a line, behind its edge; narrow ones leave columns out."""
     latency = _latency(row)
     number = str(row.n) if row.n else ""
-    mark = f"{MARK} " if is_marked else "  "
     if width < MIDDLE:
-        return f"{mark}{number:>{digits}} {_said(row)}"
+        return f"{number:>{digits}} {_said(row)}"
     at = _seconds(row.at) if row.n or row.at else ""
     if width < WIDE:
-        said = _fit(_said(row), width - digits - 31)
-        return f"{mark}{number:>{digits}} {at:>9} {said} {latency:>8} {_size(row.size):>7}"
+        said = _fit(_said(row), width - digits - EDGE - 29)
+        return f"{number:>{digits}} {at:>9} {said} {latency:>8} {_size(row.size):>7}"
     sender = f"{_ARROWS[row.side]} {row.side}"
     after = _delta(delta) if at else ""
     cells = (number, at, after, sender, row.kind, row.method, row.id, row.session, latency)
-    return mark + _join((*cells, _size(row.size), row.summary), width, digits)
+    return _join((*cells, _size(row.size), row.summary), width, digits)
 
 
 def _said(row: TableRow) -> str:

@@ -67,7 +67,9 @@ class InterceptPane(Vertical):
     DEFAULT_CSS = """
     InterceptPane {
         height: 1fr;
-        border: round $border-blurred;
+        border: round $foreground 20%;
+        border-title-color: $text-muted;
+        border-subtitle-color: $text-muted;
         padding: 0 1;
         #breakpoints {
             height: auto;

@@ -13,25 +13,26 @@ from textual.containers import Vertical
 from textual.timer import Timer
 from textual.widgets import Static
 
+from acp_console.tui.annotations import Annotations
 from acp_console.tui.clipboard import copy
 from acp_console.tui.commands import bindings
 from acp_console.tui.widgets.frames import FrameTable
 from acp_console.tui.widgets.frames_rows import LARGE, head_text, size_of
 from acp_console.tui.widgets.traffic_deeds import (
     TROUBLE,
-    filter_for,
+    copied,
     permission_filter,
     same_filter,
 )
-from acp_console.tui.widgets.traffic_detail import FrameDetail, raw_text, subject_of
+from acp_console.tui.widgets.traffic_detail import FrameDetail, exact_text, subject_of
 from acp_console.tui.widgets.traffic_filter import FilterBar
 from acp_console.tui.widgets.traffic_value import ValueScreen
 from acp_console.tui.widgets.traffic_view import TrafficView
-from acp_console.tui.widgets.traffic_work import NOWHERE, TrafficWork
+from acp_console.tui.widgets.traffic_work import NOWHERE, Staleness, TrafficWork
 from acp_inspector.filter.entries import Entries, EntryList
 from acp_inspector.filter.frames import FrameFacts
 from acp_inspector.filter.language import Filter, compile_filter
-from acp_inspector.journal import Entry, Frame
+from acp_inspector.journal import Entry
 from acp_protocol.errors import AcpError
 
 SLICE: Final = 0.010
@@ -44,8 +45,6 @@ SYNC: Final = 4
 """Slices after which what they have found is shown."""
 LOOK: Final = 0.1
 """Seconds between two looks at whether a recording has grown."""
-RENEW: Final = 5
-"""Looks after which a filter is renewed that has to do with what came later."""
 
 
 class TrafficPane(Vertical):
@@ -57,11 +56,15 @@ class TrafficPane(Vertical):
     TrafficPane {
         #frame-list {
             height: 3fr;
-            border: round $border-blurred;
+            border: round $foreground 20%;
+            border-title-color: $text-muted;
+            border-subtitle-color: $text-muted;
             padding: 0 1;
         }
         #frame-list:focus-within {
             border: round $primary;
+            border-title-color: $text;
+            border-subtitle-color: $text;
         }
         #frame-head {
             height: 1;
@@ -85,25 +88,28 @@ class TrafficPane(Vertical):
     def __init__(
         self,
         entries: Entries | None = None,
+        annotations: Annotations | None = None,
         *,
         id: str | None = None,  # noqa: A002 - Textual's word
     ) -> None:
-        """Show `entries`; None: those that `extend` hands over."""
+        """Show `entries`, and what `annotations` know of them; None: those `extend` hands over."""
         super().__init__(id=id)
         self._entries = EntryList() if entries is None else entries
-        self._view = TrafficView(self._entries)
+        self._view = TrafficView(self._entries, annotations)
         self._row: int | None = None
         """The row that is looked at."""
         self._anchor: int | None = None
         """The one that was looked at last: where to come back to."""
         self._sought: int | None = None
         """The row to go to once the filter has come to it."""
-        self._was_open = self._is_stale = False
+        self._was_open = False
+        self._staleness = Staleness(self._view)
+        self._beside: Sequence[str] = ()
         self.goes_on = True
         """Whether there may be more to come, and to follow."""
         self._work = TrafficWork(self._view)
         self._timer: Timer | None = None
-        self._slices = self._looks = self._rests = 0
+        self._slices = self._rests = 0
 
     def compose(self) -> ComposeResult:
         with Vertical(id="frame-list"):
@@ -127,7 +133,7 @@ class TrafficPane(Vertical):
         """Take the next entries of the journal."""
         if isinstance(self._entries, EntryList) and entries:
             self._entries.extend(entries)
-            self._is_stale = "pending" in self._view.wanted.needs
+            self._staleness.see_growth()
             self._begin_work()
             self._sync()
 
@@ -140,6 +146,17 @@ class TrafficPane(Vertical):
     def entries(self) -> Entries:
         """What is shown."""
         return self._entries
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """The fields that the filter asks for."""
+        return self._view.wanted.needs
+
+    def tell_beside(self, told: Sequence[str]) -> None:
+        """Tell below the rows what goes on beside them."""
+        if told != self._beside:
+            self._beside = told
+            self._tell_count()
 
     # Work in the background.
 
@@ -169,15 +186,14 @@ class TrafficPane(Vertical):
             self.table.show(0)
 
     def _look(self) -> None:
-        self._looks += 1
-        if self._looks % RENEW == 0 and self._is_stale and not self._view.is_behind:
-            # Questions that waited may have been answered.
-            self._is_stale = False
+        self._staleness.see_findings()
+        self.table.sync_findings()
+        if self._staleness.take():
             self._renew()
         growth = self._work.look()
         self._begin_anew()
         if growth != "none":
-            self._is_stale = self._is_stale or "pending" in self._view.wanted.needs
+            self._staleness.see_growth()
             self._begin_work()
 
     def _sync(self) -> None:
@@ -309,13 +325,19 @@ class TrafficPane(Vertical):
         """Go to the next error, or the one before."""
         self._seek(TROUBLE, is_forward=is_next)
 
+    def action_go_to_finding(self, is_next: bool) -> None:
+        """Go to the next row about which something was found, or the one before."""
+        row = self._chosen()
+        found = None if row is None else self._view.found_beside(row, is_next=is_next)
+        self._arrive(NOWHERE if found is None else found)
+
     def action_mark(self) -> None:
         """Mark the row, or no longer."""
         row = self._chosen()
         if row is None or self._view.mark(row) is None:
             self.notify("There is nothing to mark", severity="warning")
             return
-        if "marked" in self._view.wanted.needs:
+        if "marked" in self.needs:
             self._renew()
         self.table.redraw()
         self._tell_count()
@@ -344,20 +366,12 @@ class TrafficPane(Vertical):
         if row is None or facts is None:
             self.notify("There is nothing to copy", severity="warning")
             return
-        match what:
-            case "raw":
-                text = self._exact(row)
-            case "pretty":
-                text = self.detail.pretty()
-            case "path":
-                text = self.detail.json_path or "$"
-            case _:
-                text = filter_for(facts, self.detail.json_path, self.detail.json_value)
+        text = copied(what, facts, self.detail) if what != "raw" else exact_text(self._view, row)
         # JSON can spell halves of characters, which no clipboard takes.
         text = text.encode(errors="replace").decode()
         way = copy(text, self.app.copy_to_clipboard)
-        names = {"raw": "bytes", "pretty": "JSON", "path": text, "filter": text}
-        self.notify(f"Entry {facts.n}: {names[what]} copied {way}", markup=False)
+        said = {"raw": "bytes", "pretty": "JSON"}.get(what, text)
+        self.notify(f"Entry {facts.n}: {said} copied {way}", markup=False)
 
     def action_whole(self) -> None:
         """Show all of what is shortened here."""
@@ -366,7 +380,7 @@ class TrafficPane(Vertical):
             return
         text, is_json = self.detail.whole()
         if size_of(self._entries, row) > LARGE:
-            text, is_json = self._exact(row), False
+            text, is_json = exact_text(self._view, row), False
         self.app.push_screen(ValueScreen(text, is_json=is_json))
 
     def go_to_entry(self, n: int) -> None:
@@ -411,13 +425,6 @@ class TrafficPane(Vertical):
         self._work.begin_anew()
         self._begin_work()
 
-    def _exact(self, row: int) -> str:
-        try:
-            said = self._view.said(row)
-        except AcpError as problem:
-            return str(problem)
-        return said.raw.decode(errors="replace") if isinstance(said, Frame) else raw_text(said)
-
     def _show_row(self, row: int | None) -> None:
         self._row = row
         self._anchor = self._anchor if row is None else row
@@ -429,7 +436,7 @@ class TrafficPane(Vertical):
         self.query_one("#frame-head", Static).update(head_text(width, self.table.digits)[:width])
 
     def _tell_count(self) -> None:
-        parts = self._work.told()
+        parts = [*self._work.told(), *self._beside]
         if self.table.is_following:
             parts.append("following")
         box = self.query_one("#frame-list")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final, Literal
+from typing import Final, Literal, Protocol
 
 from acp_inspector.filter.expressions import (
     All,
@@ -50,6 +50,35 @@ def filter_for(facts: Facts, path: str, value: Json) -> str:
     if isinstance(value, str) and len(value) > LONG:
         return spelled(Compare(place, "contains", value[:LONG]))
     return spelled(Compare(place, "==", value))
+
+
+class Shown(Protocol):
+    """What is shown of a row, as far as it can be copied."""
+
+    def pretty(self) -> str:
+        """Return what is shown, spelled out."""
+        ...
+
+    @property
+    def json_path(self) -> str:
+        """Where the cursor stands in it; empty without one."""
+        ...
+
+    @property
+    def json_value(self) -> Json:
+        """What stands there."""
+        ...
+
+
+def copied(what: str, facts: Facts, shown: Shown) -> str:
+    """Return what is to be copied of a row: `pretty`, `path`, or a `filter` for what is alike."""
+    match what:
+        case "pretty":
+            return shown.pretty()
+        case "path":
+            return shown.json_path or "$"
+        case _:
+            return filter_for(facts, shown.json_path, shown.json_value)
 
 
 def _alike(facts: Facts) -> Expression:

@@ -81,7 +81,7 @@ class FrameDetail(Vertical):
             width: 1fr;
         }
         #pair-answer-half {
-            border-left: solid $border-blurred;
+            border-left: solid $foreground 20%;
             padding-left: 1;
         }
     }
@@ -249,6 +249,15 @@ def raw_text(said: Row | None) -> str:
             return visible(json.dumps(_members(said), ensure_ascii=False, default=str))
         case None:
             return ""
+
+
+def exact_text(view: TrafficView, row: int) -> str:
+    """Return the bytes of a row as text, to be copied: nothing in them is made visible."""
+    try:
+        said = view.said(row)
+    except AcpError as problem:
+        return str(problem)
+    return said.raw.decode(errors="replace") if isinstance(said, Frame) else raw_text(said)
 
 
 def spelled(value: Json) -> str:

@@ -5,15 +5,17 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import islice
 from typing import Final
 
 from textual.cache import LRUCache
 
+from acp_console.tui.annotations import Annotations
 from acp_console.tui.aside import Aside
 from acp_console.tui.widgets.frames_rows import TableRow, read_row, time_of
 from acp_inspector.filter.entries import ENTRY, Entries, facts_of
 from acp_inspector.filter.facts import Notes
-from acp_inspector.filter.frames import NO_NOTES, FrameFacts
+from acp_inspector.filter.frames import FrameFacts
 from acp_inspector.filter.language import Filter, compile_filter
 from acp_inspector.filter.scanning import Scan
 from acp_inspector.journal import Entry, Frame
@@ -26,13 +28,17 @@ _SEEN: Final = 200
 """Sessions, methods and tools that are remembered for completion."""
 NEAR: Final = 1 << 12
 """Rows that are looked at around the cursor before those further away."""
+HIDDEN: Final = 1000
+"""Rows hidden by the filter that are passed over in search of one that is not."""
 
 
 class TrafficView:
     """Rows by their position among those that a filter lets through."""
 
-    def __init__(self, entries: Entries) -> None:
+    def __init__(self, entries: Entries, annotations: Annotations | None = None) -> None:
+        """Show `entries`, and what `annotations` know of them."""
         self.entries = entries
+        self.annotations = annotations or Annotations()
         self.wanted = compile_filter("")
         self._scan: Scan | None = None
         self._next: Scan | None = None
@@ -222,7 +228,24 @@ class TrafficView:
 
     def notes_of(self, entry: Entry) -> Notes:
         """Return what is known of an entry beside what it says."""
-        return Notes(is_marked=True) if entry.n in self._marks else NO_NOTES
+        return self.annotations.notes(entry, is_marked=entry.n in self._marks)
+
+    def finding_at(self, position: int) -> str:
+        """Return the letter of what lint found at a position; empty if it found nothing."""
+        if not self.annotations.counts:
+            return ""
+        row = self.at(position)
+        return self.annotations.mark(row.n) if row.n else ""
+
+    def found_beside(self, row: int, *, is_next: bool) -> int | None:
+        """Return the next row that is shown about which something was found, or the one before."""
+        n = self.row(row).n
+        numbers = self.annotations.after(n) if is_next else self.annotations.before(n)
+        for found in islice(numbers, HIDDEN):
+            place = self.row_of(found)
+            if place is not None and self.position_of(place) is not None:
+                return place
+        return None
 
     def is_marked(self, position: int) -> bool:
         """Tell whether somebody marked what stands at a position."""

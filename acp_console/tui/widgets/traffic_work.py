@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from typing import Final, Literal, TypeAlias
 
+from acp_console.tui.annotations import JUDGED, STUDIED
 from acp_console.tui.widgets.traffic_view import TrafficView
 from acp_inspector.filter.language import Filter
 from acp_inspector.recording.file import RecordingFile
@@ -18,6 +19,8 @@ from acp_protocol.errors import AcpError
 
 PIECE: Final = 1 << 17
 """Bytes of a recording that are looked at in one step."""
+RENEW: Final = 5
+"""Looks after which a filter is renewed that has to do with what came later."""
 NOWHERE: Final = -1
 """What a search has found that has found nothing."""
 
@@ -160,6 +163,36 @@ class TrafficWork:
     def begin_anew(self) -> None:
         """Filter from the beginning: something else is wanted."""
         self._scan = None
+
+
+class Staleness:
+    """Whether more has become known of rows that the filter of a view has looked at already."""
+
+    def __init__(self, view: TrafficView) -> None:
+        self._view = view
+        self._is_stale = False
+        self._judged = self._studied = self._looks = 0
+
+    def see_growth(self) -> None:
+        """Take note of new rows: questions that waited may have been answered."""
+        self._is_stale = self._is_stale or "pending" in self._view.wanted.needs
+
+    def see_findings(self) -> None:
+        """See whether lint or a study has found out something."""
+        known, needs = self._view.annotations, self._view.wanted.needs
+        if known.judged != self._judged and JUDGED & needs:
+            self._is_stale = True
+        if known.studied != self._studied and STUDIED & needs:
+            self._is_stale = True
+        self._judged, self._studied = known.judged, known.studied
+
+    def take(self) -> bool:
+        """Tell, once and now and then, whether the filter has to look again."""
+        self._looks += 1
+        if self._looks % RENEW or self._view.is_behind:
+            return False
+        was_stale, self._is_stale = self._is_stale, False
+        return was_stale
 
 
 def _number(count: int) -> str:

@@ -18,6 +18,8 @@ from acp_inspector.journal import Entry, Frame
 
 LIMIT = 20.0
 """Seconds after which a screen counts as stuck."""
+QUIET = 3
+"""Pictures in a row that have to be alike."""
 
 
 class SvgExtension(SingleFileSnapshotExtension):
@@ -53,14 +55,17 @@ async def until(pilot: Pilot[Any], holds: Callable[[], object]) -> None:
 async def settled(pilot: Pilot[Any]) -> str:
     """Return the picture of the screen once it changes no more.
 
-    Markdown, trees and suggestions are laid out in the background, in any number of steps.
+    Markdown, trees and suggestions are laid out in the background, in any number of steps. Between
+    two of them a busy machine may take a moment: whoever knows what the last one brings waits for
+    that with `until` first.
     """
     with anyio.fail_after(LIMIT):
-        before, picture = "", pilot.app.export_screenshot()
-        while picture != before:
+        before, same = pilot.app.export_screenshot(), 0
+        while same < QUIET:
             await pilot.pause(0.05)
-            before, picture = picture, pilot.app.export_screenshot()
-    return picture
+            picture = pilot.app.export_screenshot()
+            before, same = picture, same + 1 if picture == before else 0
+    return before
 
 
 def say(app: App[Any]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
@@ -59,11 +60,11 @@ async def test_a_prompt_is_answered_in_streamed_markdown(workplace: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("key", "content", "word"),
-    [("1", "changed\ntwo\n", "edit · done"), ("3", "one\ntwo\n", "edit · failed")],
+    ("answer", "content", "word"),
+    [("Allow", "changed\ntwo\n", "edit · done"), ("Reject", "one\ntwo\n", "edit · failed")],
 )
 async def test_a_permission_is_answered_by_its_number(
-    workplace: Path, key: str, content: str, word: str
+    workplace: Path, answer: str, content: str, word: str
 ) -> None:
     app = ConsoleApp(agent=DEMO_AGENT, start="chat", cwd=workplace)
     async with app.run_test(size=(100, 40)) as pilot:
@@ -75,7 +76,9 @@ async def test_a_permission_is_answered_by_its_number(
         assert "-one" in shown
         assert "+changed" in shown
         assert "? waits for you" in shown
-        await pilot.press(key)
+        number = re.search(rf"(\d)  {answer}", shown)
+        assert number
+        await pilot.press(number[1])
         await until(pilot, lambda: word in say(app))
         await until(pilot, lambda: "● ready" in say(app))
         assert (workplace / "notes.txt").read_text() == content
@@ -215,3 +218,54 @@ async def test_f1_explains_the_keys_and_f3_leaves_for_the_agents(workplace: Path
         await pilot.press("escape")
         await pilot.press("f3")
         await until(pilot, lambda: isinstance(app.screen, HomeScreen))
+
+
+@pytest.mark.parametrize("size", [(90, 30), (200, 50)])
+async def test_from_a_chat_one_gets_to_the_analysis_and_back_and_loses_nothing(
+    workplace: Path, size: tuple[int, int]
+) -> None:
+    app = ConsoleApp(agent=DEMO_AGENT, start="chat", cwd=workplace)
+    async with app.run_test(size=size) as pilot:
+        await until(pilot, lambda: "● ready" in say(app))
+        await pilot.press(*"half", "f2")
+        await until(pilot, lambda: "Chat" in say(app).splitlines()[-1])
+        inspection = chat_of(app).inspection
+        inspection.traffic.bar.set_filter("kind == request")
+        await pilot.press("home", "m", "5")
+        await until(pilot, lambda: "rules had something to look at" in say(app))
+        await pilot.press("f2")
+        await until(pilot, lambda: chat_of(app).editor.has_focus)
+        assert "rules had something to look at" not in say(app)
+        assert chat_of(app).editor.text == "half"
+        await pilot.press("f2")
+        await until(pilot, lambda: inspection.analysis.open.lines.has_focus)
+        await pilot.press("escape")
+        await until(pilot, lambda: inspection.traffic.table.has_focus)
+        await until(pilot, lambda: "2 of 6 entries · 1 marked" in say(app))
+
+
+async def test_the_traffic_of_a_chat_can_have_the_whole_width(workplace: Path) -> None:
+    app = ConsoleApp(agent=DEMO_AGENT, start="chat", cwd=workplace)
+    async with app.run_test(size=(160, 40)) as pilot:
+        await until(pilot, lambda: "● ready" in say(app))
+        await pilot.press("f4")
+        await until(pilot, lambda: chat_of(app).inspection.size.width == 160)
+        await pilot.press("f4")
+        await until(pilot, lambda: chat_of(app).inspection.size.width == 80)
+        assert "Try one of these" in say(app)
+        await pilot.press("f4", "f2")
+        await until(pilot, lambda: not chat_of(app).inspection.display)
+        assert "Try one of these" in say(app)
+
+
+async def test_an_agent_that_is_started_anew_goes_on_in_the_same_rows(workplace: Path) -> None:
+    app = ConsoleApp(agent=DEMO_AGENT, start="chat", cwd=workplace)
+    async with app.run_test(size=(160, 40)) as pilot:
+        await until(pilot, lambda: "● ready" in say(app))
+        await pilot.press("f2", "f5")
+        await until(pilot, lambda: say(app).count("spawn pid") == 2)
+        await until(pilot, lambda: "● ready" in say(app))
+        entries = chat_of(app).inspection.traffic.entries
+        numbers = [getattr(entries[row], "n", 0) for row in range(len(entries))]
+        assert numbers == list(range(1, len(entries) + 1))
+        assert " 0 findings" in say(app) or "checked" in say(app)

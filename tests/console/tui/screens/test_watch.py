@@ -72,6 +72,10 @@ async def test_a_recording_looks_as_it_should(
     async with app.run_test(size=size) as pilot:
         await until(pilot, lambda: "■ recording" in say(app) and "spawn" in say(app))
         await pilot.press("down", "m", *["down"] * 4)
+        # Each of these comes in its own time: the mark, what lint says, and the chosen frame.
+        await until(pilot, lambda: "72 entries · 1 marked · 0 findings" in say(app))
+        await until(pilot, lambda: 'text: "/tour"' in say(app) or size == (80, 24))
+        await until(pilot, lambda: 'method: "session/prompt"' in say(app))
         assert await settled(pilot) == picture
 
 
@@ -145,7 +149,7 @@ async def test_what_a_proxy_records_is_read_from_where_it_lies(
         async with app.run_test(size=(110, 36)) as pilot:
             await until(pilot, lambda: "● live" in say(app) and '"first"' in say(app))
             assert isinstance(app.screen, WatchScreen)
-            assert isinstance(app.screen.traffic.entries, RecordingFile)
+            assert isinstance(app.screen.inspection.traffic.entries, RecordingFile)
             tell(process, "second")
             await until(pilot, lambda: '"second"' in say(app) and "following" in say(app))
             assert process.stdin is not None
@@ -211,12 +215,12 @@ async def test_the_analysis_takes_the_place_of_the_traffic_where_there_is_little
         await pilot.press("down", "down", "enter")
         await until(pilot, lambda: "Filter: words" in say(app))
         assert isinstance(app.screen, WatchScreen)
-        assert app.screen.traffic.table.chosen == 4
+        assert app.screen.inspection.traffic.table.chosen == 4
         await pilot.press("6", "right")
         await until(pilot, lambda: "After frame 5" in say(app))
         await pilot.press("escape")
         await until(pilot, lambda: "Filter: words" in say(app))
-        assert app.screen.traffic.table.has_focus
+        assert app.screen.inspection.traffic.table.has_focus
 
 
 async def test_the_analysis_stands_beside_the_traffic_where_there_is_room() -> None:
@@ -240,6 +244,7 @@ async def test_the_analysis_of_a_recording_looks_as_it_should(
         await pilot.press("7")
         await until(pilot, lambda: "14 exchanges" in say(app) and "studied" not in say(app))
         await pilot.press("down")
+        await until(pilot, lambda: "0 findings" in say(app) or size == (80, 24))
         assert await settled(pilot) == picture
 
 

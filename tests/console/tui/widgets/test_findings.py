@@ -26,6 +26,17 @@ async def test_findings_come_with_severity_rule_frames_and_fix() -> None:
         await until(pilot, lambda: app.targets == [1])
 
 
+async def test_the_finding_that_a_frame_is_about_is_gone_to() -> None:
+    app = StudiedApp(entries(LOST, LOST, ("agent", b"{"), LOST))
+    async with app.run_test(size=(100, 30)) as pilot:
+        app.pane.open_tab("findings", at=4)
+        await until(pilot, lambda: "Frames  #4" in say(app))
+        app.pane.open_tab("findings", at=2)
+        await until(pilot, lambda: "Frames  #2" in say(app))
+        app.pane.open_tab("findings", at=99)
+        await until(pilot, lambda: "Frames  #2" in say(app))
+
+
 async def test_severities_are_hidden_and_shown_again() -> None:
     app = StudiedApp(entries(LOST))
     async with app.run_test(size=(100, 30)) as pilot:

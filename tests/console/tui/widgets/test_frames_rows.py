@@ -10,7 +10,14 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from acp_console.tui.widgets import frames_rows as module
-from acp_console.tui.widgets.frames_rows import TableRow, head_text, read_row, row_text, time_of
+from acp_console.tui.widgets.frames_rows import (
+    EDGE,
+    TableRow,
+    head_text,
+    read_row,
+    row_text,
+    time_of,
+)
 from acp_inspector.filter.entries import EntryList
 from acp_inspector.journal import Entry, Frame, JournalEvent, StderrText
 from acp_inspector.recording.file import RecordingFile
@@ -58,7 +65,7 @@ def test_an_answer_has_method_session_and_latency_of_its_question() -> None:
 
 def test_a_question_that_waits_is_told_in_words() -> None:
     assert [said(row).is_open for row in (0, 3)] == [False, True]
-    assert "open" in row_text(said(3), 100, 5, delta=0, is_marked=False)
+    assert "open" in row_text(said(3), 100, 5, delta=0)
 
 
 def test_lines_of_a_recording_that_are_no_entries_have_rows_too(tmp_path: Path) -> None:
@@ -87,18 +94,14 @@ def test_what_is_large_is_not_read_unasked(monkeypatch: pytest.MonkeyPatch, tmp_
     st.integers(4, 9),
     st.sampled_from(range(7)),
     st.text(max_size=80),
-    st.booleans(),
 )
-def test_any_width_takes_any_row(
-    width: int, digits: int, row: int, text: str, is_marked: bool
-) -> None:
+def test_any_width_takes_any_row(width: int, digits: int, row: int, text: str) -> None:
     shown = said(row)
     line = row_text(
         TableRow(shown.n, shown.at, shown.side, shown.kind, text, shown.method, size=10**8),
         width,
         digits,
         delta=1e9,
-        is_marked=is_marked,
     )
     assert "\n" not in line or "\n" in text
     assert head_text(width, digits)
@@ -107,8 +110,7 @@ def test_any_width_takes_any_row(
 @pytest.mark.parametrize("width", [70, 80, 129, 130, 169, 170, 200])
 def test_columns_stand_below_their_heads(width: int) -> None:
     head = head_text(width, 4)
-    line = row_text(said(2), width, 4, delta=0.05, is_marked=True)
-    assert line.startswith("◆ ")
+    line = " " * EDGE + row_text(said(2), width, 4, delta=0.05)
     assert head.index("n") == line.index("3")
     end = head.index("latency") + len("latency")
     assert line[:end].endswith("200 ms")
@@ -116,6 +118,6 @@ def test_columns_stand_below_their_heads(width: int) -> None:
 
 
 def test_frames_without_a_time_have_none() -> None:
-    line = row_text(TableRow(0, 0.0, "", "end", "5 frames"), 90, 4, delta=0, is_marked=False)
+    line = row_text(TableRow(0, 0.0, "", "end", "5 frames"), 90, 4, delta=0)
     assert line.split() == ["·", "end:", "5", "frames"]
     assert isinstance(TALK[0], Frame)

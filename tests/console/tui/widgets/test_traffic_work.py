@@ -9,8 +9,11 @@ import pytest
 
 from acp_console.tui.widgets import traffic_work as module
 from acp_console.tui.widgets.traffic_view import TrafficView
-from acp_console.tui.widgets.traffic_work import NOWHERE, TrafficWork
+from acp_console.tui.widgets.traffic_work import NOWHERE, Staleness, TrafficWork
+from acp_inspector.filter.entries import EntryList
+from acp_inspector.filter.facts import Notes
 from acp_inspector.filter.language import compile_filter
+from acp_inspector.lint.engine import lint
 from acp_inspector.recording.file import RecordingFile
 from acp_inspector.recording.format import Header, RecordingError, encode_entry, encode_header
 from tests.console.tui.conftest import entries, update
@@ -141,3 +144,29 @@ def test_a_file_that_cannot_be_read_on_is_told(
 def _fail(recording: RecordingFile, step: int) -> bool:
     del recording, step
     raise RecordingError("the disk is gone")
+
+
+def test_a_filter_looks_again_when_more_is_known_of_what_it_asks_for() -> None:
+    said = entries(("agent", {"id": 1, "result": {}}))
+    view = TrafficView(EntryList(said))
+    staleness = Staleness(view)
+
+    def is_stale() -> bool:
+        staleness.see_findings()
+        return any(staleness.take() for _ in range(module.RENEW))
+
+    for text, knows in [
+        ("finding", lambda: view.annotations.judge(lint(said).findings)),
+        ("turn == 1", lambda: view.annotations.study(said[0], Notes(turn=1))),
+        ("pending", staleness.see_growth),
+    ]:
+        view.filter(compile_filter(text))
+        for _ in view.run():
+            pass
+        assert not is_stale()
+        knows()
+        assert is_stale()
+        assert not is_stale()
+        view.filter(compile_filter("id == 1"))
+        knows()
+        assert not is_stale()

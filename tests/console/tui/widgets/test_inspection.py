@@ -1,0 +1,134 @@
+"""Rows and analysis together: marks of findings, filters for them, and the way there and back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+from syrupy.assertion import SnapshotAssertion
+from textual.app import App, ComposeResult
+
+from acp_console.tui.widgets.analysis import TITLES
+from acp_console.tui.widgets.inspection import Inspection
+from acp_inspector.filter.entries import EntryList
+from acp_inspector.journal import Entry
+from acp_inspector.recording.file import RecordingFile
+from acp_inspector.recording.format import Header, encode_entry, encode_header
+from tests.console.tui.conftest import entries, say, settled, until
+from tests.console.tui.studied import talk
+
+LOST: tuple[str, object] = ("agent", {"id": "lost", "result": {}})
+
+
+@pytest.fixture(autouse=True)
+def own_history(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+
+
+class InspectionApp(App[None]):
+    """Shows entries, and nothing else."""
+
+    def __init__(self, said: Iterable[Entry] | RecordingFile) -> None:
+        super().__init__()
+        shown = said if isinstance(said, RecordingFile) else EntryList(said)
+        self.inspection = Inspection(shown, is_over=lambda: True)
+
+    def compose(self) -> ComposeResult:
+        yield self.inspection
+
+    def on_mount(self) -> None:
+        self.inspection.focus_content()
+
+
+def edges(app: App[None]) -> str:
+    """Return what stands before the numbers of the rows."""
+    lines = say(app).splitlines()
+    return "".join(line[3] for line in lines[3:] if line[:1] == "│" and line[4:9].strip())
+
+
+@pytest.mark.parametrize("size", [(80, 24), (200, 50)])
+async def test_rows_are_marked_by_what_was_found_about_them(
+    size: tuple[int, int], picture: SnapshotAssertion
+) -> None:
+    app = InspectionApp(talk())
+    async with app.run_test(size=size) as pilot:
+        pane = app.inspection.traffic
+        await until(
+            pilot, lambda: "findings" in (pane.query_one("#frame-list").border_subtitle or "")
+        )
+        await pilot.press("up", "m")
+        assert await settled(pilot) == picture
+
+
+async def test_what_comes_later_is_marked_too() -> None:
+    app = InspectionApp(talk()[:4])
+    async with app.run_test(size=(100, 30)) as pilot:
+        await until(pilot, lambda: app.inspection.studies.linter.progress.read == 4)
+        assert "E" not in edges(app)
+        app.inspection.extend([*talk()[4:], *entries(*[LOST] * 11)[10:]])
+        await until(pilot, lambda: "E" in edges(app))
+
+
+async def test_findings_are_gone_to_one_after_the_other_and_explained() -> None:
+    app = InspectionApp(entries(*[("agent", {"method": "_x/y"})] * 5, LOST, LOST))
+    async with app.run_test(size=(100, 30)) as pilot:
+        table = app.inspection.traffic.table
+        await until(pilot, lambda: edges(app).count("E") == 2)
+        await pilot.press("home", "x")
+        first = table.under_cursor
+        await pilot.press("end", "X")
+        assert table.under_cursor == 6
+        await pilot.press("5")
+        await until(pilot, lambda: "Frames  #6" in say(app))
+        assert first is not None
+        assert app.inspection.studies.annotations.mark(first)
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [("finding == error", 3), ("rule ~ L025", 2), ("turn == 1", 3), ("turn == 1 or finding", 7)],
+)
+async def test_filters_ask_for_what_stands_in_no_frame(text: str, count: int) -> None:
+    said = [*talk()[:7], *entries(*[LOST] * 9)[7:]]
+    app = InspectionApp(said)
+    async with app.run_test(size=(100, 30)) as pilot:
+        app.inspection.traffic.bar.set_filter(text)
+        await until(pilot, lambda: f"{count} of 9 entries" in say(app))
+
+
+async def test_a_recording_is_linted_once_its_rows_are_there(tmp_path: Path) -> None:
+    path = tmp_path / "it.acp.ndjson"
+    said = entries(LOST, LOST)
+    path.write_bytes(b"".join([encode_header(Header("", "", "")), *map(encode_entry, said)]))
+    with RecordingFile(path) as recording:
+        app = InspectionApp(recording)
+        async with app.run_test(size=(100, 30)) as pilot:
+            await until(pilot, lambda: edges(app) == "EE")
+
+
+@pytest.mark.parametrize("size", [(80, 24), (200, 50)])
+async def test_who_comes_back_finds_the_rows_as_they_were(size: tuple[int, int]) -> None:
+    app = InspectionApp(talk())
+    async with app.run_test(size=size) as pilot:
+        pane = app.inspection.traffic
+        pane.bar.set_filter("from == agent")
+        await until(pilot, lambda: "6 of 10 entries" in say(app))
+        await pilot.press("home", "down", "m")
+        for name, title in TITLES.items():
+            await pilot.press(title[0])
+            await until(pilot, lambda: app.inspection.analysis.open_name == name)  # noqa: B023 - it is waited for at once
+            await until(pilot, lambda: app.inspection.analysis.open.lines.has_focus)
+            await pilot.press("escape")
+            await until(pilot, lambda: pane.table.has_focus)
+        assert pane.table.under_cursor == 4
+        assert "6 of 10 entries · 1 marked" in say(app)
+
+
+async def test_no_thread_goes_on_when_it_is_taken_away() -> None:
+    app = InspectionApp(talk())
+    async with app.run_test(size=(100, 30)) as pilot:
+        await until(pilot, lambda: app.inspection.studies.linter.progress.read)
+        await app.inspection.remove()
+        assert app.inspection.studies.linter.progress.is_closed
+        assert app.inspection.studies.study.progress.is_closed
