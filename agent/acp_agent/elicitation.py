@@ -12,6 +12,7 @@ from typing import Literal, Protocol, TypeAlias, cast
 
 import anyio
 
+from acp_agent.numbers import is_finite
 from acp_agent.terminals import Asker
 from acp_agent.updates import Teller, Updates
 from acp_protocol.errors import RequestFailedError
@@ -90,7 +91,7 @@ def _read(answer: Json) -> Reply:
     action = members.get("action")
     if action == "accept":
         content: Json = members.get("content")
-        if not isinstance(content, dict):
+        if not isinstance(content, dict) or not is_finite(content):
             return Reply("accept")
         return Reply("accept", cast("Mapping[str, Json]", content))
     # What is not known counts as if the user had turned away.

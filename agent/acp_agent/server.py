@@ -21,6 +21,7 @@ from acp_agent.conduct import Conduct
 from acp_agent.mcp.servers import McpClient, McpSettings
 from acp_agent.models.demo import DemoModel
 from acp_agent.models.model import Model
+from acp_agent.numbers import is_finite
 from acp_agent.params import Params, invalid, members_of
 from acp_agent.session import Session, Staff
 from acp_agent.sessions.errors import StoreError
@@ -217,6 +218,8 @@ class AgentServer:
 
 def _read(request: Request, version: int) -> Params:
     """Return the params without what a reader bears; refuse what does not fit its shape."""
+    if not is_finite(request.params):
+        raise invalid("a number is out of range")
     # The shapes come in with the first request, not with the start of the agent.
     from acp_protocol.schema.methods import find_method
     from acp_protocol.schema.validate import read_params

@@ -69,12 +69,13 @@ def _made(tool: Tool, name: str, server: str, limits: Limits, run: Run) -> McpTo
     schema: dict[str, Json] = {"type": "object", **tool.input_schema}
     about = tool.description or tool.title or tool.name
     try:
-        size = len(json.dumps(schema)) + len(about)
+        # A number out of range could not be told to a model.
+        size = len(json.dumps(schema, allow_nan=False)) + len(about)
     except (ValueError, RecursionError):
         size = limits.tool_size + 1
     if size > limits.tool_size or schema["type"] != "object":
         shown = one_line(tool.name, NAME_WIDTH)
-        logger.warning("MCP server %s: what %s says of itself is too much", server, shown)
+        logger.warning("MCP server %s: what %s says of itself cannot be told", server, shown)
         return None
     hints = tool.annotations
     title = tool.title or (hints.title if hints else None) or tool.name

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from acp_agent.models.model import CallTool
 from acp_agent.models.parts import members
+from acp_agent.numbers import is_finite
 from acp_protocol.json_text import parse
 
 
@@ -17,4 +18,6 @@ def read_arguments(name: str, written: str, id_: str = "") -> CallTool:
         return CallTool(name, {}, id_, f"the arguments are no JSON: {problem}")
     if not isinstance(arguments, dict):
         return CallTool(name, {}, id_, "the arguments are no JSON object")
+    if not is_finite(arguments):
+        return CallTool(name, {}, id_, "a number in the arguments is out of range")
     return CallTool(name, members(arguments), id_)

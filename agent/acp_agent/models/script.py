@@ -6,7 +6,6 @@ what is said and done, and where it calls a tool it is sent what came of it.
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
 from collections.abc import Callable, Generator, Sequence
@@ -23,8 +22,10 @@ from acp_agent.models.model import (
     ToolOffer,
     UserSaid,
 )
+from acp_agent.numbers import is_finite
 from acp_agent.tools.tool import fence
 from acp_protocol.host.text import one_line
+from acp_protocol.json_text import parse
 from acp_protocol.jsonrpc import Json
 
 Script: TypeAlias = Generator[ModelEvent, ToolAnswered | None]
@@ -228,9 +229,10 @@ def _arguments(told: str) -> dict[str, Json] | None:
 def _value(text: str) -> Json:
     """Return what `text` stands for: JSON, and where it is none, itself."""
     try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
+        value = parse(text.encode(errors="surrogatepass"))
+    except ValueError:
         return text
+    return value if is_finite(value) else text
 
 
 def _tour(rest: str) -> Script:

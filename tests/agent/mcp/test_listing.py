@@ -88,3 +88,9 @@ async def test_the_same_name_twice_counts_once_more_and_then_no_more() -> None:
 async def test_hidden_signs_in_a_description_are_seen() -> None:
     found = await listed(Listing([tool("a", description="x\U000e0041\x1b")]), "s", Limits(), run)
     assert found.tools["s__a"].offer.about == "x‹e0041›␛"
+
+
+async def test_a_number_that_no_model_could_be_told_leaves_its_tool_out() -> None:
+    huge = tool("huge", schema={"type": "object", "properties": {"a": {"maximum": float("inf")}}})
+    found = await listed(Listing([huge, tool("b")]), "s", Limits(), run)
+    assert list(found.tools) == ["s__b"]
