@@ -86,6 +86,7 @@ MATRIX: dict[tuple[str, str], tuple[str, ...]] = {
     ("kill -9", "proxy"): (
         "test_an_agent_that_is_killed_is_told_by_its_code",
         "test_a_proxy_that_is_killed_leaves_no_agent_that_listens",
+        "test_a_proxy_that_is_killed_takes_an_agent_with_it_that_hears_nothing",
     ),
     ("kill -9", "client"): ("test_kill_9_leaves_nobody_behind_and_what_was_recorded",),
     ("kill -9", "agent"): ("test_a_client_that_is_gone_takes_agent_and_programs_with_it",),
@@ -98,10 +99,6 @@ WITHOUT: dict[tuple[str, str], str] = {
 }
 """Squares that no test can fill, and why."""
 LIMITS = {
-    "kill -9 of the proxy, and an agent that looks at neither stdin nor signals": (
-        "it outlives the proxy as it would outlive an editor: no system call that is everywhere "
-        "ends the children of a process that had no time to do so"
-    ),
     "kill -9 of the agent, and programs of its that leave their process group": (
         "who could still find them has been killed"
     ),

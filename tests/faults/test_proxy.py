@@ -367,6 +367,18 @@ def test_a_proxy_that_is_killed_leaves_no_agent_that_listens(
     assert read_recording(path).footer is None
 
 
+def test_a_proxy_that_is_killed_takes_an_agent_with_it_that_hears_nothing(
+    stage: Stage, path: Path
+) -> None:
+    """Some editors end an agent so, and hit the proxy in its place."""
+    agent = python(f"{DEAF}print('ready', flush=True)\nwhile True: time.sleep(1000)")
+    with stage.party(proxy(path, *WRAPPER, *agent)) as party:
+        assert party.line() == b"ready\n"
+        party.process.kill()
+        assert party.code() == -signal.SIGKILL
+        assert stage.is_empty()
+
+
 # Wrappers
 
 

@@ -21,6 +21,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from acp_inspector.proxy.child import GRACE, AgentChild
+from acp_inspector.proxy.guard import Guard
 from acp_inspector.proxy.recorder import Recorder, Stream
 from acp_inspector.proxy.signals import Signals
 from acp_protocol.framing import Side
@@ -59,6 +60,8 @@ def run_proxy(
     with Signals() as signals:
         child = AgentChild(command)
         signals.pass_to(child)
+        # Here the agent has its own start to do, and nobody has heard of it yet.
+        guard = Guard(child.pid)
         if recorder is not None:
             recorder.event("spawn", pid=child.pid)
         stdin, stdout, stderr = child.take_pipes()
@@ -80,6 +83,7 @@ def run_proxy(
             pump.join(max(limit - time.monotonic(), 0))
         # What the agent started and left behind goes too, and with it the last writer of the pipes.
         child.end()
+        guard.dismiss()
         for pump in downwards:
             _drain(pump, signals)
     if recorder is not None:
