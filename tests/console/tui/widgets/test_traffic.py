@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -17,8 +16,6 @@ from acp_console.tui import clipboard
 from acp_console.tui.widgets import traffic
 from acp_console.tui.widgets.traffic import TrafficPane
 from acp_console.tui.widgets.traffic_value import ValueScreen
-from acp_inspector.filter import patterns
-from acp_inspector.filter.patterns import Bounded
 from acp_inspector.journal import Frame, JournalEvent, StderrText
 from tests.console.tui.conftest import entries, say, settled, until, update
 
@@ -416,38 +413,3 @@ async def test_nothing_that_is_said_can_break_the_screen(monkeypatch: pytest.Mon
             await until(pilot, lambda: chosen(app) == 47)
             await pilot.press("end", "v", "escape")
         assert "\u202e" not in say(app)
-
-
-async def test_a_pattern_that_takes_too_long_is_told_below_the_rows(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(patterns, "PATIENCE", 0.02)
-    app = PaneApp()
-    async with app.run_test(size=(100, 24)) as pilot:
-        pane = app.query_one(TrafficPane)
-        pane.extend(entries(("client", {"method": "a" * 60 + "b"})))
-        pane.bar.set_filter("/((a|a)+)+$/")
-        await until(pilot, lambda: "a pattern takes too long" in say(app))
-
-
-async def test_while_a_pattern_is_tried_keys_are_heard_and_another_filter_does_not_wait(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    is_tried, may_end = threading.Event(), threading.Event()
-
-    def is_in(self: Bounded[str], text: str) -> bool:
-        del self, text
-        is_tried.set()
-        return may_end.wait(60)
-
-    app = PaneApp()
-    async with app.run_test(size=(100, 24)) as pilot:
-        pane = app.query_one(TrafficPane)
-        monkeypatch.setattr(Bounded, "is_in", is_in)
-        pane.bar.set_filter("/endless/")
-        await until(pilot, is_tried.is_set)
-        await until(pilot, lambda: "0 of 4 entries · 0 % looked at" in say(app))
-        await pilot.press("slash", *(["backspace"] * 9), *"stopReason")
-        await until(pilot, lambda: "1 of 4 entries" in say(app))
-        assert not may_end.is_set()
-        may_end.set()

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from acp_console.tui.widgets import traffic_work as module
+from acp_console.tui.widgets.traffic import TrafficPane
 from acp_console.tui.widgets.traffic_view import TrafficView
 from acp_console.tui.widgets.traffic_work import NOWHERE, Staleness, TrafficWork
+from acp_inspector.filter import patterns
 from acp_inspector.filter.entries import EntryList
 from acp_inspector.filter.facts import Notes
 from acp_inspector.filter.language import compile_filter
+from acp_inspector.filter.patterns import Bounded
 from acp_inspector.lint.engine import lint
 from acp_inspector.recording.file import RecordingFile
 from acp_inspector.recording.format import Header, RecordingError, encode_entry, encode_header
-from tests.console.tui.conftest import entries, update
+from tests.console.tui.conftest import entries, say, until, update
+from tests.console.tui.widgets.test_traffic import PaneApp
 
 HEAD = encode_header(Header("", "", ""))
 LINES = [
@@ -25,6 +30,11 @@ LINES = [
         *[update("agent_message_chunk", content={"type": "text", "text": "x"}) for _ in range(30)]
     )
 ]
+
+
+@pytest.fixture(autouse=True)
+def own_history(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
 
 
 @pytest.fixture
@@ -170,3 +180,38 @@ def test_a_filter_looks_again_when_more_is_known_of_what_it_asks_for() -> None:
         view.filter(compile_filter("id == 1"))
         knows()
         assert not is_stale()
+
+
+async def test_a_pattern_that_takes_too_long_is_told_below_the_rows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(patterns, "PATIENCE", 0.02)
+    app = PaneApp()
+    async with app.run_test(size=(100, 24)) as pilot:
+        pane = app.query_one(TrafficPane)
+        pane.extend(entries(("client", {"method": "a" * 60 + "b"})))
+        pane.bar.set_filter("/((a|a)+)+$/")
+        await until(pilot, lambda: "a pattern takes too long" in say(app))
+
+
+async def test_while_a_pattern_is_tried_keys_are_heard_and_another_filter_does_not_wait(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    is_tried, may_end = threading.Event(), threading.Event()
+
+    def is_in(self: Bounded[str], text: str) -> bool:
+        del self, text
+        is_tried.set()
+        return may_end.wait(60)
+
+    app = PaneApp()
+    async with app.run_test(size=(100, 24)) as pilot:
+        pane = app.query_one(TrafficPane)
+        monkeypatch.setattr(Bounded, "is_in", is_in)
+        pane.bar.set_filter("/endless/")
+        await until(pilot, is_tried.is_set)
+        await until(pilot, lambda: "0 of 4 entries · 0 % looked at" in say(app))
+        await pilot.press("slash", *(["backspace"] * 9), *"stopReason")
+        await until(pilot, lambda: "1 of 4 entries" in say(app))
+        assert not may_end.is_set()
+        may_end.set()
