@@ -2,8 +2,9 @@
 
 How a text was cut into chunks and how often a tool call was touched is nobody's promise, so on the
 level `semantic` they become one step each; of plans, modes, options and usage the last value of a
-turn counts. On the level `shape` only methods, kinds, statuses and endings are left. On the level
-`strict` each message is a step.
+turn counts. What is told of these between two turns belongs to the later one: whether it comes
+before the prompt or behind it is a race. On the level `shape` only methods, kinds, statuses and
+endings are left. On the level `strict` each message is a step.
 
 Source: docs/design/replay.md.
 """
@@ -82,6 +83,8 @@ class Steps:
         self.steps: list[Step] = []
         self._level: Level = level
         self._turns: dict[str | None, int] = {}
+        self._working: set[str | None] = set()
+        """Sessions whose turn goes on."""
         self._last: dict[tuple[Side, str | None], Step] = {}
         self._values: dict[tuple[str | None, str], Step] = {}
         self._entities: dict[tuple[str | None, str], Step] = {}
@@ -111,8 +114,10 @@ class Steps:
 
     def finished(self) -> list[Step]:
         """Return the steps as they are compared."""
-        if self._level == "shape":
-            for step in self.steps:
+        for step in self.steps:
+            # No turn has followed that it could belong to.
+            step.turn = min(step.turn, self._turns.get(step.session, 0))
+            if self._level == "shape":
                 step.value = shape(step.value)
         return self.steps
 
@@ -127,8 +132,7 @@ class Steps:
         session = _session(params)
         if method == "session/prompt":
             self._turns[session] = self._turns.get(session, 0) + 1
-            # What is told in the next turn is news again.
-            self._values = {key: each for key, each in self._values.items() if key[0] != session}
+            self._working.add(session)
         step = self._add(frame, method, session, params)
         step.id, step.is_request = id_, True
 
@@ -143,6 +147,13 @@ class Steps:
             # It stands before all that is said of the session it opens.
             session = _session(value.get("result"))
         self._add(frame, f"answer to {method}", session, value)
+        if method == "session/prompt" and ("error" in value or _has_stopped(value)):
+            self._rest(session)
+
+    def _rest(self, session: str | None) -> None:
+        """Note that the turn of a session is over: what is told from now on is news again."""
+        self._working.discard(session)
+        self._values = {key: each for key, each in self._values.items() if key[0] != session}
 
     def _update(self, frame: Frame, session: str | None, update: Json) -> None:
         name = string(update, "sessionUpdate") or "update without a name"
@@ -158,6 +169,8 @@ class Steps:
             self._value(frame, session, name, update)
         else:
             self._add(frame, name, session, update)
+            if name == "state_update" and string(update, "state") == "idle":
+                self._rest(session)
 
     def _chunk(self, frame: Frame, session: str | None, name: str, update: Json) -> None:
         content = member(update, "content")
@@ -219,7 +232,8 @@ class Steps:
     def _value(self, frame: Frame, session: str | None, name: str, update: Json) -> None:
         step = self._values.get((session, name))
         if step is None:
-            self._values[session, name] = self._add(frame, name, session, update)
+            step = self._values[session, name] = self._add(frame, name, session, update)
+            step.turn += session not in self._working
         else:
             step.value = update
             step.frames.append(frame.n)
@@ -241,6 +255,11 @@ def shape(value: Json, depth: int = DEPTH) -> Json:
                 kept[name] = left
         return kept
     return None
+
+
+def _has_stopped(answer: Mapping[str, Json]) -> bool:
+    """Tell whether the answer to a prompt ends its turn: in version 2 work only begins with it."""
+    return member(answer.get("result"), "stopReason") is not None
 
 
 def _session(params: Json) -> str | None:

@@ -95,6 +95,25 @@ def test_how_often_a_tool_call_was_touched_is_none_but_its_states_are() -> None:
     assert told(whole, failed, "shape") == ["changed tool call states[1]"]
 
 
+def test_what_is_told_between_turns_may_race_with_the_prompt() -> None:
+    """An agent tells its commands when a session is new, a client prompts as soon as it is."""
+    commands = [update("available_commands_update", availableCommands=[name]) for name in "ab"]
+    asked, ended = prompt(1, "hi"), answer("agent", 1, {"stopReason": "end_turn"})
+    for ending in ({"stopReason": "end_turn"}, None, 7):
+        ended = "agent", {"id": 1, "result": ending}
+        early, late = (
+            [commands[0], asked, chunk("x"), ended],
+            [asked, commands[0], chunk("x"), ended],
+        )
+        assert told(early, late) == told(late, early) == []
+    after = [asked, chunk("x"), ended, commands[0]]
+    assert told(after, [*after[:3], commands[1]]) == [
+        "changed available_commands_update availableCommands[0]"
+    ]
+    assert told(after, after[:3]) == ["left only available_commands_update"]
+    assert told([commands[0], asked], [commands[1], asked]) != []
+
+
 def test_words_are_no_part_of_the_shape_but_endings_are() -> None:
     def turn(words: str, stop: str = "end_turn") -> list[Said]:
         return [prompt(1, words), chunk(words), answer("agent", 1, {"stopReason": stop})]
