@@ -182,6 +182,8 @@ def recorded(journal: Journal, agent: AgentSpec, cwd: Path, path: Path | None) -
         yield
     finally:
         leave()
+        # An agent that never started has said nothing: the name stays free for the next try.
+        writer.withdraw()
         writer.close()
 
 

@@ -59,7 +59,7 @@ class AgentSpec:
 DEMO_AGENT: Final = AgentSpec(
     name="demo",
     title="Demo agent",
-    command=(sys.executable, "-m", "acp_agent"),
+    command=(sys.executable, "-m", "acp_agent", "--no-config"),
     about="no key, no network, yet it truly reads, searches, edits and runs",
 )
 AGENTS: Final = (DEMO_AGENT,)

@@ -10,4 +10,4 @@ def test_the_known_agents_are_listed_for_people_and_for_programs(call: Call) -> 
     assert call("agents").out.startswith("demo  ")
     [listed] = [json.loads(line) for line in call("agents", "--json").out.splitlines()]
     assert listed["name"] == "demo"
-    assert listed["command"] == [sys.executable, "-m", "acp_agent"]
+    assert listed["command"] == [sys.executable, "-m", "acp_agent", "--no-config"]

@@ -208,6 +208,13 @@ def test_a_turn_is_recorded_private_and_whole(agent: Agent, call: Call, tmp_path
     assert path.stat().st_mode & 0o777 == 0o600
 
 
+def test_an_agent_that_cannot_be_started_leaves_no_recording(call: Call, tmp_path: Path) -> None:
+    """The name is free for the next try, with its command spelled right."""
+    done = call("exec", "--record", str(tmp_path / "a.acp.ndjson"), "hi", "--", "no-such-agent")
+    assert done.code == exits.AGENT
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_recording_that_is_there_is_not_touched(agent: Agent, call: Call, tmp_path: Path) -> None:
     path = tmp_path / "it.acp.ndjson"
     path.write_text("mine")
