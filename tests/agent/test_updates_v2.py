@@ -58,15 +58,18 @@ async def test_what_is_written_is_added_and_the_end_is_told_last() -> None:
         "terminal_output_chunk",
         "terminal_update",
     ]
-    first, end = screen.told[0], screen.told[5]
+    terminals = [update for update in screen.told if update["sessionUpdate"] == "terminal_update"]
+    first, end = terminals
     assert (first["command"], first["cwd"]) == ("make all", "/work")
     assert end["exitStatus"] == {"exitCode": 0}
     assert set(end) == {"sessionUpdate", "terminalId", "exitStatus"}
     assert screen.output == {"c_terminal": "abü".encode()}
-    calls = [update for update in screen.told if update["sessionUpdate"] == "tool_call_update"]
-    assert all(
-        call["content"] == [{"type": "terminal", "terminalId": "c_terminal"}] for call in calls
-    )
+    [shown, ended] = [
+        update for update in screen.told if update["sessionUpdate"] == "tool_call_update"
+    ]
+    assert shown["content"] == [{"type": "terminal", "terminalId": "c_terminal"}]
+    # What the client knows is not told again.
+    assert (ended["status"], "content" in ended) == ("completed", False)
 
 
 async def test_nothing_runs_in_the_terminal_of_a_call_that_has_ended() -> None:
@@ -76,7 +79,10 @@ async def test_nothing_runs_in_the_terminal_of_a_call_that_has_ended() -> None:
     content = [output_content("a", COMMAND), text_content("cancelled")]
     await updates.tool("c", {"status": "cancelled", "content": content})
     assert screen.ended == {"c_terminal": {}}
-    assert [block["type"] for block in screen.told[-1]["content"]] == ["terminal", "content"]
+    chunk, last = screen.told[-2:]
+    assert chunk["sessionUpdate"] == "tool_call_content_chunk"
+    assert chunk["content"]["content"]["text"] == "cancelled"
+    assert (last["status"], last["capabilities"]) == ("cancelled", None)
 
 
 async def test_what_is_told_again_is_told_whole() -> None:
