@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections import Counter
+from collections import Counter, deque
 from dataclasses import replace
 from random import Random
 from typing import Final
@@ -33,6 +33,8 @@ FAREWELL: Final = 5.0
 """Seconds that what is still played has when the client has left."""
 NOWHERE: Final = "no-session"
 """The session of what is about none."""
+HELD: Final = 10_000
+"""Messages that may wait for the end of the start; then nothing more is read."""
 ENDING: Final = ("session/close", "session/delete")
 """Requests that end what runs in a session."""
 ECHO: Final = Step("usual", Say("agent_message", "You said: $prompt", 1, 0.0, None, None))
@@ -51,17 +53,23 @@ class Player:
         self._heard: Counter[str] = Counter()
         """How often each method was heard."""
         self._performances: list[Performance] = []
+        self._held: deque[Message] = deque()
+        """What was said before the start was over."""
+        self._has_begun = anyio.Event()
         self._running = 0
         self._settled = anyio.Event()
 
     async def play(self, incoming: ByteReceiveStream) -> None:
         """Play until the client has left and what it asked is answered."""
         async with OwnedTasks() as tasks:
-            await self._aside("start", self._scenario.start)
+            self._running += 1
+            tasks.start_soon(self._begin, tasks)
             await self._read(incoming, tasks)
             self.talk.leave()
             with anyio.move_on_after(FAREWELL) as farewell:
                 await self._wait_settled()
+            if self.talk.wire.is_hung:
+                await anyio.sleep_forever()
             if farewell.cancelled_caught:
                 # Whoever does not read would keep us from leaving.
                 await self.talk.wire.close()
@@ -69,6 +77,16 @@ class Player:
         for reaction in self._scenario.reactions:
             if reaction.is_required and not reaction.played:
                 self.talk.fail(f"{reaction.place}: was never played")
+
+    async def _begin(self, tasks: TaskGroup) -> None:
+        """Play what comes before all; then take care of what was said meanwhile."""
+        try:
+            await self._aside("start", self._scenario.start)
+            while self._held:
+                await self._take(self._held.popleft(), tasks)
+            self._has_begun.set()
+        finally:
+            self._end()
 
     async def _wait_settled(self) -> None:
         while self._running:
@@ -91,10 +109,6 @@ class Player:
 
     async def _hear(self, message: Message, tasks: TaskGroup) -> None:
         match message:
-            case Request():
-                self._start(self._performance(message), tasks)
-            case Notification():
-                self._notified(message, tasks)
             case Result(id=id_, result=result):
                 self.talk.answered(id_, result, None)
             case Failure(id=None, code=code, message=sentence):
@@ -104,6 +118,20 @@ class Player:
                 self.talk.answered(id_, None, {"code": code, "message": sentence, "data": data})
             case Malformed(is_answer=True):
                 self.talk.stage.note(f"an answer that is none: {message.reason}")
+            case _ if self._has_begun.is_set():
+                await self._take(message, tasks)
+            case _:
+                self._held.append(message)
+                if len(self._held) >= HELD:
+                    await self._has_begun.wait()
+
+    async def _take(self, message: Message, tasks: TaskGroup) -> None:
+        """Take care of what is no answer."""
+        match message:
+            case Request():
+                self._start(self._performance(message), tasks)
+            case Notification():
+                self._notified(message, tasks)
             case Malformed(id=id_, code=code, reason=reason):
                 await self._refuse(id_, code, reason)
             case _:

@@ -150,6 +150,6 @@ class Scenario:
     mishaps: Sequence[Mishap] = ()
     sessions: Sequence[Saved] = ()
     start: tuple[Step, ...] = ()
-    """What is played before anything is read."""
+    """What is played before anything is answered."""
     end: tuple[Step, ...] = ()
     """What is played when the client has left."""

@@ -134,7 +134,7 @@ class Wire:
             await self.close()
 
     async def _put(self, piece: bytes, rate: float | None) -> None:
-        size = len(piece) if rate is None else max(1, round(rate * SLICE))
+        size = max(1, len(piece) if rate is None else round(rate * SLICE))
         for begin in range(0, len(piece), size):
             if rate is not None and begin:
                 await self._stage.sleep(size / rate)
@@ -150,6 +150,7 @@ class Wire:
             self.is_hung = True
             self._stage.end(fate)
             await self._stage.sleep(fate.seconds)
+            self.is_hung = False
             fate = Crash(code=1)
         self._stage.end(fate)
 

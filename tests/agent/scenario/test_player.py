@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 
 from acp_agent.scenario.wire import Crash
 from acp_protocol.jsonrpc import notification_line, request_line
+from tests.agent.scenario.reading.test_faults import SAMPLES as FAULT_SAMPLES
+from tests.agent.scenario.reading.test_steps import SAMPLES as DEED_SAMPLES
 from tests.agent.scenario.stages import HELLO, Client, heard, played
 
 OPENING = (
@@ -75,6 +77,22 @@ LINES = st.lists(
     max_size=12,
 )
 
+FAULTY = {word: [value for value, _ in all_] for word, all_ in FAULT_SAMPLES.items()}
+BESIDE = ["", ", repeat = 3", ", chance = 0.5", ", only = 2", ", session = 'x'"]
+HOW = [
+    *BESIDE,
+    *[
+        f", {word} = {value}"
+        for word, values in FAULTY.items()
+        if word not in {"hang", "crash", "pad"}
+        for value in values
+    ],
+]
+STEPS = st.sampled_from(
+    [f"{{ {deed} = {value}{how} }}" for deed, (value, _) in DEED_SAMPLES.items() for how in HOW]
+)
+"""Steps of all kinds, with faults that do not end it."""
+
 
 def ended(text: str, lines: list[bytes], seed: int, version: int = 1) -> Client:
     """Play a scenario to its end."""
@@ -110,6 +128,19 @@ def test_every_request_has_its_answer_whatever_else_is_said(
     answers = [each for each in client.messages if "method" not in each]
     assert len(answers) >= asked
     assert client.fates == []
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.lists(STEPS, max_size=6), LINES, st.sampled_from([1, 2]), st.integers(0, 3))
+def test_any_steps_are_played_whatever_is_said(
+    steps: list[str], lines: list[bytes], version: int, seed: int
+) -> None:
+    told = ", ".join(steps)
+    text = f"start = [{told}]\n[[prompt]]\nsteps = [{told}]\nafter = [{told}]\ncancel = [{told}]\n"
+    prompt = {"sessionId": "session-1", "prompt": [{"type": "text", "text": "$prompt"}]}
+    spoken = [*OPENING, request_line("p", "session/prompt", prompt), *lines]
+    first, second = (ended(text, spoken, seed, version) for _ in range(2))
+    assert first.pipe.writes == second.pipe.writes
 
 
 @pytest.mark.parametrize(
@@ -166,6 +197,19 @@ async def test_something_may_be_said_before_anything_is_asked_and_at_the_end() -
     text = 'start = [{ line = "Hello" }, { wait = 2 }]\nend = [{ line = "Bye" }]'
     client = await heard(text, OPENING[0])
     assert (client.lines[0], client.lines[-1], client.slept) == (b"Hello", b"Bye", [2.0])
+
+
+async def test_what_is_said_before_the_start_is_over_waits_for_it() -> None:
+    async with played('start = [{ ask = "_ready" }, { line = "Go" }]', opens=False) as client:
+        asked = client.begin("session/list")
+        client.answer(await client.question("_ready"), {})
+        await client.answer_to(asked)
+    assert [line[:2] for line in client.lines] == [b'{"', b"Go", b'{"']
+
+
+async def test_a_start_that_waits_ends_with_the_client() -> None:
+    client = await heard('start = [{ ask = "_ready" }, { wait = "forever" }]', OPENING[0])
+    assert [each.get("id") for each in client.messages] == [1, 0]
 
 
 async def test_who_hangs_hears_nothing_more() -> None:
