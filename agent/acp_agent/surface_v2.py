@@ -24,7 +24,7 @@ from acp_agent.surface import Household, Surface
 from acp_agent.surface_providers import Providers
 from acp_agent.surface_saved import SavedSessions
 from acp_agent.updates import Said, new_message_id
-from acp_agent.updates_v2 import UpdatesV2
+from acp_agent.updates_v2 import UpdatesV2, call_of
 from acp_agent.workspace import Workspace
 from acp_protocol import jsonrpc
 from acp_protocol.errors import ConnectionClosedError, RequestFailedError
@@ -166,9 +166,10 @@ class SurfaceV2(Surface):
         return {}
 
     async def _cancel_terminal(self, params: Params) -> Json:
-        """Refuse to end a terminal: its tool call can be ended."""
-        self.active(params)
-        raise invalid("terminalId: it cannot be cancelled by itself")
+        """End what runs in a terminal, and the tool call with it."""
+        if not self.active(params).end_call(call_of(params["terminalId"])):
+            raise invalid("terminalId: nothing runs in such a terminal")
+        return {}
 
     async def _prompt(self, params: Params) -> Json:
         session = self.active(params)

@@ -24,6 +24,7 @@ from acp_protocol.jsonrpc import Json
 PLAN: Final = "main"
 """The id of the only plan."""
 TERMINAL: Final = "terminal_update"
+_TERMINAL: Final = "_terminal"
 FINAL: Final = frozenset({"completed", "failed", "cancelled"})
 """The statuses of a tool call that has ended."""
 
@@ -206,7 +207,12 @@ def _block(block: Mapping[str, Json], terminal: str) -> Mapping[str, Json]:
 
 def _terminal_of(call_id: str) -> str:
     """Return the id of the terminal that a tool call shows, if it shows one."""
-    return f"{call_id}_terminal"
+    return call_id + _TERMINAL
+
+
+def call_of(terminal_id: str) -> str:
+    """Return the id of the tool call that shows a terminal; none is called so if there is none."""
+    return terminal_id.removesuffix(_TERMINAL) if terminal_id.endswith(_TERMINAL) else ""
 
 
 def _outputs(members: Mapping[str, Json]) -> list[Mapping[str, Json]]:
@@ -224,7 +230,9 @@ def _terminal(key: str, block: Mapping[str, Json], *, is_over: bool) -> dict[str
         "output": {"data": _encoded(block["text"].encode(errors="replace"))},
     }
     ending: Json = block["ending"] if block["ending"] is not None or not is_over else {}
-    return told | ({} if ending is None else {"exitStatus": ending})
+    if ending is None:
+        return told | {"capabilities": {"cancel": {}}}
+    return told | {"exitStatus": ending, "capabilities": None}
 
 
 def _encoded(data: bytes) -> str:

@@ -273,6 +273,23 @@ async def test_a_tool_call_is_ended_by_itself_and_the_turn_goes_on(cwd: Path) ->
         assert await code_of(it.connection, "tool_call/cancel", params) == jsonrpc.INVALID_PARAMS
 
 
+async def test_a_terminal_is_ended_by_itself_and_the_turn_goes_on(cwd: Path) -> None:
+    def terminals() -> list[Json]:
+        updates = it.client.updates
+        return [each for each in updates if each["sessionUpdate"] == "terminal_update"]
+
+    async with talk(cwd, answer=selected("allow")) as it:
+        await it.prompt("run sleep 60 then think")
+        await it.client.until(terminals)
+        [shown] = terminals()
+        assert shown["capabilities"] == {"cancel": {}}
+        assert await it.ask("terminal/cancel", terminalId=shown["terminalId"]) == {}
+        await it.client.until(lambda: it.client.states()[-1:] == [("idle", "end_turn")])
+        assert terminals()[-1]["capabilities"] is None
+        params = {"sessionId": it.session_id, "terminalId": shown["terminalId"]}
+        assert await code_of(it.connection, "terminal/cancel", params) == jsonrpc.INVALID_PARAMS
+
+
 async def test_what_a_call_adds_to_its_content_is_told_by_itself(cwd: Path) -> None:
     async with talk(cwd, answer=selected("allow")) as it:
         await it.turn("run false")

@@ -62,7 +62,7 @@ async def test_what_is_written_is_added_and_the_end_is_told_last() -> None:
     first, end = terminals
     assert (first["command"], first["cwd"]) == ("make all", "/work")
     assert end["exitStatus"] == {"exitCode": 0}
-    assert set(end) == {"sessionUpdate", "terminalId", "exitStatus"}
+    assert set(end) == {"sessionUpdate", "terminalId", "exitStatus", "capabilities"}
     assert screen.output == {"c_terminal": "abü".encode()}
     [shown, ended] = [
         update for update in screen.told if update["sessionUpdate"] == "tool_call_update"
