@@ -7,7 +7,8 @@ in it does not depend on what goes on beside it.
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Final, Protocol
@@ -71,8 +72,23 @@ class Place:
     messages: int = 0
     """How many messages have got an id."""
     message_id: str = ""
+    stem: str = "message"
+    """What ids of messages begin with."""
     turns: anyio.Lock = field(default_factory=anyio.Lock)
     """Held while a turn runs."""
+
+    @contextmanager
+    def telling_again(self) -> Generator[None]:
+        """Have what was there before told as if it were new, as often as that is done."""
+        told, messages, words = self.told, self.messages, self.words
+        calls, terminals = words.calls, words.terminals
+        self.told, self.messages, self.stem, self.speaker = deque(), 0, "saved", None
+        words.calls, words.terminals = {}, set()
+        try:
+            yield
+        finally:
+            self.told, self.messages, self.stem, self.speaker = told, messages, "message", None
+            words.calls, words.terminals = calls | words.calls, terminals | words.terminals
 
 
 @dataclass(slots=True, eq=False)
@@ -277,7 +293,7 @@ class Run:
             session.message_id = wanted
         elif session.speaker != speaker:
             session.messages += 1
-            session.message_id = f"message-{session.messages}"
+            session.message_id = f"{session.stem}-{session.messages}"
         session.speaker = speaker
         return session.message_id
 

@@ -99,14 +99,9 @@ class Performance:
     async def _replay(self, session: Place) -> None:
         run, params = self.run, members(self.request.params)
         if self.request.method == "session/load" or params.get("replayFrom") is not None:
-            told = list(session.told)
-            session.told.clear()
-            session.words.calls.clear()
-            session.speaker = None
-            await run.play(session.steps)
-            session.told.clear()
-            session.told.extend(told)
-            for update in told:
+            with session.telling_again():
+                await run.play(session.steps)
+            for update in list(session.told):
                 await run.update(update, keeps=False)
         state = session.words.state("running" if session.turns.locked() else "idle")
         if state is not None:

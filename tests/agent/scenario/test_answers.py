@@ -104,14 +104,37 @@ async def test_a_session_is_told_again_as_it_was() -> None:
     assert [each["content"]["text"] for each in old if "content" in each] == ["Hi", "Hello."]
 
 
-async def test_a_session_that_is_loaded_twice_is_told_the_same_twice() -> None:
-    async with played(CARD) as client:
+SAVED = """
+[[session]]
+id = "old"
+cwd = "/work"
+steps = [{ user = "Hi" }, { text = "Hello." }, { tool = "c" }, { terminal = "t", tool = "c" }]
+[[prompt]]
+steps = [{ text = "More." }, { tool = "c", status = "completed" }]
+"""
+
+
+@pytest.mark.parametrize(
+    ("version", "method", "more"),
+    [(1, "session/load", {}), (2, "session/resume", {"replayFrom": {"type": "start"}})],
+)
+async def test_a_session_that_is_opened_twice_is_told_the_same_twice(
+    version: int, method: str, more: Json
+) -> None:
+    async with played(SAVED, version=version) as client:
         told: list[list[Json]] = []
-        for _ in range(2):
+        for number in range(3):
             before = len(client.updates)
-            await fitting(client, "session/load", sessionId="old", **OPENED)
-            told.append(client.updates[before:])
-    assert told[0][:2] == told[1][:2]
+            await fitting(client, method, sessionId="old", **OPENED, **more)
+            told.append([each for each in client.updates[before:] if "state" not in each])
+            if number == 1:
+                await client.prompt("Go on", "old")
+    saved = told[0]
+    assert told[1] == saved
+    assert told[2][: len(saved)] == saved
+    assert [each["sessionUpdate"] for each in told[2][len(saved) :]][-1] == "tool_call_update"
+    ids = [each.get("messageId") for each in told[2] if "messageId" in each]
+    assert len(set(ids)) == (4 if version == 2 else 0)
 
 
 @pytest.mark.parametrize("start", [None, {"type": "start"}])

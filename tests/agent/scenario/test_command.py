@@ -336,10 +336,12 @@ class SdkClient:
 
     def __init__(self) -> None:
         self.updates: list[Any] = []
+        self.has_heard = anyio.Event()
         self.files = {"/work/notes.md": "Buy milk.\n"}
 
     async def session_update(self, session_id: str, update: Any, **kwargs: Any) -> None:
         self.updates.append(update)
+        self.has_heard.set()
 
     async def request_permission(self, **asked: Any) -> RequestPermissionResponse:
         option = asked["options"][0].option_id
@@ -416,6 +418,21 @@ async def test_the_official_client_is_played_to(name: str, words: str, text: str
         ended = await agent.prompt(session_id=opened.session_id, prompt=said(words))
         assert ended.stop_reason == "end_turn"
         assert client.text.startswith(text)
+
+
+@pytest.mark.parametrize(("words", "reason"), [("wait", "cancelled"), ("wrong", "refusal")])
+async def test_the_official_client_cancels(words: str, reason: str) -> None:
+    async with sdk("cancel") as (client, agent):
+        opened = await agent.new_session(cwd="/work")
+        async with anyio.create_task_group() as tasks:
+
+            async def cancel() -> None:
+                await client.has_heard.wait()
+                await agent.cancel(session_id=opened.session_id)
+
+            tasks.start_soon(cancel)
+            ended = await agent.prompt(session_id=opened.session_id, prompt=said(words))
+            assert ended.stop_reason == reason
 
 
 async def test_the_official_client_loads_the_sessions_of_a_scenario() -> None:
