@@ -192,8 +192,14 @@ class Folding(Generic[T]):
     # In the thread.
 
     def _run(self) -> None:
-        # Hundreds of rules are loaded with the first linter: that takes its time.
-        self._fold = self._begin()
+        try:
+            # Hundreds of rules are loaded with the first linter: that takes its time.
+            self._fold = self._begin()
+        except Exception as problem:
+            # The border of a worker: who looks at it is told.
+            logger.exception("a fold could not be begun")
+            self.progress.problem = f"{type(problem).__name__}: {problem}"
+            return
         while not self.progress.is_closed:
             self._answer(self._fold)
             is_busy = self._work(self._fold)

@@ -16,6 +16,7 @@ from textual.widgets import Static
 
 from acp_console.tui.studies import Asked, Folding, Progress
 from acp_console.tui.widgets.analysis_lines import Line, LineList, WrappedLines
+from acp_console.tui.widgets.numbers import number
 
 T = TypeVar("T")
 A = TypeVar("A")
@@ -118,6 +119,8 @@ class AnalysisTab(Vertical, Generic[T, A]):
             self._asked = None
             self._not_before = now + max(PATIENCE, asked.cost * SHARE)
             self._take(asked)
+        if self.answer is None and self.folding.progress.problem:
+            self.show_note(f"This could not be reckoned: {self.folding.progress.problem}")
         wish, state = self.wish(), self._state()
         is_wanted = wish != self._wish or (state != self._seen and now >= self._not_before)
         if self._asked is None and is_wanted:
@@ -191,13 +194,3 @@ def progress_text(progress: Progress, verb: str) -> str:
     known = number(progress.known) + ("" if progress.is_whole else "+")
     told = f"{verb} {number(progress.read)} of {known} frames"
     return f"{told}, p goes on" if progress.is_resting else f"{told}, p stops"
-
-
-def number(count: int) -> str:
-    """Return a number as a person reads it."""
-    return f"{count:,}".replace(",", " ")
-
-
-def many(count: int, word: str) -> str:
-    """Return a number of things."""
-    return f"{number(count)} {word}" if count == 1 else f"{number(count)} {word}s"

@@ -10,8 +10,9 @@ from textual.binding import BindingType
 
 from acp_console.cli.views import CAPABILITIES, capability_cells
 from acp_console.tui.commands import bindings
-from acp_console.tui.widgets.analysis_tab import AnalysisTab, many
+from acp_console.tui.widgets.analysis_tab import AnalysisTab
 from acp_console.tui.widgets.analysis_table import TableLines, TableRow
+from acp_console.tui.widgets.numbers import many
 from acp_inspector.analysis.capabilities import Capability, Mark
 from acp_inspector.analysis.study import Study
 from acp_protocol.host.text import one_line

@@ -9,7 +9,8 @@ from typing import Final
 
 from acp_console.cli.transcript import WIDTH, change_lines, item_lines, transcript_lines
 from acp_console.tui.widgets.analysis_lines import Line
-from acp_console.tui.widgets.analysis_tab import AnalysisTab, number
+from acp_console.tui.widgets.analysis_tab import AnalysisTab
+from acp_console.tui.widgets.numbers import number
 from acp_inspector.analysis.changes import Difference, differences
 from acp_inspector.analysis.snapshot import Snapshot
 from acp_inspector.analysis.study import Study

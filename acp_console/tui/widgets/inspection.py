@@ -19,7 +19,8 @@ from acp_console.tui.annotations import STUDIED
 from acp_console.tui.commands import bindings
 from acp_console.tui.studies import Folding, Studies
 from acp_console.tui.widgets.analysis import AnalysisPane
-from acp_console.tui.widgets.analysis_tab import AnalysisTab, many, number
+from acp_console.tui.widgets.analysis_tab import AnalysisTab
+from acp_console.tui.widgets.numbers import many, number
 from acp_console.tui.widgets.traffic import TrafficPane
 from acp_inspector.filter.entries import EntryList
 from acp_inspector.journal import Entry

@@ -22,6 +22,7 @@ from acp_console.tui.screens.compose import ComposeScreen
 from acp_console.tui.screens.delay import DelayScreen
 from acp_console.tui.screens.edit import Edited, EditScreen
 from acp_console.tui.widgets.intercept_filter import BreakpointInput
+from acp_console.tui.widgets.numbers import number
 from acp_inspector.attach.attachment import AttachError
 from acp_inspector.intercept.spelling import NoTextError, spread
 from acp_protocol.host.text import one_line, visible
@@ -258,7 +259,7 @@ class InterceptPane(Vertical):
         if hold is None:
             return
         if hold.size > EDITABLE:
-            self._refuse_edit(f"it has {hold.size:,} bytes")
+            self._refuse_edit(f"it has {number(hold.size)} bytes")
             return
         try:
             raw = await anyio.to_thread.run_sync(self._desk.whole, hold)
@@ -418,7 +419,7 @@ def _said(hold: HeldFrame) -> str:
         case _ if hold.is_whole:
             return hold.raw.decode(errors="replace")
         case _:
-            return f"{hold.size:,} bytes, {hold.raw[:200].decode(errors='replace')}"
+            return f"{number(hold.size)} bytes, {hold.raw[:200].decode(errors='replace')}"
 
 
 def _drawn(hold: HeldFrame) -> Content:
@@ -426,5 +427,5 @@ def _drawn(hold: HeldFrame) -> Content:
         text = spread(hold.raw) if hold.is_whole else hold.raw.decode(errors="replace")
     except NoTextError:
         text = hold.raw.decode(errors="backslashreplace")
-    more = "" if hold.is_whole else f"\n… {hold.size:,} bytes in all"
+    more = "" if hold.is_whole else f"\n… {number(hold.size)} bytes in all"
     return highlight(visible(text[:SHOWN]), language="json") + Content(more)

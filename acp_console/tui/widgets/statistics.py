@@ -22,8 +22,9 @@ from acp_console.cli.stats import (
 )
 from acp_console.cli.studies import Layout, safe
 from acp_console.tui.commands import bindings
-from acp_console.tui.widgets.analysis_tab import AnalysisTab, number
+from acp_console.tui.widgets.analysis_tab import AnalysisTab
 from acp_console.tui.widgets.analysis_table import TableLines, TableRow
+from acp_console.tui.widgets.numbers import number
 from acp_inspector.analysis.statistics import MethodTally
 from acp_inspector.analysis.study import Study
 from acp_inspector.filter.expressions import All, Compare, spelled

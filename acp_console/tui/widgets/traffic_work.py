@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import Final, Literal, TypeAlias
 
 from acp_console.tui.annotations import JUDGED, STUDIED
+from acp_console.tui.widgets.numbers import number
 from acp_console.tui.widgets.traffic_view import TrafficView
 from acp_inspector.filter.language import Filter
 from acp_inspector.recording.file import RecordingFile
@@ -86,7 +87,7 @@ class TrafficWork:
         """Return in words what is shown, and how far everything is."""
         view, every = self._view, len(self._view.entries)
         is_filtered = not view.wanted.is_empty
-        count = f"{_number(len(view))} of {_number(every)}" if is_filtered else _number(every)
+        count = f"{number(len(view))} of {number(every)}" if is_filtered else number(every)
         parts = [f"{count} entries"]
         if is_filtered and view.looked_at < every:
             parts.append(f"{view.looked_at * 100 // every} % looked at")
@@ -193,7 +194,3 @@ class Staleness:
             return False
         was_stale, self._is_stale = self._is_stale, False
         return was_stale
-
-
-def _number(count: int) -> str:
-    return f"{count:,}".replace(",", " ")

@@ -10,7 +10,8 @@ from typing import Final
 from acp_console.cli.studies import safe, seconds
 from acp_console.cli.views import cycle_steps, wait_sentence
 from acp_console.tui.widgets.analysis_lines import Line
-from acp_console.tui.widgets.analysis_tab import AnalysisTab, many, number
+from acp_console.tui.widgets.analysis_tab import AnalysisTab
+from acp_console.tui.widgets.numbers import many, number
 from acp_inspector.analysis.study import Study
 from acp_inspector.analysis.waiting import Wait, WaitingGraph
 

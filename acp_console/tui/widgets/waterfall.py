@@ -13,7 +13,8 @@ from textual.binding import BindingType
 from acp_console.cli.studies import seconds
 from acp_console.tui.commands import bindings
 from acp_console.tui.widgets.analysis_lines import Line
-from acp_console.tui.widgets.analysis_tab import AnalysisTab, Moment, many, number
+from acp_console.tui.widgets.analysis_tab import AnalysisTab, Moment
+from acp_console.tui.widgets.numbers import many, number
 from acp_inspector.analysis.conversation import Conversation
 from acp_inspector.analysis.exchanges import Exchange
 from acp_inspector.analysis.study import Study

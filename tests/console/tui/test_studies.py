@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -104,6 +105,19 @@ def test_what_comes_after_the_end_begins_it_anew() -> None:
     until(seen, lambda: seen.progress.renewals and seen.progress.is_finished)
     assert answered(seen, lambda fold: fold.numbers).answer == list(range(1, 11))
     seen.close()
+
+
+def test_a_fold_that_cannot_begin_is_told_and_nobody_waits_for_it() -> None:
+    def begin() -> Seen:
+        raise LookupError("no rule")
+
+    told = Folding(lambda: EntryList(), begin, Seen.take)
+    told.start()
+    end = time.monotonic() + LIMIT
+    while not told.progress.problem and time.monotonic() < end:
+        threading.Event().wait(0.001)
+    assert told.progress.problem == "LookupError: no rule"
+    assert not told.progress.is_behind
 
 
 def test_a_portion_is_read_and_no_more_until_somebody_asks() -> None:
@@ -215,3 +229,30 @@ def test_a_file_that_has_become_another_one_is_read_anew(tmp_path: Path) -> None
     until(seen, lambda: seen.progress.renewals == 1 and seen.progress.read == 3)
     assert answered(seen, lambda fold: fold.numbers).answer == [1, 2, 3]
     seen.close()
+
+
+def test_what_is_looked_at_comes_first_and_the_background_when_that_is_done() -> None:
+    said = EntryList()
+    known = Studies(lambda: said)
+    known.background = (known.linter,)
+    known.share(known.study)
+    assert (known.study.is_wanted, known.linter.is_wanted) == (True, False)
+    until(known.study, lambda: known.study.progress.is_whole)
+    known.share(known.study)
+    assert (known.study.is_wanted, known.linter.is_wanted) == (True, True)
+    known.share(None)
+    assert (known.study.is_wanted, known.linter.is_wanted) == (False, True)
+    known.close()
+
+
+def test_what_is_found_out_is_noted_by_frame() -> None:
+    said = EntryList(talk())
+    known = Studies(lambda: said, is_over=lambda: True)
+    known.background = (known.linter, known.study)
+    known.share(None)
+    until(known.linter, lambda: known.linter.progress.is_finished)
+    known.share(None)
+    until(known.study, lambda: known.study.progress.read == 10)
+    assert "".join(known.annotations.mark(n) or "." for n in range(1, 11)) == "WW....E..I"
+    assert [known.annotations.notes(each).turn for each in talk()[4:7]] == [1, 1, 1]
+    known.close()

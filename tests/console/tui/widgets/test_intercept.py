@@ -260,17 +260,17 @@ async def test_of_a_very_long_frame_the_beginning_is_shown_and_all_of_it_edited(
     desk.wholes[1] = whole
     app = PaneApp(desk)
     async with app.run_test(size=(80, 24)) as pilot:
-        await until(pilot, lambda: "20,008 bytes in all" in say(app))
+        await until(pilot, lambda: "20 008 bytes in all" in say(app))
         await pilot.press("e")
         await until(pilot, lambda: isinstance(app.screen, EditScreen))
-        await until(pilot, lambda: "one line of 20,008 bytes" in say(app))
+        await until(pilot, lambda: "one line of 20 008 bytes" in say(app))
 
 
 @pytest.mark.parametrize(
     ("raw", "size", "reason"),
     [
         (b"\xff", 1, "byte 0 is no UTF-8"),
-        (b"{", EDITABLE + 1, "131,073 bytes"),
+        (b"{", EDITABLE + 1, "131 073 bytes"),
         (b"{", 20, "it has left"),
         (b"\x1b[31m", 5, "control characters"),
     ],

@@ -110,7 +110,7 @@ async def test_the_place_in_the_tree_is_what_is_whole() -> None:
     app = DetailApp()
     async with app.run_test(size=(80, 20)) as pilot:
         app.detail.show(Subject(TOLD))
-        await until(pilot, lambda: "3,000 characters, v shows all" in say(app))
+        await until(pilot, lambda: "3 000 characters, v shows all" in say(app))
         app.detail.focus_content()
         await pilot.press(*["down"] * 4)
         await until(pilot, lambda: app.detail.json_path == "$.result.text")
