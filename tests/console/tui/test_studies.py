@@ -232,11 +232,17 @@ def test_a_file_that_has_become_another_one_is_read_anew(tmp_path: Path) -> None
 
 
 def test_what_is_looked_at_comes_first_and_the_background_when_that_is_done() -> None:
-    said = EntryList()
-    known = Studies(lambda: said)
+    may_open = threading.Event()
+
+    def entries() -> EntryList:
+        assert may_open.wait(LIMIT)
+        return EntryList()
+
+    known = Studies(entries)
     known.background = (known.linter,)
     known.share(known.study)
     assert (known.study.is_wanted, known.linter.is_wanted) == (True, False)
+    may_open.set()
     until(known.study, lambda: known.study.progress.is_whole)
     known.share(known.study)
     assert (known.study.is_wanted, known.linter.is_wanted) == (True, True)
