@@ -15,7 +15,9 @@ from anyio.abc import ByteReceiveStream, ByteSendStream
 from acp_agent.scenario.player import Player
 from acp_agent.scenario.reading.file import read_scenario
 from acp_agent.scenario.wire import Fate, Stage
+from acp_inspector.journal import Journal
 from acp_protocol.jsonrpc import Json
+from tests.agent.visits import lint_errors
 
 LIMIT = 20.0
 """Seconds after which a talk counts as hung."""
@@ -35,6 +37,8 @@ class Pipe(ByteSendStream):
     """The agent's stdout: keeps each write, and wakes who waits for one."""
 
     def __init__(self) -> None:
+        self.journal = Journal()
+        """What was said by both, for who speaks in whole lines."""
         self.writes: list[bytes] = []
         self.is_open = True
         self.changed = anyio.Event()
@@ -43,6 +47,7 @@ class Pipe(ByteSendStream):
         if not self.is_open:
             raise anyio.ClosedResourceError
         self.writes.append(item)
+        self.journal.frame("agent", item.removesuffix(b"\n"))
         self.changed.set()
         self.changed = anyio.Event()
 
@@ -131,11 +136,18 @@ class Client:
         told = [each for each in self.updates if each["sessionUpdate"] == "state_update"]
         return [each.get("stopReason", each["state"]) for each in told]
 
+    @property
+    def lint(self) -> list[str]:
+        """What the linter calls an error."""
+        return lint_errors(self.pipe.journal.entries, unstable=False)
+
     def write(self, raw: bytes) -> None:
         self.source.feed(raw)
 
     def send(self, message: Json) -> None:
-        self.write(json.dumps(message).encode() + b"\n")
+        raw = json.dumps(message).encode()
+        self.pipe.journal.frame("client", raw)
+        self.write(raw + b"\n")
 
     def tell(self, method: str, **params: Json) -> None:
         self.send({"jsonrpc": "2.0", "method": method, "params": params})

@@ -65,6 +65,7 @@ async def test_all_it_answers_fits_its_shape(version: int) -> None:
         assert await fitting(client, "session/close", sessionId="old") == {}
         assert await fitting(client, "session/delete", sessionId="older") == {}
         assert await fitting(client, "logout" if version == 1 else "auth/logout") == {}
+    assert client.lint == []
     assert hello["protocolVersion"] == version
     assert hello["agentInfo" if version == 1 else "info"]["name"] == "it"
     assert hello["agentCapabilities" if version == 1 else "capabilities"]["_meta"] == {"own": True}
@@ -102,6 +103,7 @@ async def test_a_session_is_told_again_as_it_was() -> None:
         ("tool_call", None),
     ]
     assert [each["content"]["text"] for each in old if "content" in each] == ["Hi", "Hello."]
+    assert client.lint == []
 
 
 SAVED = """
@@ -135,6 +137,7 @@ async def test_a_session_that_is_opened_twice_is_told_the_same_twice(
     assert [each["sessionUpdate"] for each in told[2][len(saved) :]][-1] == "tool_call_update"
     ids = [each.get("messageId") for each in told[2] if "messageId" in each]
     assert len(set(ids)) == (4 if version == 2 else 0)
+    assert client.lint == []
 
 
 @pytest.mark.parametrize("start", [None, {"type": "start"}])

@@ -58,6 +58,7 @@ async def test_what_is_said_in_no_version_fits_the_shapes_of_both(version: int) 
     async with played(NEUTRAL, version=version) as client:
         await client.prompt("Ada")
     assert complaints(client, version) == []
+    assert client.lint == []
     assert client.text == "Hello, Ada! More.Again."
 
 
@@ -174,6 +175,7 @@ async def test_version_2_has_terminals_of_the_agent() -> None:
     chunks = [b64decode(each["data"]) for each in client.updates if "data" in each]
     assert chunks == ["ä".encode(), "öü".encode()[:3], "öü".encode()[3:]]
     assert client.updates[-2]["exitStatus"] == {"exitCode": 2}
+    assert client.lint == []
 
 
 async def test_version_1_shows_the_output_of_a_terminal_as_text() -> None:

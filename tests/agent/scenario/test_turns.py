@@ -135,6 +135,7 @@ async def test_an_error_with_steps_ends_the_turn_of_version_2() -> None:
     text = "[[prompt]]\nerror = { message = 'no' }\nsteps = [{ text = 'a' }]"
     async with played(text, version=2) as client:
         ended = await client.prompt()
+    assert client.lint == []
     assert (ended["stopReason"], ended["error"]) == ("error", {"code": -32603, "message": "no"})
     assert client.text == "a"
 
@@ -150,6 +151,7 @@ async def test_a_turn_that_is_cancelled_ends_so(version: int) -> None:
         else:
             await client.until(lambda _: client.states[-1:] == ["cancelled"])
     assert client.text == "ac"
+    assert client.lint == []
 
 
 @pytest.mark.parametrize("version", [1, 2])
@@ -228,6 +230,7 @@ async def test_a_second_prompt_is_held_in_version_2() -> None:
         await client.answer_to(second)
         await client.until(lambda _: client.states.count("end_turn") == 2)
     assert client.text == "abab"
+    assert client.lint == []
 
 
 async def test_a_held_prompt_that_is_cancelled_never_stood_anywhere() -> None:
@@ -239,6 +242,7 @@ async def test_a_held_prompt_that_is_cancelled_never_stood_anywhere() -> None:
         assert (await client.answer_to(second))["error"]["code"] == -32800
         await client.until(lambda _: client.states[-1:] == ["cancelled"])
     assert client.kinds.count("user_message") == 1
+    assert client.lint == []
 
 
 async def test_a_request_that_is_withdrawn_is_answered_with_an_error() -> None:
