@@ -8,11 +8,20 @@ Source: ACP, "Initialization", "Session Setup", "Prompt Turn", "Tool Calls", "Te
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Final, cast
 
 from acp_inspector.lint.checks import asks, failures, learns, results, tells, updates
 from acp_inspector.lint.moment import INITIALIZE, Moment, entries, members
-from acp_inspector.lint.state import Ask, Origin, Session, Terminal, ToolCall
+from acp_inspector.lint.state import (
+    Ask,
+    IdKey,
+    Origin,
+    Session,
+    State,
+    Terminal,
+    ToolCall,
+)
 from acp_protocol.framing import Side
 from acp_protocol.jsonrpc import Json, RequestId, id_key, is_request_id
 
@@ -32,7 +41,7 @@ def remember(moment: Moment) -> None:
         if is_first and moment.method not in INITIALIZE:
             state.version = 1
     if moment.kind == "request" and (key := moment.key) is not None:
-        state.asks[key] = Ask(
+        state.newest = ask = Ask(
             moment.n,
             moment.at,
             moment.side,
@@ -41,13 +50,25 @@ def remember(moment: Moment) -> None:
             moment.params,
             moment.session_id,
         )
+        if state.asks.setdefault(key, ask) is not ask:
+            state.later.setdefault(key, deque()).append(ask)
     elif moment.ask is not None and (key := moment.key) is not None:
         _answer(moment, moment.ask)
-        del state.asks[key]
+        _close(state, key)
         state.answered.pop(key, None)
         state.answered[key] = moment.ask
         if len(state.answered) > REMEMBERED:
             del state.answered[next(iter(state.answered))]
+
+
+def _close(state: State, key: IdKey) -> None:
+    # Peers answer in order more often than not: the oldest of one id is the likeliest.
+    del state.asks[key]
+    if key in state.later:
+        later = state.later[key]
+        state.asks[key] = later.popleft()
+        if not later:
+            del state.later[key]
 
 
 def _answer(moment: Moment, ask: Ask) -> None:
@@ -65,14 +86,16 @@ def _cancelled_request(moment: Moment) -> None:
     id_: Json = moment.params.get("requestId")
     if is_request_id(id_):
         key = (moment.side, *id_key(cast("RequestId", id_)))
-        if (ask := moment.state.asks.get(key)) is not None and ask.cancelled is None:
-            ask.cancelled = moment.point
+        state = moment.state
+        if (ask := state.asks.get(key)) is not None:
+            for each in (ask, *state.later.get(key, ())):
+                each.cancelled = each.cancelled or moment.point
 
 
 @learns(asks(*INITIALIZE))
 def _asked_to_initialize(moment: Moment) -> None:
-    if (key := moment.key) is not None:
-        moment.state.initialize = moment.state.asks[key]
+    if moment.key is not None:
+        moment.state.initialize = moment.state.newest
     for name in ("clientCapabilities", "capabilities"):
         if claims := members(moment.params.get(name)):
             moment.state.capabilities["client"] = claims
@@ -115,12 +138,12 @@ def _created(moment: Moment) -> None:
 
 @learns(asks("session/load", "session/resume"))
 def _taken_up(moment: Moment) -> None:
-    if moment.session_id is None or (key := moment.key) is None:
+    if moment.session_id is None or moment.key is None:
         return
     is_load = moment.method == "session/load"
     session = _known(moment, moment.session_id, "load" if is_load else "resume")
     if is_load or moment.params.get("replayFrom") is not None:
-        session.replay = moment.state.asks[key]
+        session.replay = moment.state.newest
         # History is told from its beginning: entities come up anew.
         session.tools.clear()
         for id_ in [id_ for id_, each in session.terminals.items() if each.create is None]:
@@ -183,8 +206,8 @@ def _child_told(moment: Moment) -> None:
 
 @learns(asks("session/prompt"))
 def _prompted(moment: Moment) -> None:
-    if moment.session is not None and (key := moment.key) is not None:
-        ask = moment.state.asks[key]
+    ask = moment.state.newest
+    if moment.session is not None and moment.key is not None and ask is not None:
         moment.session.prompts.append(ask)
         moment.session.last_prompt = ask
 
@@ -234,13 +257,13 @@ def _tool_content_told(moment: Moment) -> None:
 
 @learns(asks("session/request_permission"))
 def _permission_asked(moment: Moment) -> None:
-    if moment.session is None or (key := moment.key) is None:
+    if moment.session is None or moment.key is None:
         return
     told = permission_tool(moment.params)
     _learn_tool(moment, moment.session, told, is_announced=True)
     tool = _tool(moment, moment.session, permission_tool_id(moment.params))
     if tool is not None:
-        tool.permission, tool.outcome = moment.state.asks[key], None
+        tool.permission, tool.outcome = moment.state.newest, None
 
 
 @learns(results("session/request_permission"))

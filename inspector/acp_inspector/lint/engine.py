@@ -145,14 +145,23 @@ class Linter:
 
     def feed(self, entry: Entry) -> tuple[Finding, ...]:
         """Judge an entry and return what is new."""
-        if isinstance(entry, JournalEvent) and entry.name == "spawn" and self._is_over:
-            # Another process: another connection, of which nothing is known yet.
-            before = self.finish()
-            self._begin()
-            return before
+        before: tuple[Finding, ...] = ()
+        if isinstance(entry, JournalEvent) and entry.begins_connection:
+            before = self._end_of_the_last()
         self._last = Point(entry.n, entry.at)
         found = self._any_frame(entry) if isinstance(entry, Frame) else self._beside(entry)
-        return self._noted(found)
+        return before + self._noted(found) if found or before else before
+
+    def _end_of_the_last(self) -> tuple[Finding, ...]:
+        """Finish with one connection where the next one begins, of which nothing is known yet.
+
+        Who recorded it may have been killed, so that nothing tells of its end.
+        """
+        if not (self._is_over or self._state.last):
+            return ()
+        before = self.finish()
+        self._begin()
+        return before
 
     def finish(self) -> tuple[Finding, ...]:
         """Judge what is missing, now that nothing more comes, and return what is new."""

@@ -7,18 +7,36 @@ one subject needs it keeps for itself, by `State.of`.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias, TypeVar, cast
+from typing import Any, Final, Literal, TypeAlias, TypeVar, cast
 
 from acp_inspector.journal import Frame
 from acp_protocol.framing import Side
-from acp_protocol.jsonrpc import Json, RequestId
+from acp_protocol.jsonrpc import Json, RequestId, id_key
 
 Own = TypeVar("Own")
 IdKey: TypeAlias = tuple[Side, str, RequestId]
 """Who asked, and the id with the name of its type."""
 Origin: TypeAlias = Literal["new", "load", "resume", "fork", "listed", "child"]
+
+FLAGS: Final[dict[Side, tuple[str, ...]]] = {
+    "client": ("fs.readTextFile", "fs.writeTextFile", "terminal", "auth.terminal"),
+    "agent": (
+        "loadSession",
+        "promptCapabilities.image",
+        "promptCapabilities.audio",
+        "promptCapabilities.embeddedContext",
+        "mcpCapabilities.http",
+        "mcpCapabilities.sse",
+        "mcpCapabilities.acp",
+    ),
+}
+"""Capabilities of version 1 that are booleans."""
+
+LONGEST_NUMBER: Final = 20
+"""Characters of an integer of 64 bits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +174,11 @@ class State:
         self.login: Point | None = None
         """The last login that went well and was not followed by a logout."""
         self.asks: dict[IdKey, Ask] = {}
-        """Requests that wait for their answer, oldest first."""
+        """Requests that wait for their answer, the oldest of each id."""
+        self.later: dict[IdKey, deque[Ask]] = {}
+        """Newer ones that have the id of one that waits."""
+        self.newest: Ask | None = None
+        """The last request."""
         self.answered: dict[IdKey, Ask] = {}
         """The newest answered request of each id, as far as they are remembered."""
         self.sessions: dict[str, Session] = {}
@@ -176,11 +198,27 @@ class State:
             own = self._own[kind] = kind()
             return own
 
+    def twin(self, side: Side, id_: RequestId) -> Ask | None:
+        """Return the request of `side` that waits with the same id in another type."""
+        if isinstance(id_, int):
+            return self.asks.get((side, *id_key(str(id_))))
+        if not isinstance(id_, str) or len(id_) > LONGEST_NUMBER:
+            return None
+        is_number = id_.removeprefix("-").isdecimal() and id_.isascii()
+        ask = self.asks.get((side, *id_key(int(id_)))) if is_number else None
+        return ask if ask is not None and str(ask.id) == id_ else None
+
+    def open(self) -> Iterator[Ask]:
+        """Yield the requests that wait for their answer, those of one id oldest first."""
+        yield from self.asks.values()
+        for later in self.later.values():
+            yield from later
+
     def waiting(
         self, side: Side, method: str | None = None, session: str | None = None
     ) -> Iterator[Ask]:
         """Yield the requests of `side` that wait for their answer, oldest first."""
-        for ask in self.asks.values():
+        for ask in self.open():
             if (
                 ask.side == side
                 and (method is None or ask.method == method)
@@ -198,9 +236,15 @@ class State:
         return value
 
     def claims(self, side: Side, path: str) -> bool:
-        """Tell whether `side` claimed the capability at `path`: true (v1), or an object."""
+        """Tell whether `side` claimed the capability at `path`.
+
+        True where version 1 has a boolean, an object elsewhere: who reads one for the other takes
+        it for a denial.
+        """
         value = self.claim(side, path)
-        return value is True or isinstance(value, dict)
+        if self.version != 2 and path in FLAGS[side]:
+            return value is True
+        return isinstance(value, dict)
 
 
 def other(side: Side) -> Side:

@@ -122,6 +122,34 @@ def test_a_new_process_begins_a_new_connection() -> None:
     assert not [each.message for each in lint(talk.entries).findings if each.severity != "info"]
 
 
+def test_a_new_process_begins_a_new_connection_though_the_last_has_no_end() -> None:
+    talk = Talk()
+    talk.event("spawn", pid=1)
+    talk.open()
+    prompt = talk.prompt()
+    talk.event("spawn", pid=2)
+    first = len(talk.entries)
+    talk.initialize()
+    talk.new_session()
+    blocks = [{"type": "text", "text": "Hello"}]
+    talk.finish(talk.ask("session/prompt", sessionId="s1", prompt=blocks, id_=prompt.id))
+    found = lint(talk.entries).findings
+    assert not [each.message for each in found if min(each.frames) <= first]
+    assert not [each.message for each in found if each.severity != "info"]
+
+
+def test_questions_with_one_id_are_paired_with_their_answers_in_order() -> None:
+    talk = Talk()
+    talk.open()
+    prompt = talk.prompt()
+    listing = talk.ask("session/list", id_=prompt.id)
+    talk.finish(prompt)
+    talk.answer(listing, sessions=[])
+    talk.turn()
+    found = {each.rule.id for each in lint(talk.entries).findings if each.severity != "info"}
+    assert found == {"ACP-L023"}
+
+
 def test_what_is_fed_tells_what_is_new_at_once() -> None:
     linter = Linter()
     talk = Talk()
@@ -158,7 +186,7 @@ def test_no_check_breaks_down_whatever_comes(chosen: list[Case], random: Random)
         if isinstance(entry, Frame):
             try:
                 message = json.loads(entry.raw)
-            except ValueError:
+            except (ValueError, RecursionError):
                 message = None
             if isinstance(message, dict):
                 raw = json.dumps(twisted(message, random)).encode()

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from acp_inspector.lint.checks import BATCHES, EVERY_FRAME, answers, check, check_at_end, learns
+from acp_inspector.lint.lines import is_piece
 from acp_inspector.lint.moment import (
     FINE,
     Ending,
@@ -50,6 +51,8 @@ class _Batches:
 @check("ACP-L357", BATCHES, by=EVERY_FRAME, fix="Send each message by itself.")
 def messages_go_alone(moment: Moment) -> Found:
     """Tell of arrays."""
+    if is_piece(moment):
+        return FINE
     count = len(_held(moment))
     what = "an empty array is sent" if not count else f"an array of {count} messages is sent"
     return moment.problem(what)
@@ -103,6 +106,8 @@ def arrays_were_refused(ending: Ending) -> Found:
 
 @learns(BATCHES)
 def _keep_batch(moment: Moment) -> None:
+    if is_piece(moment):
+        return
     ids = {
         id_key(id_)
         for each in map(members, _held(moment)[:IDS])

@@ -71,10 +71,7 @@ def _alike(moment: Moment, id_: Json) -> Ask | None:
     """Return the request that waits with the same id in another type, unless `id_` was used."""
     if (moment.side, *id_key(cast("RequestId", id_))) in moment.state.answered:
         return None
-    for ask in moment.state.waiting(moment.side):
-        if str(ask.id) == str(id_) and type(ask.id) is not type(id_):
-            return ask
-    return None
+    return moment.state.twin(moment.side, cast("RequestId", id_))
 
 
 @check("ACP-L350", answers(), fix="Answer cancelled requests, with -32800 if need be.")
@@ -87,7 +84,7 @@ def cancelled_requests_get_an_answer(moment: Moment) -> Found:
 def cancelled_requests_were_answered(ending: Ending) -> Found:
     """Tell of cancelled requests that got no answer."""
     found: list[Problem] = []
-    for ask in ending.state.asks.values():
+    for ask in ending.state.open():
         if ask.cancelled is not None and ending.point.at - ask.cancelled.at > GRACE:
             text = f"{ask.method} with the id {quoted(ask.id)} was cancelled, but never answered"
             found.append(Problem(text, (ask.n, ask.cancelled.n)))

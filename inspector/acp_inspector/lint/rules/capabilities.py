@@ -10,6 +10,7 @@ from typing import Final
 
 from acp_inspector.lint.checks import asks, check, failures, results
 from acp_inspector.lint.moment import FINE, Found, Moment, entries, members, quoted
+from acp_inspector.lint.state import FLAGS
 from acp_protocol.framing import Side
 from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.methods import find_method
@@ -23,19 +24,6 @@ SETS: Final[dict[tuple[int, Side], str]] = {
     (2, "agent"): "capabilities",
 }
 SHAPES: Final[dict[Side, str]] = {"client": "ClientCapabilities", "agent": "AgentCapabilities"}
-FLAGS: Final[dict[Side, tuple[str, ...]]] = {
-    "client": ("fs.readTextFile", "fs.writeTextFile", "terminal", "auth.terminal"),
-    "agent": (
-        "loadSession",
-        "promptCapabilities.image",
-        "promptCapabilities.audio",
-        "promptCapabilities.embeddedContext",
-        "mcpCapabilities.http",
-        "mcpCapabilities.sse",
-        "mcpCapabilities.acp",
-    ),
-}
-"""Capabilities of version 1 that are booleans."""
 LEFTOVERS: Final = (
     "loadSession",
     "session.list",

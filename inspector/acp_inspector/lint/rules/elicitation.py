@@ -68,9 +68,7 @@ def _keep_page(moment: Moment) -> None:
     id_ = moment.params.get("elicitationId")
     pages = moment.state.of(_Pages)
     if _mode(moment) == "url" and isinstance(id_, str) and len(pages.open) < ELICITATIONS:
-        pages.open[id_] = (
-            moment.state.asks.get(moment.key) or moment.point if moment.key else (moment.point)
-        )
+        pages.open[id_] = (moment.key and moment.state.newest) or moment.point
 
 
 @learns(answers(CREATE))

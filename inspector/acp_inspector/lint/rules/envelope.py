@@ -6,7 +6,7 @@ Source: JSON-RPC 2.0; ACP, "Overview".
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, cast
 
 from acp_inspector.lint.checks import (
     EVERY_MESSAGE,
@@ -18,10 +18,11 @@ from acp_inspector.lint.checks import (
     learns,
     tells,
 )
+from acp_inspector.lint.lines import Lines
 from acp_inspector.lint.moment import FINE, Ending, Found, Moment, Problem, quoted
 from acp_inspector.lint.state import IdKey, other
 from acp_protocol.framing import Side
-from acp_protocol.jsonrpc import Json, is_request_id
+from acp_protocol.jsonrpc import Json, RequestId, is_request_id
 
 ENVELOPE: Final = frozenset({"jsonrpc", "id", "method", "params", "result", "error"})
 ERROR: Final = frozenset({"code", "message", "data"})
@@ -196,14 +197,14 @@ def answers_match_a_question(moment: Moment) -> Found:
         return None
     if moment.ask is not None or moment.key in moment.state.answered:
         return FINE
-    alike = [
-        ask for ask in moment.state.waiting(other(moment.side)) if str(ask.id) == str(moment.id)
-    ]
-    if alike:
+    if other(moment.side) in moment.state.of(Lines).deep:
+        # It may have asked in a message that only readers of this kind cannot read.
+        return FINE
+    alike = moment.state.twin(other(moment.side), cast("RequestId", moment.id))
+    if alike is not None:
         return moment.problem(
-            f"the id {quoted(moment.id)} is that of the request {quoted(alike[0].id)} "
-            "in another type",
-            alike[0],
+            f"the id {quoted(moment.id)} is that of the request {quoted(alike.id)} in another type",
+            alike,
         )
     return moment.problem(f"no request waits for an answer with the id {quoted(moment.id)}")
 
@@ -227,8 +228,8 @@ def requests_are_answered(ending: Ending) -> Found:
     severity = "error" if ending.is_orderly else "warning"
     return tuple(
         Problem(f"{ask.method} with the id {quoted(ask.id)} was never answered", (ask.n,), severity)
-        for ask in ending.state.asks.values()
-        if not ask.method.startswith("_")
+        for ask in ending.state.open()
+        if not ask.method.startswith("_") and other(ask.side) not in ending.state.of(Lines).deep
     )
 
 
@@ -240,18 +241,19 @@ def notifications_are_not_answered(moment: Moment) -> Found:
     told = moment.state.of(Told).last.get(other(moment.side))
     if moment.id is not None or moment.ask is not None or told is None:
         return FINE
-    if moment.kind == "failure" and moment.code in UNREADABLE and was_followed(told):
+    if moment.kind == "failure" and moment.code in UNREADABLE and has_other_cause(told):
         return FINE
     return moment.problem(f"the notification {told.method} was answered", told.point)
 
 
-def was_followed(told: Moment) -> bool:
-    """Tell whether its sender has sent something else since.
+def has_other_cause(told: Moment) -> bool:
+    """Tell whether an error without an id may be about something else than a notification.
 
-    An array or a broken line may have come in between, which is answered without an id.
+    An array or a broken line, before or after it, is answered without an id too.
     """
     last = told.state.last.get(told.side)
-    return last is not None and last is not told.frame
+    is_followed = last is not None and last is not told.frame
+    return is_followed or told.state.of(Lines).unreadable[told.side] > 0
 
 
 @learns(calls())

@@ -68,7 +68,7 @@ def own_methods_begin_with_an_underscore(moment: Moment) -> Found:
 def own_requests_are_answered(ending: Ending) -> Found:
     """Tell of requests of one's own that are passed over while later ones are answered."""
     state = ending.state
-    own = [ask for ask in state.asks.values() if ask.method.startswith("_")]
+    own = [ask for ask in state.open() if ask.method.startswith("_")]
     answered = [ask for ask in state.answered.values() if ask.method.startswith("_")]
     if not own and not answered:
         return None

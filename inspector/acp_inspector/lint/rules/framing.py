@@ -8,7 +8,7 @@ from __future__ import annotations
 import codecs
 import json
 import re
-from collections.abc import Iterable
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -18,38 +18,37 @@ from acp_inspector.lint.checks import (
     BROKEN,
     EVERY_FRAME,
     EVERY_MESSAGE,
+    asks,
     check,
     check_at_end,
     check_beside,
+    failures,
     learns,
 )
+from acp_inspector.lint.lines import (
+    Lines,
+    is_end,
+    is_no_json,
+    is_piece,
+    is_unfinished,
+    keep_pieces,
+    pieces_before,
+    slip,
+)
 from acp_inspector.lint.moment import FINE, Ending, Found, Moment, Problem, quoted
-from acp_inspector.lint.state import State
-from acp_protocol.framing import Side
+from acp_inspector.lint.state import State, other
 from acp_protocol.host.text import one_line
 from acp_protocol.jsonrpc import Json
 
 BOM: Final = codecs.BOM_UTF8
-PIECES: Final = 1000
-"""Lines that one JSON text may be spread over, to be put together again."""
-PIECES_BYTES: Final = 2**20
-
+FEW: Final = 32
+"""Names that are looked for one by one."""
 _HEADER: Final = re.compile(rb"\s*Content-(Length|Type)\s*:", re.IGNORECASE)
 _LONE_SURROGATE: Final = re.compile(rb"\\u[dD][89a-fA-F]")
 _QUOTED: Final = {
     name: b'"%b"' % name.encode()
     for name in ("jsonrpc", "id", "method", "params", "result", "error", "sessionId", "update")
 }
-_DECODER: Final = json.JSONDecoder()
-
-
-@dataclass(slots=True)
-class _Pieces:
-    """Lines of each side that may be the beginning of a JSON text that goes on below."""
-
-    lines: dict[Side, list[Frame]] = field(
-        default_factory=lambda: {"client": list[Frame](), "agent": list[Frame]()}
-    )
 
 
 @dataclass(slots=True)
@@ -69,10 +68,10 @@ class _Stderr:
 )
 def every_line_is_json(moment: Moment) -> Found:
     """Tell of lines that are no JSON, but for those that a rule of their own speaks of."""
-    pieces = _pieces(moment)
+    pieces = pieces_before(moment)
     # Where a text seemed to begin that never went on, its lines stand for themselves.
-    stray = () if pieces else tuple(map(_no_json, moment.state.of(_Pieces).lines[moment.side]))
-    if not _is_no_json(moment) or _explained(moment) or pieces or _is_unfinished(moment):
+    stray = () if pieces else tuple(map(_no_json, moment.state.of(Lines).pieces[moment.side].lines))
+    if not is_no_json(moment) or _explained(moment) or pieces or is_unfinished(moment):
         return stray
     return (*stray, _no_json(moment.frame, moment.reason))
 
@@ -80,8 +79,8 @@ def every_line_is_json(moment: Moment) -> Found:
 @check_at_end("ACP-L001", fix="Write each message as one JSON text on a line of its own.")
 def no_line_is_left_unfinished(ending: Ending) -> Found:
     """Tell of lines that seemed to begin a JSON text that never went on."""
-    lines = ending.state.of(_Pieces).lines
-    left = (*lines["client"], *lines["agent"])
+    pieces = ending.state.of(Lines).pieces
+    left = (*pieces["client"].lines, *pieces["agent"].lines)
     return tuple(_no_json(piece) for piece in left) or None
 
 
@@ -93,73 +92,43 @@ def _no_json(frame: Frame, reason: str = "") -> Problem:
 @check("ACP-L002", BROKEN, by=EVERY_FRAME, fix="Serialise messages without line breaks.")
 def no_message_over_several_lines(moment: Moment) -> Found:
     """Put lines together that are no JSON each on its own."""
-    pieces = _pieces(moment)
-    if not pieces or _whole(moment, pieces) is None:
+    if not is_end(moment):
         return FINE
-    frames = (*(piece.n for piece in pieces), moment.n)
+    frames = (*(piece.n for piece in pieces_before(moment)), moment.n)
     return (Problem(f"one message is spread over {len(frames)} lines", frames),)
 
 
-@learns(BROKEN)
+@learns(BROKEN, BATCHES)
 def _keep_pieces(moment: Moment) -> None:
-    kept = _pieces(moment)
-    is_too_much = len(kept) >= PIECES or len(moment.frame.raw) > PIECES_BYTES
-    if kept and (is_too_much or _whole(moment, kept) is not None):
-        kept = []
-    elif kept or _is_unfinished(moment):
-        kept = [*kept, moment.frame]
-    moment.state.of(_Pieces).lines[moment.side] = kept
+    if moment.kind != "batch" or is_piece(moment):
+        keep_pieces(moment)
 
 
-def _pieces(moment: Moment) -> list[Frame]:
-    """Return the lines before this one that it may go on with."""
-    kept = moment.state.of(_Pieces).lines[moment.side]
-    is_next = bool(kept) and moment.before is kept[-1]
-    return kept if is_next else []
+@learns(BROKEN, BATCHES, asks())
+def _keep_unreadable(moment: Moment) -> None:
+    """Remember lines that may be answered without an id, as nobody can read theirs."""
+    if moment.kind == "request" and moment.key is not None:
+        return
+    lines = moment.state.of(Lines)
+    lines.unreadable[moment.side] += 1
+    text = moment.frame.raw.lstrip(BOM).strip()
+    if text != b"{}" and text[:1] in {b"{", b"["} and not moment.value and slip(moment) is None:
+        lines.deep.add(moment.side)
 
 
-def _is_no_json(moment: Moment) -> bool:
-    return moment.kind == "broken" and not moment.value and _slip(moment) is not None
-
-
-def _slip(moment: Moment) -> tuple[str, int] | None:
-    """Return what is wrong with a line, and where; None if it is JSON."""
-    try:
-        text = moment.frame.raw.decode("utf-8-sig")
-        _DECODER.decode(text)
-    except UnicodeDecodeError as problem:
-        return "utf-8", problem.start
-    except json.JSONDecodeError as problem:
-        return problem.msg, problem.pos
-    except (RecursionError, ValueError):
-        return moment.reason, 0
-    return None
-
-
-def _is_unfinished(moment: Moment) -> bool:
-    """Tell whether a line seems to begin a JSON object or array that goes on below."""
-    text = moment.frame.raw.rstrip()
-    slip = _slip(moment)
-    return text[:1] in b"{[" and bool(text) and slip is not None and slip[1] >= len(text)
-
-
-def _whole(moment: Moment, pieces: list[Frame]) -> Json:
-    """Return the JSON value that the pieces and this line are together; None if none yet."""
-    if moment.frame.raw.strip()[:1] not in {b"}", b"]"}:
-        return None
-    try:
-        raw = b"\n".join((*(piece.raw for piece in pieces), moment.frame.raw))
-        return _DECODER.decode(raw.decode())
-    except (ValueError, RecursionError):
-        return None
+@learns(failures())
+def _answer_unreadable(moment: Moment) -> None:
+    lines = moment.state.of(Lines)
+    if moment.id is None and lines.unreadable[other(moment.side)]:
+        lines.unreadable[other(moment.side)] -= 1
 
 
 def _explained(moment: Moment) -> bool:
     """Tell whether a rule of its own tells what is wrong with a line that is no JSON."""
-    slip = _slip(moment)
+    wrong = slip(moment)
     return (
         not moment.frame.raw.strip()
-        or (slip is not None and slip[0] == "utf-8")
+        or (wrong is not None and wrong[0] == "utf-8")
         or bool(_HEADER.match(moment.frame.raw))
         or _is_glued(moment)
         or _is_log_text(moment)
@@ -171,10 +140,10 @@ def bytes_are_utf8(moment: Moment) -> Found:
     """Tell of bytes that are no text."""
     if moment.kind != "broken" or moment.value:
         return FINE
-    slip = _slip(moment)
-    if slip is None or slip[0] != "utf-8":
+    wrong = slip(moment)
+    if wrong is None or wrong[0] != "utf-8":
         return FINE
-    return moment.problem(f"the line is not UTF-8: byte {slip[1]} begins no character")
+    return moment.problem(f"the line is not UTF-8: byte {wrong[1]} begins no character")
 
 
 @check("ACP-L004", EVERY_FRAME, fix="Write UTF-8 without a byte order mark.")
@@ -224,13 +193,13 @@ def _is_log_text(moment: Moment) -> bool:
     if moment.side != "agent" or moment.kind != "broken" or moment.value:
         return False
     text = moment.frame.raw.lstrip(BOM).strip()
-    if not text or _HEADER.match(text) or _pieces(moment):
+    if not text or _HEADER.match(text) or pieces_before(moment):
         return False
-    slip = _slip(moment)
-    if slip is None or slip[0] == "utf-8":
+    wrong = slip(moment)
+    if wrong is None or wrong[0] == "utf-8":
         return False
     # What begins like JSON was meant as a message, but for prefixes such as "[INFO] ready".
-    return text[:1] not in b"{[" or (text[:1] == b"[" and slip[1] < len(text) and slip[1] <= 1)
+    return text[:1] not in b"{[" or (text[:1] == b"[" and wrong[1] < len(text) and wrong[1] <= 1)
 
 
 @check(
@@ -243,10 +212,12 @@ def _is_log_text(moment: Moment) -> bool:
 def top_level_is_an_object(moment: Moment) -> Found:
     """Tell of arrays and scalars."""
     if moment.kind == "batch":
+        if is_piece(moment):
+            return FINE
         return moment.problem("the line is an array; batches are not part of the protocol")
-    is_alone = not _pieces(moment)
-    if moment.kind == "broken" and not moment.value and _slip(moment) is None and is_alone:
-        if moment.frame.raw.strip() == b"{}":
+    is_alone = not pieces_before(moment)
+    if moment.kind == "broken" and not moment.value and slip(moment) is None and is_alone:
+        if moment.frame.raw.lstrip(BOM).lstrip()[:1] == b"{":
             return FINE
         text = one_line(moment.frame.raw.decode(errors="replace"), 60)
         return moment.problem(f"the line is no object: {text}")
@@ -276,10 +247,10 @@ def one_message_on_a_line(moment: Moment) -> Found:
 
 def _is_glued(moment: Moment) -> bool:
     text = moment.frame.raw.removeprefix(BOM).lstrip()
-    slip = _slip(moment)
+    wrong = slip(moment)
     return (
-        slip is not None
-        and slip[0] == "Extra data"
+        wrong is not None
+        and wrong[0] == "Extra data"
         and text[:1] in {b"{", b"["}
         and (
             # A prefix such as "[12] ready" is a log's, no message.
@@ -304,7 +275,10 @@ def members_stand_once(moment: Moment) -> Found:
     return moment.problem(f"{quoted(twice[0])} stands twice in one object")
 
 
-def _may_repeat(raw: bytes, held: Iterable[str]) -> bool:
+def _may_repeat(raw: bytes, held: dict[str, Json]) -> bool:
+    """Tell whether a name stands more than once in a line; so many names are looked at closely."""
+    if len(held) > FEW:
+        return True
     for name in held:
         quoted_name = _QUOTED.get(name) or b'"%b"' % name.encode(errors="replace")
         if raw.count(quoted_name) > 1:
@@ -317,8 +291,8 @@ def _twice(raw: bytes) -> list[str]:
     marked: list[tuple[list[str], list[tuple[str, Json]]]] = []
 
     def pairs(members: list[tuple[str, Json]]) -> list[tuple[str, Json]]:
-        names = [name for name, _ in members]
-        marked.append((sorted({name for name in names if names.count(name) > 1}), members))
+        names = Counter(name for name, _ in members)
+        marked.append((sorted(name for name, times in names.items() if times > 1), members))
         return members
 
     try:
@@ -326,11 +300,10 @@ def _twice(raw: bytes) -> list[str]:
     except (ValueError, RecursionError):
         return []
     found, whole = marked[-1] if marked else ([], [])
-    inner = [value for name, value in whole if name in {"params", "result"}]
-    for twice, members in marked[:-1]:
-        if any(members is value for value in inner):
-            found = found + twice
-    return found
+    inner = {id(value) for name, value in whole if name in {"params", "result"}}
+    return found + [
+        name for twice, members in marked[:-1] if id(members) in inner for name in twice
+    ]
 
 
 @check("ACP-L014", EVERY_MESSAGE, fix="Write both halves of a surrogate pair, or the character.")

@@ -54,8 +54,9 @@ def _keep_servers(moment: Moment) -> None:
 @learns(asks(MESSAGE))
 def _keep_request(moment: Moment) -> None:
     inner = _inner(moment.params)
-    if inner is not None and moment.key is not None:
-        moment.state.of(_Servers).open.setdefault(inner, moment.state.asks[moment.key])
+    ask = moment.state.newest
+    if inner is not None and moment.key is not None and ask is not None:
+        moment.state.of(_Servers).open.setdefault(inner, ask)
 
 
 @learns(answers(MESSAGE))

@@ -19,7 +19,7 @@ from acp_inspector.lint.checks import (
     tells,
 )
 from acp_inspector.lint.moment import FINE, Found, Moment, quoted
-from acp_inspector.lint.rules.envelope import UNREADABLE, Told, was_followed
+from acp_inspector.lint.rules.envelope import UNREADABLE, Told, has_other_cause
 from acp_inspector.lint.state import State, other
 from acp_protocol.schema.method import Kind, Method
 from acp_protocol.schema.methods import METHODS, VERSIONS, find_method
@@ -157,7 +157,7 @@ def unknown_notifications_are_passed_over(moment: Moment) -> Found:
         return FINE
     if any(find_method(told.method, version) for version in VERSIONS):
         return FINE
-    if moment.code in UNREADABLE and was_followed(told):
+    if moment.code in UNREADABLE and has_other_cause(told):
         return FINE
     return moment.problem(
         f"the unknown notification {told.method} was answered with an error", told.point

@@ -33,7 +33,7 @@ class _Hop:
 def _keep_forwarded(moment: Moment) -> None:
     is_initialize = moment.side == "agent" and moment.params.get("method") == "initialize"
     if is_initialize and moment.key is not None:
-        moment.state.of(_Hop).forwarded = moment.state.asks[moment.key]
+        moment.state.of(_Hop).forwarded = moment.state.newest
 
 
 @learns(results(SUCCESSOR))

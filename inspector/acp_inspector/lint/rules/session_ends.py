@@ -57,13 +57,13 @@ class Endings:
 
 @learns(asks("session/close", "session/archive"))
 def _keep_running(moment: Moment) -> None:
-    key = moment.key
-    if moment.session is None or key is None:
+    ask = moment.state.newest
+    if moment.session is None or moment.key is None or ask is None:
         return
     endings = moment.state.of(Endings).prompts
     for prompt in moment.session.prompts:
         if len(endings) < REMEMBERED:
-            endings.setdefault(prompt.n, moment.state.asks[key])
+            endings.setdefault(prompt.n, ask)
 
 
 @check(

@@ -68,11 +68,11 @@ class _Histories:
 
 @learns(asks(*TAKE_UPS))
 def _keep_take_up(moment: Moment) -> None:
-    session, key = moment.session, moment.key
-    if session is None or key is None:
+    session, ask = moment.session, moment.state.newest
+    if session is None or moment.key is None or ask is None:
         return
     moment.state.of(_Histories).pending[session.id] = _TakeUp(
-        moment.state.asks[key],
+        ask,
         moment.method == "session/load" or moment.params.get("replayFrom") is not None,
         not session.is_busy,
     )

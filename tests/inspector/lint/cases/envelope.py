@@ -268,3 +268,57 @@ def an_error_has_a_stack(talk: Talk) -> None:
 def a_param_is_called_type(talk: Talk) -> None:
     talk.initialize()
     talk.tell("_x", type="notification")
+
+
+@keeps("ACP-L028", despite=("ACP-L001",))
+def a_broken_line_before_a_notification_is_answered(talk: Talk) -> None:
+    talk.open()
+    talk.send("client", b"{]")
+    talk.tell("session/cancel", sessionId="s1")
+    talk.send("agent", {"id": None, "error": {"code": -32700, "message": "This is no JSON."}})
+
+
+@breaks("ACP-L028")
+def a_broken_line_was_answered_before_the_notification(talk: Talk) -> None:
+    talk.open()
+    talk.send("client", b"{]")
+    talk.send("agent", {"id": None, "error": {"code": -32700, "message": "This is no JSON."}})
+    talk.tell("_x")
+    talk.send("agent", {"id": None, "error": {"code": -32600, "message": "This is unknown."}})
+
+
+@keeps("ACP-L025", despite=("ACP-L023",))
+def questions_with_one_id_are_answered_in_order(talk: Talk) -> None:
+    talk.open()
+    prompt = talk.prompt()
+    listing = talk.ask("session/list", id_=prompt.id)
+    talk.finish(prompt)
+    talk.answer(listing, sessions=[])
+
+
+@keeps("ACP-L026", despite=("ACP-L023",))
+def two_questions_with_one_id_get_an_answer_each(talk: Talk) -> None:
+    talk.open()
+    prompt = talk.prompt()
+    listing = talk.ask("session/list", id_=prompt.id)
+    talk.finish(prompt)
+    talk.answer(listing, sessions=[])
+    talk.turn()
+
+
+@breaks("ACP-L026")
+def the_second_question_with_one_id_is_answered_twice(talk: Talk) -> None:
+    talk.open()
+    prompt = talk.prompt()
+    listing = talk.ask("session/list", id_=prompt.id)
+    talk.finish(prompt)
+    talk.answer(listing, sessions=[])
+    talk.answer(listing, sessions=[])
+
+
+@keeps("ACP-L025")
+def the_question_was_nested_too_deeply(talk: Talk) -> None:
+    talk.open()
+    deep = b"[" * 3000 + b"]" * 3000
+    talk.send("client", b'{"jsonrpc":"2.0","id":"d","method":"_x","params":{"a":%b}}' % deep)
+    talk.send("agent", {"id": "d", "result": {}})

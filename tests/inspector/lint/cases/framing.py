@@ -191,3 +191,60 @@ def stderr_is_latin(talk: Talk) -> None:
 def a_character_is_cut_between_pieces(talk: Talk) -> None:
     talk.stderr("café".encode()[:4])
     talk.stderr("café".encode()[4:])
+
+
+@keeps("ACP-L001")
+def json_is_nested_deeply(talk: Talk) -> None:
+    talk.open()
+    talk.send("client", b'{"jsonrpc":"2.0","method":"_x","params":{"a":%b}}' % deep(3000))
+
+
+@breaks("ACP-L001")
+def a_line_is_nested_deeply_and_not_closed(talk: Talk) -> None:
+    talk.open()
+    talk.send("client", b'{"jsonrpc":"2.0","method":"_x","params":{"a":%b,}}' % deep(3000))
+
+
+@keeps("ACP-L009")
+def a_deeply_nested_object_is_an_object(talk: Talk) -> None:
+    talk.open()
+    talk.send("agent", b'{"jsonrpc":"2.0","method":"_x","params":{"a":%b}}' % deep(3000))
+
+
+def deep(levels: int) -> bytes:
+    """Return JSON that is nested more deeply than common readers follow."""
+    return b"[" * levels + b"]" * levels
+
+
+@breaks("ACP-L002")
+def one_of_the_lines_is_json_by_itself(talk: Talk) -> None:
+    talk.open()
+    for line in (b"{", b'"jsonrpc":"2.0",', b'"method":"_x",', b'"params":', b"[]", b"}"):
+        talk.send("agent", line)
+
+
+@keeps("ACP-L002", despite=("ACP-L001", "ACP-L009", "ACP-L357"))
+def an_array_of_messages_comes_between(talk: Talk) -> None:
+    talk.open()
+    for line in (b"{", b'[{"jsonrpc":"2.0","method":"_x"}]', b"}"):
+        talk.send("client", line)
+
+
+@keeps("ACP-L009", despite=("ACP-L002",))
+def a_line_of_a_spread_message_is_an_array(talk: Talk) -> None:
+    talk.open()
+    for line in (b"{", b'"jsonrpc":"2.0",', b'"method":"_x",', b'"params":', b"[]", b"}"):
+        talk.send("agent", line)
+
+
+@breaks("ACP-L013")
+def one_of_many_params_stands_twice(talk: Talk) -> None:
+    params = b",".join(b'"k%d":0' % n for n in range(100))
+    talk.send("client", b'{"jsonrpc":"2.0","method":"_x","params":{%b,"k99":1}}' % params)
+
+
+@keeps("ACP-L013")
+def many_params_stand_once(talk: Talk) -> None:
+    talk.initialize()
+    params = {f"k{n}": {"k1": n} for n in range(100)}
+    talk.send("client", {"method": "_x", "params": params})
