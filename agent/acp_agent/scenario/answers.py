@@ -6,6 +6,7 @@ Source: ACP, Initialization; Session Setup; Session List; Session Modes; Authent
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Final, TypeAlias
 
 from acp_agent.scenario.run import Place, Talk
@@ -160,7 +161,8 @@ class Answers:
         for saved in self._scenario.sessions:
             place = self._talk.place(saved.id)
             place.words = words_of(self._talk.version)(saved.id)
-            place.cwd, place.title, place.updated_at = saved.cwd, saved.title, saved.updated_at
+            place.cwd = str(Path.cwd()) if saved.cwd is None else saved.cwd
+            place.title, place.updated_at = saved.title, saved.updated_at
             place.steps, place.mode, place.is_open = saved.steps, self._first_mode(), False
             self._talk.sessions[saved.id] = place
 

@@ -6,6 +6,7 @@ import argparse
 import os
 import signal
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, NoReturn
 
@@ -96,7 +97,9 @@ def _say(text: str) -> None:
 def _tell(text: str) -> None:
     # At once and in one piece: the process may end in the next moment.
     sys.stderr.flush()
-    os.write(2, f"{text}\n".encode("utf-8", "backslashreplace"))
+    # Whoever closes our stderr wants to hear nothing, and loses nothing else.
+    with suppress(OSError):
+        os.write(2, f"{text}\n".encode("utf-8", "backslashreplace"))
 
 
 def _end(fate: Fate) -> None:

@@ -131,7 +131,8 @@ class Saved:
     """A session that was there before."""
 
     id: str
-    cwd: str
+    cwd: str | None
+    """None: where the agent was started, which mostly is where the client works."""
     title: str | None
     updated_at: str | None
     steps: tuple[Step, ...]

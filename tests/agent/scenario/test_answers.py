@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -84,6 +85,15 @@ async def test_sessions_are_listed_page_by_page_and_by_directory() -> None:
     assert "nextCursor" not in second
     assert [each["sessionId"] for each in here["sessions"]] == ["old", "session-1"]
     assert strange == first
+
+
+async def test_a_saved_session_is_where_the_agent_was_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    async with played("[[session]]\nid = 'old'") as client:
+        listed = await fitting(client, "session/list", cwd=str(tmp_path))
+    assert [each["sessionId"] for each in listed["sessions"]] == ["old"]
 
 
 async def test_a_session_is_told_again_as_it_was() -> None:

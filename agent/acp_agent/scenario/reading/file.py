@@ -225,7 +225,7 @@ def _read_session(table: Table) -> Saved:
     table.allow("id", "cwd", "title", "updated_at", "steps")
     return Saved(
         table.text("id"),
-        table.text("cwd", "/"),
+        table.text_if_any("cwd"),
         table.text_if_any("title"),
         table.text_if_any("updated_at"),
         read_steps(table, "steps"),
