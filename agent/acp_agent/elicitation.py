@@ -6,9 +6,10 @@ Source: ACP, Elicitation; ACP version 2, Elicitation.
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Coroutine, Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Literal, Protocol, TypeAlias, cast
+from typing import Any, Literal, Protocol, TypeAlias, cast
 
 import anyio
 
@@ -81,6 +82,54 @@ class Elicitation:
             else:
                 reply = _read(answer)
             await self._updates.answered()
+        return reply
+
+
+class Relay:
+    """Hands on the questions of servers, as long as a turn of their session runs."""
+
+    def __init__(self, ways: Collection[Way] = ()) -> None:
+        self.ways = ways
+        """How the client can ask its user; where there is none, servers need not ask."""
+        self.user: Elicitation | None = None
+        """Who is asked; set once there is a session."""
+        self._is_on = False
+        self._open: set[anyio.CancelScope] = set()
+
+    @contextmanager
+    def listening(self) -> Generator[None]:
+        """Hand on questions in this block; those that are open at its end are taken back."""
+        self._is_on = True
+        try:
+            yield
+        finally:
+            self._is_on = False
+            for scope in self._open:
+                scope.cancel()
+
+    async def form(self, message: str, schema: Mapping[str, Json]) -> Reply:
+        """Ask by a form, if that can be; otherwise the user counts as turned away."""
+        if "form" not in self.ways or self.user is None:
+            return Reply("cancel")
+        return await self._asked(self.user.form(message, schema))
+
+    async def page(self, message: str, url: str) -> Reply:
+        """Have a page opened, if that can be; otherwise the user counts as turned away."""
+        if "url" not in self.ways or self.user is None:
+            return Reply("cancel")
+        return await self._asked(self.user.page(message, url))
+
+    async def _asked(self, asking: Coroutine[Any, Any, Reply]) -> Reply:
+        reply = Reply("cancel")
+        if not self._is_on:
+            asking.close()
+            return reply
+        with anyio.CancelScope() as scope:
+            self._open.add(scope)
+            try:
+                reply = await asking
+            finally:
+                self._open.discard(scope)
         return reply
 
 

@@ -72,9 +72,7 @@ class Session:
         workspace: Workspace,
         updates: Updates,
         servers: McpServers,
-        ways: Collection[Way] = (),
     ) -> None:
-        """Open a session; `ways` are those by which the client can ask its user."""
         record = chronicle.record
         self.id = record.id
         self.chronicle = chronicle
@@ -95,7 +93,8 @@ class Session:
         desk = Desk(record.id, staff.client, updates, workspace, self.permissions, servers)
         desk.calls = revived.calls
         desk.audit = staff.conduct.audit
-        servers.adopt(_asking_tools(desk, ways))
+        user = servers.relay.user = Elicitation(desk.client, record.id, updates, desk.asking)
+        servers.adopt(_asking_tools(user, servers.relay.ways))
         history = History(revived.history, chronicle)
         self._context = Context(staff.models[0], desk, history, staff.pace)
         self._context.limits = staff.conduct.limits
@@ -125,7 +124,7 @@ class Session:
         self._turn_ended = anyio.Event()
         self._turn = turn = anyio.CancelScope()
         try:
-            with turn:
+            with turn, self.servers.relay.listening():
                 self.chronicle.touch()
                 await self._name_after(said.text)
                 await self.warn(is_in_turn=True)
@@ -265,9 +264,8 @@ class Session:
             await self.updates.title(title)
 
 
-def _asking_tools(desk: Desk, ways: Collection[Way]) -> dict[str, Tool]:
+def _asking_tools(user: Elicitation, ways: Collection[Way]) -> dict[str, Tool]:
     """Return the tools by which the user can be asked."""
-    user = Elicitation(desk.client, desk.session_id, desk.updates, desk.asking)
     tools: list[Tool] = [AskTool(user)] if "form" in ways else []
     tools += [OpenTool(user)] if "url" in ways else []
     return {tool.offer.name: tool for tool in tools}

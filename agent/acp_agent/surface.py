@@ -15,7 +15,7 @@ from typing import ClassVar, Final, cast
 
 import anyio
 
-from acp_agent.elicitation import Way
+from acp_agent.elicitation import Relay, Way
 from acp_agent.mcp.declarations import DeclarationError, Server, session_servers
 from acp_agent.mcp.servers import McpClient, McpServers, McpSettings
 from acp_agent.models.model import takes_images
@@ -228,7 +228,6 @@ class Surface(ABC):
             workspace=self.workspace_for(session_id, directories),
             updates=self.updates_for(chronicle),
             servers=servers,
-            ways=self.ways,
         )
         return session
 
@@ -258,7 +257,7 @@ class Surface(ABC):
                 jsonrpc.INTERNAL_ERROR, f"Too many open sessions: {limit}; close one of them first"
             )
         with self._change(session_id):
-            room = McpServers(TOOLS)
+            room = McpServers(TOOLS, Relay(self.ways))
             await room.open(servers, self.household.servers, cwd)
             try:
                 yield room

@@ -109,6 +109,71 @@ async def test_a_tool_that_the_client_itself_serves_is_called(cwd: Path, version
         assert "done: srv-1" in it.said(session_id)
 
 
+def forms(version: int) -> dict[str, Json]:
+    """Return what a client claims that shows forms."""
+    name = "clientCapabilities" if version == 1 else "capabilities"
+    return {name: {"elicitation": {"form": {}}}}
+
+
+@VERSIONS
+async def test_a_server_asks_the_user_by_way_of_the_client(cwd: Path, version: int) -> None:
+    async with calling(cwd, version, hello=forms(version)) as it:
+        asked: list[Json] = []
+        content = {"wind": True, "degrees": 21}
+        it.visitor.heard["elicitation/create"] = asked
+        it.visitor.answers["elicitation/create"] = {"action": "accept", "content": content}
+        session_id = await it.new(mcpServers=[declared(version=version)])
+        await it.turn(session_id, "call w__ask message='Which weather?'")
+        assert "accept: wind=True degrees=21" in it.said(session_id)
+        [question] = asked
+        assert (question["mode"], question["message"]) == ("form", "w: Which weather?")
+        it.visitor.answers["elicitation/create"] = {"action": "decline"}
+        await it.turn(session_id, "call w__ask message='And now?'")
+        assert "decline: None" in it.said(session_id)
+        await it.turn(session_id, "call w__ask message='What is your password?'")
+        assert len(asked) == 2
+
+
+async def test_a_server_of_the_older_protocol_asks_too_and_its_question_is_taken_back(
+    cwd: Path,
+) -> None:
+    async with on_web(cwd, "sse") as (server, _), calling(cwd, hello=forms(1)) as it:
+        content = {"wind": False, "degrees": -3}
+        it.visitor.answers["elicitation/create"] = {"action": "accept", "content": content}
+        at: Json = {"type": "sse", "name": "w", "url": server.url, "headers": []}
+        session_id = await it.new(mcpServers=[at])
+        await it.choose(session_id, "policy", "allow_all")
+        await it.turn(session_id, "call w__ask message='Which weather?'")
+        assert "accept: wind=False degrees=-3" in it.said(session_id)
+        it.visitor.is_silent = True
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(it.turn, session_id, "call w__ask message='Which weather?'")
+            await it.visitor.until(lambda: len(it.visitor.asked) == 2)
+            await it.cancel(session_id)
+            await it.visitor.until(lambda: it.visitor.gave_up)
+        await it.ask("session/close", sessionId=session_id)
+
+
+async def test_a_server_whose_client_shows_no_forms_cannot_ask(cwd: Path) -> None:
+    async with calling(cwd) as it:
+        session_id = await it.new(mcpServers=[declared()])
+        await it.turn(session_id, "call w__ask message='Which weather?'")
+        assert it.visitor.asked == ["session/request_permission"]
+        assert ended(it, session_id)[-1][1] == "failed"
+
+
+async def test_a_cancelled_turn_takes_back_what_a_server_asks(cwd: Path) -> None:
+    async with calling(cwd, hello=forms(1)) as it, anyio.create_task_group() as tasks:
+        session_id = await it.new(mcpServers=[declared()])
+        await it.choose(session_id, "policy", "allow_all")
+        it.visitor.is_silent = True
+        tasks.start_soon(it.turn, session_id, "call w__ask message='Which weather?'")
+        await it.visitor.until(lambda: it.visitor.asked)
+        await it.cancel(session_id)
+        await it.visitor.until(lambda: it.visitor.gave_up)
+        assert it.visitor.gave_up == ["elicitation/create"]
+
+
 @VERSIONS
 async def test_what_may_be_reached_is_claimed(cwd: Path, version: int) -> None:
     async with visit(cwd, version, unstable=True) as it:

@@ -16,10 +16,13 @@ from typing import Final
 import anyio
 from anyio.abc import TaskStatus
 from mcp.client import Client, IncomingMessage, Transport
+from mcp.client.context import ClientRequestContext
 from mcp.shared.exceptions import MCPError
 from mcp_types import (
     CONNECTION_CLOSED,
     DiscoverResult,
+    ElicitRequestParams,
+    ElicitResult,
     Implementation,
     LoggingMessageNotificationParams,
     ToolListChangedNotification,
@@ -27,10 +30,12 @@ from mcp_types import (
 from mcp_types.version import LATEST_MODERN_VERSION, MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
+from acp_agent.elicitation import Relay
 from acp_agent.mcp.declarations import AcpServer, Server, StdioServer, WebServer
 from acp_agent.mcp.limits import Limits
 from acp_agent.mcp.listing import Listing, listed
 from acp_agent.mcp.process import open_process
+from acp_agent.mcp.questions import answered
 from acp_agent.mcp.reasons import reason_of
 from acp_agent.mcp.results import outcome_of
 from acp_agent.mcp.tunnel import Tunnels
@@ -55,6 +60,8 @@ class Place:
 
     cwd: Path
     tunnels: Tunnels | None
+    relay: Relay
+    """By which servers ask the user."""
 
 
 class Link:
@@ -177,6 +184,7 @@ class Link:
             cache=None,
             message_handler=self._hear,
             logging_callback=self._log,
+            elicitation_callback=self._ask if self._place.relay.ways else None,
         )
 
     async def _list(self, client: Client) -> None:
@@ -230,6 +238,12 @@ class Link:
     async def _hear(self, message: IncomingMessage) -> None:
         if isinstance(message, ToolListChangedNotification):
             self._is_stale.set()
+
+    async def _ask(
+        self, context: ClientRequestContext, params: ElicitRequestParams
+    ) -> ElicitResult:
+        del context
+        return await answered(self.id, params, self._place.relay)
 
     async def _log(self, params: LoggingMessageNotificationParams) -> None:
         text = params.data if isinstance(params.data, str) else repr(params.data)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 import anyio
 from anyio.abc import TaskGroup
 
+from acp_agent.elicitation import Relay
 from acp_agent.mcp.declarations import AcpServer, Server
 from acp_agent.mcp.limits import Limits
 from acp_agent.tools.tool import Tool
@@ -77,8 +78,12 @@ class McpServers(Mapping[str, Tool]):
     ended once offered stays, and calling it tells why it cannot be called.
     """
 
-    def __init__(self, own: Mapping[str, Tool] = MappingProxyType({})) -> None:
+    def __init__(
+        self, own: Mapping[str, Tool] = MappingProxyType({}), relay: Relay | None = None
+    ) -> None:
         self._own = own
+        self.relay = relay or Relay()
+        """By which servers ask the user."""
         self._links: tuple[Link, ...] = ()
         self._closing = CLOSING
         self._declared: tuple[Server, ...] = ()
@@ -117,7 +122,7 @@ class McpServers(Mapping[str, Tool]):
         is_tunnelled = any(isinstance(server, AcpServer) for server in servers)
         limit = home.limits.spawn_timeout
         self._closing = CLOSING + home.limits.eof_grace + 2 * home.limits.kill_after
-        place = Place(cwd, home.tunnels() if is_tunnelled else None)
+        place = Place(cwd, home.tunnels() if is_tunnelled else None, self.relay)
         self._links = tuple(Link(server, place, home.limits) for server in servers)
         for link in self._links:
             home.tasks.start_soon(link.run)

@@ -109,7 +109,7 @@ class AskTool:
         if not isinstance(fields, list) or len(cast("list[Json]", fields)) > FIELDS:
             raise ToolFailedError(f"the argument fields is no list of at most {FIELDS} fields")
         schema = _schema(cast("list[Json]", fields))
-        _check_open(question, *cast("Mapping[str, Json]", schema["properties"]))
+        check_form(question, *cast("Mapping[str, Json]", schema["properties"]))
 
         async def run(report: Report) -> Outcome:
             del report
@@ -140,7 +140,7 @@ class OpenTool:
         """Look at the address."""
         del workspace
         url, reason = argument(arguments, "url"), argument(arguments, "reason").strip()
-        _check_url(url)
+        check_url(url)
 
         async def run(report: Report) -> Outcome:
             del report
@@ -206,8 +206,12 @@ def _options(members: Mapping[str, Json], name: str) -> list[str]:
     return texts
 
 
-def _check_open(*texts: str) -> None:
-    """Refuse what does not belong into a form."""
+def check_form(*texts: str) -> None:
+    """Refuse what does not belong into a form.
+
+    Raises:
+        ToolFailedError: one of `texts` asks for a secret, or sends the user elsewhere.
+    """
     for text in texts:
         if _SECRET.search(text):
             raise ToolFailedError("secrets are not asked for by a form")
@@ -217,7 +221,12 @@ def _check_open(*texts: str) -> None:
             )
 
 
-def _check_url(url: str) -> None:
+def check_url(url: str) -> None:
+    """Refuse an address that nobody should open.
+
+    Raises:
+        ToolFailedError: it is none, not safe, or tells who the user is.
+    """
     try:
         parts = urlsplit(url)
         host = parts.hostname

@@ -8,11 +8,18 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 import anyio
 import uvicorn
-from mcp.server.mcpserver import Context, Image, MCPServer
+from mcp.server.mcpserver import (
+    Context,
+    Elicit,
+    ElicitationResult,
+    Image,
+    MCPServer,
+    Resolve,
+)
 from mcp_types import ToolAnnotations
 from pydantic import BaseModel
 from starlette.applications import Starlette
@@ -89,6 +96,24 @@ async def hang() -> str:
     finally:
         _say("no longer hanging")
     return ""
+
+
+class Wish(BaseModel):
+    """What the user wishes."""
+
+    wind: bool
+    degrees: int
+
+
+def _wish(message: str) -> Elicit[Wish]:
+    return Elicit(message, Wish)
+
+
+@server.tool()
+def ask(message: str, wish: Annotated[ElicitationResult[Wish], Resolve(_wish)]) -> str:
+    """Ask the user for a wish."""
+    del message
+    return f"{wish.action}: {wish.data if wish.action == 'accept' else None}"
 
 
 @server.tool()
