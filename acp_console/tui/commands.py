@@ -29,7 +29,7 @@ SCOPES: Final[dict[Scope, str]] = {
     "chat": "Chat",
     "watch": "Proxies and recordings",
     "traffic": "Traffic",
-    "inspection": "Traffic: further tabs",
+    "inspection": "Traffic: analysis",
     "traffic of a chat": "Traffic: in a chat",
     "intercept": "Intercept",
     "analysis": "Analysis",

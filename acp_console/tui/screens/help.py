@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Sequence
+from typing import ClassVar, Final
 
+from rich.console import Group, RenderableType
 from rich.table import Table
+from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
@@ -12,6 +15,9 @@ from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from acp_console.tui.commands import COMMANDS, EDITOR_KEYS, SCOPES, SIGNS
+
+KEYS: Final = 14
+"""Columns of the keys."""
 
 
 class HelpScreen(ModalScreen[None]):
@@ -24,7 +30,7 @@ class HelpScreen(ModalScreen[None]):
 
     def compose(self) -> ComposeResult:
         with VerticalScroll(id="help-box"):
-            yield Static(self._table(), id="help-table")
+            yield Static(self._tables(), id="help-table")
 
     def action_dismiss_help(self) -> None:
         """Go back."""
@@ -36,19 +42,25 @@ class HelpScreen(ModalScreen[None]):
         self.query_one("#help-box").border_subtitle = "Esc closes"
 
     @staticmethod
-    def _table() -> Table:
-        table = Table(box=None, show_header=False, padding=(0, 2, 0, 0), expand=True)
-        table.add_column(style="bold", no_wrap=True, width=16)
-        table.add_column()
+    def _tables() -> Group:
+        parts: list[RenderableType] = []
         for scope, title in SCOPES.items():
-            table.add_row(f"[bold underline]{title}[/]", "")
-            for command in COMMANDS:
-                if command.scope == scope:
-                    table.add_row(command.key.replace("slash", "/"), command.help)
-            if scope == "chat":
-                for key, text in EDITOR_KEYS:
-                    table.add_row(key, text)
-            for sign, text in SIGNS if scope == "traffic" else ():
-                table.add_row(sign, text)
-            table.add_row("", "")
-        return table
+            keys = [
+                (command.key.replace("slash", "/"), command.help)
+                for command in COMMANDS
+                if command.scope == scope
+            ]
+            keys += EDITOR_KEYS if scope == "chat" else ()
+            parts += [Text(title, "bold underline"), _table(keys), Text()]
+            if scope == "traffic":
+                parts += [Text("Signs before the rows", "bold underline"), _table(SIGNS), Text()]
+        return Group(*parts)
+
+
+def _table(rows: Sequence[tuple[str, str]]) -> Table:
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0), expand=True)
+    table.add_column(style="bold", no_wrap=True, width=KEYS)
+    table.add_column()
+    for key, text in rows:
+        table.add_row(Text(key), Text(text))
+    return table

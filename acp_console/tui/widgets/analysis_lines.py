@@ -8,12 +8,12 @@ from typing import ClassVar, Final, Protocol
 
 from rich.cells import cell_len, chop_cells, set_cell_size
 from rich.segment import Segment
-from rich.style import Style
 from textual.events import Click
 from textual.message import Message
 from textual.strip import Strip
 
 from acp_console.tui.widgets.cursor_list import CursorList
+from acp_console.tui.widgets.ink import ink
 
 STYLES: Final = ("muted", "strong", "error", "warning", "info", "good", "accent")
 """Ways to write a part of a line, beside the plain one."""
@@ -221,15 +221,10 @@ class LineList(CursorList):
         segments: list[Segment] = []
         left = width
         for name, text in self._lines.line(place, width).parts:
-            style = base + self._style(name) if name else base
+            style = base + ink(self, f"line-list--{name}") if name else base
             shown = text if cell_len(text) <= left else set_cell_size(text, max(left - 1, 0)) + "…"
             segments.append(Segment(shown, style))
             left -= cell_len(shown)
             if left <= 0:
                 break
         return Strip(segments).adjust_cell_length(width, base)
-
-    def _style(self, name: str) -> Style:
-        # Not the background: the cursor has its own.
-        found = self.get_component_rich_style(f"line-list--{name}")
-        return Style(color=found.color, bold=found.bold)

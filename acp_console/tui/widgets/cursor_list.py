@@ -84,6 +84,11 @@ class CursorList(ScrollView, can_focus=True):
         self.drawn.clear()
         self.refresh()
 
+    def notify_style_update(self) -> None:
+        """Draw everything anew: the theme may be another one."""
+        self.drawn.clear()
+        super().notify_style_update()
+
     def action_move(self, step: int) -> None:
         """Move the cursor by lines."""
         self.choose(self.cursor + step)

@@ -16,6 +16,7 @@ from textual.strip import Strip
 from acp_console.tui.annotations import LETTERS
 from acp_console.tui.widgets.cursor_list import CursorList
 from acp_console.tui.widgets.frames_rows import EDGE, MARK, TableRow, row_text
+from acp_console.tui.widgets.ink import ink
 
 DIGITS: Final = 4
 """Columns of the number, at least."""
@@ -257,9 +258,7 @@ class FrameTable(CursorList):
     def _letter_style(self, letter: str) -> Style:
         if not letter:
             return Style.null()
-        # Not the background: the cursor has its own.
-        found = self.get_component_rich_style(f"frame-table--{FINDINGS[letter.upper()]}")
-        return Style(color=found.color, bold=letter.isupper())
+        return ink(self, f"frame-table--{FINDINGS[letter.upper()]}") + Style(bold=letter.isupper())
 
     def lay_out(self) -> None:
         """Take note of how many rows there are, and how wide they and their numbers are."""

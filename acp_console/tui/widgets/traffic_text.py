@@ -16,6 +16,8 @@ from textual.geometry import Size
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
+from acp_console.tui.widgets.ink import ink
+
 MEASURED: Final = 4096
 """Characters of the longest line whose width is measured; longer ones are cut by counting."""
 
@@ -110,7 +112,7 @@ class TextLines(ScrollView, can_focus=True):
         yield Segment(line[at:end], plain)
 
     def _component(self, name: str) -> Style:
-        return self.get_component_rich_style(f"text-lines--{name}", partial=True)
+        return ink(self, f"text-lines--{name}")
 
     def _wrap(self) -> None:
         width = self.scrollable_content_region.width

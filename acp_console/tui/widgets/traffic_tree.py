@@ -15,6 +15,7 @@ from textual.binding import Binding, BindingType
 from textual.widgets import Tree
 from textual.widgets.tree import TreeNode
 
+from acp_console.tui.widgets.ink import ink
 from acp_console.tui.widgets.numbers import number
 from acp_protocol.host.text import one_line
 from acp_protocol.jsonrpc import Json
@@ -189,7 +190,7 @@ class JsonTree(Tree[Place]):
         return Text(one_line(json.dumps(value), shown), self._style("number"))
 
     def _style(self, name: str) -> Style:
-        return self.get_component_rich_style(f"json-tree--{name}", partial=True)
+        return ink(self, f"json-tree--{name}")
 
     def _grow(self, node: TreeNode[Place]) -> None:
         if node.data is not None and not node.children:

@@ -7,7 +7,7 @@ from textual.app import App, ComposeResult
 from textual.geometry import Size
 from textual.strip import Strip
 
-from acp_console.tui.widgets.analysis_lines import LineList
+from acp_console.tui.widgets.analysis_lines import GivenLines, Line, LineList
 from acp_console.tui.widgets.cursor_list import CursorList
 from acp_console.tui.widgets.frames import FrameTable
 
@@ -87,3 +87,17 @@ def test_rows_and_lines_are_such_lists_and_have_no_keys_of_their_own() -> None:
     for each in (FrameTable, LineList):
         assert issubclass(each, CursorList)
         assert "BINDINGS" not in vars(each)
+
+
+async def test_another_theme_leaves_no_line_as_it_was_drawn() -> None:
+    app = App[None]()
+    async with app.run_test(size=(30, 5)) as pilot:
+        lines = LineList()
+        await app.mount(lines)
+        lines.show(GivenLines([Line((("", str(n)),)) for n in range(9)]))
+        await pilot.pause()
+        before = lines.render_line(1)
+        app.theme = "textual-light"
+        await pilot.pause()
+        assert lines.render_line(1).text == before.text
+        assert lines.render_line(1) != before
