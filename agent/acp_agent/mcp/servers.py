@@ -18,8 +18,8 @@ from anyio.abc import TaskGroup
 from acp_agent.elicitation import Relay
 from acp_agent.mcp.declarations import AcpServer, Server
 from acp_agent.mcp.limits import Limits
+from acp_agent.terminals import Asker
 from acp_agent.tools.tool import Tool
-from acp_agent.workspace import Asker
 from acp_protocol.jsonrpc import Json
 
 if TYPE_CHECKING:

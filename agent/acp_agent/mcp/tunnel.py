@@ -28,7 +28,7 @@ from mcp_types import (
 )
 
 from acp_agent.mcp.streams import Streams, stream_pair
-from acp_agent.workspace import Asker
+from acp_agent.terminals import Asker
 from acp_protocol.errors import ConnectionClosedError, RequestFailedError
 from acp_protocol.jsonrpc import Json
 from acp_protocol.tasks import OwnedTasks
