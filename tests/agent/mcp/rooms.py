@@ -15,8 +15,8 @@ from acp_agent.mcp.declarations import Server, StdioServer, WebServer
 from acp_agent.mcp.limits import Limits
 from acp_agent.mcp.link import Link
 from acp_agent.mcp.servers import McpClient, McpServers
-from acp_agent.tools.tool import Content, Outcome
 from acp_agent.terminals import Asker
+from acp_agent.tools.tool import Content, Outcome
 from acp_agent.workspace import Workspace
 from acp_protocol.host.processes import ChildProcess, spawn
 from acp_protocol.jsonrpc import Json
