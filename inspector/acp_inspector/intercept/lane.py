@@ -12,11 +12,11 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Final
 
 from acp_inspector.intercept.desk import Desk, Held, Insertion, LaneClosedError, Wait
 from acp_inspector.intercept.passage import Passage, Scribe
+from acp_inspector.intercept.stash import Stash
 from acp_inspector.journal import Frame
 from acp_protocol.framing import Side
 
@@ -24,15 +24,6 @@ QUEUE_LIMIT: Final = 8 * 2**20
 """Bytes of frames that may wait in one direction before its sender has to."""
 INSERTIONS_LIMIT: Final = 1000
 """Frames of ours that may wait in one direction."""
-
-
-@dataclass(slots=True)
-class _Stashed:
-    """A passage that lets others pass."""
-
-    passage: Passage
-    frames: int
-    until: float
 
 
 class Lane:
@@ -55,7 +46,7 @@ class Lane:
         self._size = 0
         self._head: Passage | None = None
         self._ready_at = 0.0
-        self._stash: list[_Stashed] = []
+        self._stash = Stash()
         self._insertions: deque[Insertion] = deque()
         self._outgoing: Iterator[bytes | float] | None = None
         self._resume_at = 0.0
@@ -259,8 +250,8 @@ class Lane:
     def _next(self, now: float) -> Frame | Wait | None:
         if self._insertions and not self._hung_by and not self._is_placeless():
             return self._start(self._inserted(self._insertions.popleft()))
-        if stashed := self._ripe(now):
-            return self._leave_late(stashed)
+        if late := self._stash.take_ripe(now, is_late=self._is_late()):
+            return self._leave_late(late)
         if self._head is not None:
             return self._wait_of_head(now) or self._leave(self._head)
         if not self._queue:
@@ -297,29 +288,25 @@ class Lane:
         until = self._ready_at if self.held is None else self.held.until
         if self._desk.is_over or now >= until:
             return None
-        return Wait(min(until, *(stashed.until for stashed in self._stash), until) - now)
+        stashed = self._stash.next_until()
+        return Wait((until if stashed is None else min(until, stashed)) - now)
 
     def _wait_of_stash(self, now: float) -> Wait:
-        return Wait(min((stashed.until - now for stashed in self._stash), default=None))
+        until = self._stash.next_until()
+        return Wait(None if until is None else until - now)
 
-    def _ripe(self, now: float) -> _Stashed | None:
-        """Return a passage that has let enough others pass."""
+    def _is_late(self) -> bool:
+        """Tell whether nobody comes any more whom a reordered frame could let pass."""
         # Also when all is over it lets others pass: what leaves in which order must not depend on
         # when that was noticed. The last line may have no ending, and nothing could follow it.
-        is_late = (
+        return (
             (self._has_ended or self._makes_way)
             and not self._queue
             and not self._is_judging
             and (self._head is None or not self._head.frame.end)
         )
-        for stashed in self._stash:
-            if is_late or stashed.frames <= 0 or now >= stashed.until:
-                return stashed
-        return None
 
-    def _leave_late(self, stashed: _Stashed) -> None:
-        self._stash.remove(stashed)
-        passage = stashed.passage
+    def _leave_late(self, passage: Passage) -> None:
         by = passage.reorder.by if passage.reorder else ""
         self._scribe.event("released", of=passage.frame.n, by=by, after=self._last)
         self._send(passage)
@@ -334,11 +321,9 @@ class Lane:
         if passage.is_dropped:
             return
         if passage.reorder is not None:
-            until = self._clock() + passage.reorder.seconds
-            self._stash.append(_Stashed(passage, passage.reorder.frames, until))
+            self._stash.put(passage, passage.reorder, self._clock())
             return
-        for stashed in self._stash:
-            stashed.frames -= 1
+        self._stash.let_one_pass()
         self._send(passage)
 
     def _send(self, passage: Passage) -> None:
@@ -388,13 +373,12 @@ class Lane:
         self._is_closed = True
         self._has_ended = True
         head = [self._head] if self._head is not None and not self._head.is_dropped else []
-        for passage in (*(stashed.passage for stashed in self._stash), *head):
+        for passage in (*self._stash.take_all(), *head):
             self._lose(passage.frame)
         for frame in self._queue:
             self._lose(frame)
         self._queue.clear()
         self._size = 0
         self._insertions.clear()
-        self._stash.clear()
         self._head = self.held = self._outgoing = None
         self._changed.notify_all()
