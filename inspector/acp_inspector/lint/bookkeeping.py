@@ -8,17 +8,14 @@ Source: ACP, "Initialization", "Session Setup", "Prompt Turn", "Tool Calls", "Te
 
 from __future__ import annotations
 
-from collections import deque
 from typing import Final, cast
 
 from acp_inspector.lint.checks import asks, failures, learns, results, tells, updates
 from acp_inspector.lint.moment import INITIALIZE, Moment, entries, members
 from acp_inspector.lint.state import (
     Ask,
-    IdKey,
     Origin,
     Session,
-    State,
     Terminal,
     ToolCall,
 )
@@ -41,7 +38,7 @@ def remember(moment: Moment) -> None:
         if is_first and moment.method not in INITIALIZE:
             state.version = 1
     if moment.kind == "request" and (key := moment.key) is not None:
-        state.newest = ask = Ask(
+        ask = Ask(
             moment.n,
             moment.at,
             moment.side,
@@ -50,25 +47,14 @@ def remember(moment: Moment) -> None:
             moment.params,
             moment.session_id,
         )
-        if state.asks.setdefault(key, ask) is not ask:
-            state.later.setdefault(key, deque()).append(ask)
+        state.ask(key, ask)
     elif moment.ask is not None and (key := moment.key) is not None:
         _answer(moment, moment.ask)
-        _close(state, key)
+        state.close(key)
         state.answered.pop(key, None)
         state.answered[key] = moment.ask
         if len(state.answered) > REMEMBERED:
             del state.answered[next(iter(state.answered))]
-
-
-def _close(state: State, key: IdKey) -> None:
-    # Peers answer in order more often than not: the oldest of one id is the likeliest.
-    del state.asks[key]
-    if key in state.later:
-        later = state.later[key]
-        state.asks[key] = later.popleft()
-        if not later:
-            del state.later[key]
 
 
 def _answer(moment: Moment, ask: Ask) -> None:
@@ -88,8 +74,9 @@ def _cancelled_request(moment: Moment) -> None:
         key = (moment.side, *id_key(cast("RequestId", id_)))
         state = moment.state
         if (ask := state.asks.get(key)) is not None:
-            for each in (ask, *state.later.get(key, ())):
-                each.cancelled = each.cancelled or moment.point
+            if ask.cancelled is not None and key in state.later:
+                ask = state.later[key][-1]
+            ask.cancelled = ask.cancelled or moment.point
 
 
 @learns(asks(*INITIALIZE))
@@ -338,9 +325,8 @@ def _learn_terminal(tool: ToolCall, item: dict[str, Json]) -> None:
 def _terminal_created(moment: Moment) -> None:
     id_ = moment.result_object.get("terminalId")
     if moment.session is not None and moment.ask is not None and isinstance(id_, str):
-        moment.session.terminals[id_] = Terminal(
-            id_, moment.session.id, moment.point, create=moment.ask
-        )
+        terminal = Terminal(id_, moment.session.id, moment.point, create=moment.ask)
+        moment.session.terminals[id_] = moment.state.terminals[id_] = terminal
 
 
 @learns(asks("terminal/release", "terminal/kill"))
@@ -382,12 +368,13 @@ def _terminal_told(moment: Moment) -> None:
 
 
 def find_terminal(moment: Moment) -> Terminal | None:
-    """Return the client's terminal that a `terminal/*` request, or its answer, names."""
+    """Return the client's terminal that a `terminal/*` request, or its answer, names.
+
+    That of its own session first.
+    """
     params = moment.params if moment.ask is None else moment.ask.params
     id_ = params.get("terminalId")
     if not isinstance(id_, str):
         return None
-    for session in moment.state.sessions.values():
-        if id_ in session.terminals:
-            return session.terminals[id_]
-    return None
+    own = None if moment.session is None else moment.session.terminals.get(id_)
+    return own if own is not None else moment.state.terminals.get(id_)

@@ -179,9 +179,13 @@ class State:
         """Newer ones that have the id of one that waits."""
         self.newest: Ask | None = None
         """The last request."""
+        self._open: dict[tuple[Side, str, str | None], dict[int, Ask]] = {}
+        """Requests that wait, by frame: for each side by "method" and by "session"."""
         self.answered: dict[IdKey, Ask] = {}
         """The newest answered request of each id, as far as they are remembered."""
         self.sessions: dict[str, Session] = {}
+        self.terminals: dict[str, Terminal] = {}
+        """The newest client's terminal (v1) of each id, of whatever session."""
         self.seen: dict[Side, int] = {"client": 0, "agent": 0}
         """Number of the newest frame of the other side that each has provably received."""
         self.last: dict[Side, Frame] = {}
@@ -209,21 +213,44 @@ class State:
         return ask if ask is not None and str(ask.id) == id_ else None
 
     def open(self) -> Iterator[Ask]:
-        """Yield the requests that wait for their answer, those of one id oldest first."""
+        """Yield the requests that wait for their answer, oldest first as a rule."""
         yield from self.asks.values()
         for later in self.later.values():
             yield from later
+
+    def ask(self, key: IdKey, ask: Ask) -> None:
+        """Take note of a request."""
+        self.newest = ask
+        if self.asks.setdefault(key, ask) is not ask:
+            self.later.setdefault(key, deque()).append(ask)
+        for way in _ways(ask):
+            self._open.setdefault(way, {})[ask.n] = ask
+
+    def close(self, key: IdKey) -> None:
+        """Take note of an answer to the request with an id.
+
+        Peers answer in order more often than not: the oldest of one id is the likeliest.
+        """
+        ask = self.asks.pop(key)
+        for way in _ways(ask):
+            self._open[way].pop(ask.n, None)
+            if not self._open[way]:
+                del self._open[way]
+        if later := self.later.get(key):
+            self.asks[key] = later.popleft()
+            if not later:
+                del self.later[key]
 
     def waiting(
         self, side: Side, method: str | None = None, session: str | None = None
     ) -> Iterator[Ask]:
         """Yield the requests of `side` that wait for their answer, oldest first."""
-        for ask in self.open():
-            if (
-                ask.side == side
-                and (method is None or ask.method == method)
-                and (session is None or ask.session == session)
-            ):
+        if session is None and method is None:
+            yield from (ask for ask in self.open() if ask.side == side)
+            return
+        way = (side, "session", session) if session is not None else (side, "method", method)
+        for ask in self._open.get(way, {}).values():
+            if method is None or ask.method == method:
                 yield ask
 
     def claim(self, side: Side, path: str) -> Json:
@@ -245,6 +272,10 @@ class State:
         if self.version != 2 and path in FLAGS[side]:
             return value is True
         return isinstance(value, dict)
+
+
+def _ways(ask: Ask) -> tuple[tuple[Side, str, str | None], ...]:
+    return (ask.side, "method", ask.method), (ask.side, "session", ask.session)
 
 
 def other(side: Side) -> Side:

@@ -84,15 +84,30 @@ def _own_tag(plan: Plan, value: Json) -> str | None:
 
 
 def _arm(plan: Plan, value: Json) -> Any:
-    """Return the arm of a union that a value is meant for; None for what no arm takes."""
-    arms = plan.args
+    """Return the arm of a union that a value is meant for; None for what no arm takes.
+
+    A tag names its arm, even where what belongs there is missing or wrong.
+    """
+    arms = tuple(arm for arm in plan.args if _takes(arm, value))
     for mark in plan.marks:
         if isinstance(mark, Tagged) and isinstance(value, dict):
             key = mark.key(cast("dict[str, Json]", value).get(mark.tag))
-            arms = tuple(plan.args[place] for place in mark.places(key))
+            places = mark.places(key)
+            named = places[: mark.values.count(key)] if key is not None else places
+            arms = tuple(plan.args[place] for place in named or places)
+    if len(arms) < 2:
+        return arms[0] if arms else None
     fitting = [arm for arm in arms if not find_complaints(arm, value)]
     # Of arms that hold alike, the one that knows most of the members is meant.
-    return min(fitting, key=lambda arm: len(find_strangers(arm, value)), default=None)
+    return min(fitting or arms, key=lambda arm: len(find_strangers(arm, value)))
+
+
+def _takes(arm: Any, value: Json) -> bool:
+    """Tell whether an arm is one for objects, or lists, as the value is one."""
+    plan = take_apart(arm)
+    if plan.origin is Union:
+        return any(_takes(each, value) for each in plan.args)
+    return plan.is_object or plan.origin is dict if isinstance(value, dict) else plan.origin is list
 
 
 def _below(path: str, part: str) -> str:

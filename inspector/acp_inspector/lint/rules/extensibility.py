@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Final
 
 from acp_inspector.lint.checks import (
@@ -150,8 +151,7 @@ def own_methods_are_announced(moment: Moment) -> Found:
     if not method.startswith("_") or moment.version is None:
         return None
     vendor = method[1:].partition("/")[0]
-    claims = moment.state.capabilities[other(moment.side)]
-    said = json.dumps([meta for _, meta in _claimed_metas(claims)])
+    said = moment.state.of(_Announced).by(moment.state.capabilities[other(moment.side)])
     if method in said or (vendor and vendor in said):
         return FINE
     return moment.problem(
@@ -159,6 +159,23 @@ def own_methods_are_announced(moment: Moment) -> Found:
         moment.state.initialize,
         path="method",
     )
+
+
+@dataclass(slots=True)
+class _Announced:
+    """What both sides tell of themselves in `_meta`, as JSON."""
+
+    told: dict[int, tuple[dict[str, Json], str]] = field(
+        default_factory=dict[int, tuple[dict[str, Json], str]]
+    )
+
+    def by(self, claims: dict[str, Json]) -> str:
+        """Return what stands in these capabilities; they are searched once."""
+        known = self.told.get(id(claims))
+        if known is None or known[0] is not claims:
+            known = claims, json.dumps([meta for _, meta in _claimed_metas(claims)])
+            self.told[id(claims)] = known
+        return known[1]
 
 
 def _claimed_metas(claims: Json) -> Iterator[tuple[str, Json]]:

@@ -8,12 +8,12 @@ Source: ACP version 2, "Prompt Lifecycle".
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, cast
 
 from acp_inspector.lint.checks import answers, asks, learns, results, tells, updates
 from acp_inspector.lint.moment import Moment, entries, members
 from acp_inspector.lint.state import Ask, Point, State
-from acp_protocol.jsonrpc import Json
+from acp_protocol.jsonrpc import Json, RequestId, id_key, is_request_id
 
 WORDS: Final = ("agent_message", "agent_message_chunk", "agent_thought", "agent_thought_chunk")
 """Updates that tell words of the agent."""
@@ -226,9 +226,12 @@ def _stopped(moment: Moment) -> None:
 def _withdrew(moment: Moment) -> None:
     if moment.version != 2 or moment.side != "client":
         return
-    for ask in moment.state.waiting("client"):
-        if ask.session is not None and ask.cancelled is not None and ask.cancelled.n == moment.n:
-            _of(moment.state, ask.session).stopped = moment.point
+    id_: Json = moment.params.get("requestId")
+    if not is_request_id(id_):
+        return
+    ask = moment.state.asks.get(("client", *id_key(cast("RequestId", id_))))
+    if ask is not None and ask.session is not None and ask.cancelled is not None:
+        _of(moment.state, ask.session).stopped = moment.point
 
 
 @learns(results("session/request_permission", "elicitation/create"))

@@ -8,9 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
+from acp_inspector.lint.bookkeeping import find_terminal
 from acp_inspector.lint.checks import check, learns, results
 from acp_inspector.lint.moment import FINE, PATIENCE, Found, Moment, members, quoted
-from acp_inspector.lint.rules.terminals import terminal_of
 from acp_inspector.lint.state import Point, Terminal
 from acp_protocol.jsonrpc import Json
 
@@ -45,15 +45,17 @@ def live_terminals_have_ids_of_their_own(moment: Moment) -> Found:
     id_ = moment.result_object.get("terminalId")
     if not isinstance(id_, str):
         return None
-    for session in moment.state.sessions.values():
-        other = session.terminals.get(id_)
-        if other is not None and other.released is None and session.closed is None:
-            return moment.problem(
-                f"the terminal {quoted(id_)} was created before, and not released",
-                other.first,
-                path="result.terminalId",
-            )
-    return FINE
+    other = moment.state.terminals.get(id_)
+    if other is None or other.released is not None:
+        return FINE
+    session = moment.state.sessions.get(other.session)
+    if session is not None and session.closed is not None:
+        return FINE
+    return moment.problem(
+        f"the terminal {quoted(id_)} was created before, and not released",
+        other.first,
+        path="result.terminalId",
+    )
 
 
 @check("ACP-L257", results(OUTPUT), fix="Answer with output, a string, and truncated, a boolean.")
@@ -80,14 +82,14 @@ def output_keeps_the_limit(moment: Moment) -> Found:
     if size > limit:
         return moment.problem(
             f"the output has {size} bytes, but the limit is {limit}",
-            None if (terminal := terminal_of(moment)) is None else terminal.create,
+            None if (terminal := find_terminal(moment)) is None else terminal.create,
             path="result.output",
         )
     return _cut_at_the_end(moment, output) or FINE
 
 
 def _cut_at_the_end(moment: Moment, output: str) -> Found:
-    terminal = terminal_of(moment)
+    terminal = find_terminal(moment)
     if terminal is None or moment.result_object.get("truncated") is not True:
         return None
     key = (terminal.session, terminal.id)
@@ -102,7 +104,7 @@ def _cut_at_the_end(moment: Moment, output: str) -> Found:
 @check("ACP-L259", results(OUTPUT), fix="Say truncated where a limit was exceeded, only.")
 def output_is_cut_for_a_reason(moment: Moment) -> Found:
     """Tell of output that was cut, though nobody set a limit."""
-    terminal = terminal_of(moment)
+    terminal = find_terminal(moment)
     if moment.result_object.get("truncated") is not True or terminal is None:
         return None
     if _limit(moment) is not None:
@@ -113,7 +115,7 @@ def output_is_cut_for_a_reason(moment: Moment) -> Found:
 
 
 def _limit(moment: Moment) -> int | None:
-    terminal = terminal_of(moment)
+    terminal = find_terminal(moment)
     if terminal is None or terminal.create is None:
         return None
     limit = terminal.create.params.get("outputByteLimit")
@@ -123,7 +125,7 @@ def _limit(moment: Moment) -> int | None:
 @check("ACP-L260", results(OUTPUT, EXIT), fix="Tell of an exit once it happened, and the same way.")
 def exits_do_not_change(moment: Moment) -> Found:
     """Tell of exits that vanish, or that are told of in two ways."""
-    terminal, ask = terminal_of(moment), moment.ask
+    terminal, ask = find_terminal(moment), moment.ask
     if terminal is None or terminal.exited is None or ask is None:
         return None
     told = _exit(moment)
@@ -173,7 +175,7 @@ def terminals_are_created_at_once(moment: Moment) -> Found:
 
     A warning only: the client may have been busy, and the command short.
     """
-    terminal, ask = terminal_of(moment), moment.ask
+    terminal, ask = find_terminal(moment), moment.ask
     if terminal is None or terminal.create is None or ask is None or terminal.exited is not None:
         return None
     if (terminal.session, terminal.id) in moment.state.of(_Outputs).asked:
@@ -192,7 +194,7 @@ def terminals_are_created_at_once(moment: Moment) -> Found:
 @check("ACP-L264", results(OUTPUT), fix="Keep output until the terminal is released.")
 def output_does_not_shrink(moment: Moment) -> Found:
     """Tell of output that is less than before, and was not cut."""
-    terminal, ask = terminal_of(moment), moment.ask
+    terminal, ask = find_terminal(moment), moment.ask
     size = _size(moment)
     if terminal is None or ask is None or size is None:
         return None
@@ -216,7 +218,7 @@ def _size(moment: Moment) -> int | None:
 
 @learns(results(OUTPUT, EXIT))
 def _keep_output(moment: Moment) -> None:
-    terminal: Terminal | None = terminal_of(moment)
+    terminal: Terminal | None = find_terminal(moment)
     own = moment.state.of(_Outputs)
     if terminal is None or len(own.asked) >= REMEMBERED:
         return

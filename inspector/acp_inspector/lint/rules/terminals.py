@@ -21,7 +21,7 @@ from acp_inspector.lint.moment import (
     quoted,
 )
 from acp_inspector.lint.paths import is_absolute
-from acp_inspector.lint.state import Session, Terminal
+from acp_inspector.lint.state import Session
 from acp_protocol.jsonrpc import Json
 
 USES: Final = (
@@ -30,17 +30,6 @@ USES: Final = (
     "terminal/kill",
     "terminal/release",
 )
-
-
-def terminal_of(moment: Moment) -> Terminal | None:
-    """Return the terminal that a use of one, or its answer, names; its own session's first."""
-    params = moment.params if moment.ask is None else moment.ask.params
-    id_ = params.get("terminalId")
-    if moment.session is not None and isinstance(id_, str):
-        own = moment.session.terminals.get(id_)
-        if own is not None:
-            return own
-    return find_terminal(moment)
 
 
 @check(
@@ -100,7 +89,7 @@ def terminals_that_are_used_exist(moment: Moment) -> Found:
     id_: Json = moment.params.get("terminalId")
     if not isinstance(id_, str) or moment.session is None:
         return None
-    if terminal_of(moment) is not None:
+    if find_terminal(moment) is not None:
         return FINE
     return moment.problem(f"there is no terminal {quoted(id_)}", path="params.terminalId")
 
@@ -108,7 +97,7 @@ def terminals_that_are_used_exist(moment: Moment) -> Found:
 @check("ACP-L254", asks(*USES), fix="Use terminals no more once you released them.")
 def released_terminals_are_not_used(moment: Moment) -> Found:
     """Tell of terminals that are used, or released, after their release."""
-    terminal = terminal_of(moment)
+    terminal = find_terminal(moment)
     if terminal is None:
         return None
     if terminal.released is not None:
@@ -178,7 +167,7 @@ def _had_time(ending: Ending, session: Session, since: float) -> bool:
 @check("ACP-L262", asks(*USES), fix="Name the session that the terminal was created for.")
 def terminals_stay_in_their_session(moment: Moment) -> Found:
     """Tell of terminals that another session than their own uses."""
-    terminal = terminal_of(moment)
+    terminal = find_terminal(moment)
     if terminal is None or moment.session_id is None:
         return None
     if terminal.session == moment.session_id:
