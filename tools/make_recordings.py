@@ -1,60 +1,158 @@
-"""Make the recordings of our own agent anew: `python -m tools.make_recordings`."""
+"""Make the recordings of our own agent anew: `python -m tools.make_recordings [NAME…]`.
+
+What differs from run to run by itself (times, ids, directories) is made the same, so that git shows
+what the agent has come to do differently, and nothing else.
+"""
 
 from __future__ import annotations
 
+import json
+import os
+import re
 import sys
 import tempfile
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import Final
 
 import anyio
 
-from acp_console.client.agents import DEMO_AGENT
-from acp_console.client.host import ClientHost
+from acp_console.client.agents import AgentSpec
 from acp_console.client.link import open_link
-from acp_console.client.permissions import PolicyDecider
-from acp_inspector.journal import Journal
+from acp_inspector.journal import Entry, Frame, Journal, JournalEvent
+from acp_inspector.recording.format import Header
 from acp_inspector.recording.origin import header_of_this_run
 from acp_inspector.recording.writer import RecordingWriter
 from acp_inspector.replay.workspace import prepare_workspace
+from acp_protocol.jsonrpc import Json
+from tools.stories import RECORDINGS, Chooser, FormHost, Stage, Told
 
 FOLDER: Final = Path(__file__).parent.parent / "recordings"
-NOTES: Final = "# Notes\n\nBuy milk.\nTODO: call Ada.\n"
-RECORDINGS: Final = {
-    "hello": ("a greeting: text in chunks, and nothing else", ["hello"]),
-    "edit": (
-        "a file is read, searched and edited, with the user's consent",
-        ["read notes.md then search TODO", "edit notes.md: milk => bread"],
-    ),
-    "tour": ("each feature once: thoughts, a plan, tools of every kind", ["/tour"]),
-}
+CASSETTE: Final = "model.cassette"
+PLACE: Final = b"/home/ada/project"
+CREATED: Final = "2026-11-21T12:00:00.000Z"
+STEP: Final = 0.005
+"""Seconds between two entries."""
+PID: Final = 4321
+_MINTED: Final = re.compile(rb"\b(?:[0-9a-f]{32}|[0-9a-f]{16})\b")
+_MOMENT: Final = re.compile(rb"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+")
 
 
 async def make(name: str, cwd: Path) -> None:
-    """Record one conversation; the demo agent works in `cwd`."""
-    about, prompts = RECORDINGS[name]
-    header = header_of_this_run(["acp-agent"], cwd, about=about)
-    header = replace(header, env=[], meta={"files": {"notes.md": NOTES}})
+    """Record one story; the agent works in `cwd`."""
+    told = RECORDINGS[name]
+    files = dict(told.files)
+    if told.replies:
+        files[CASSETTE] = await _cassette(told, cwd)
+    header = _header(told, files)
     prepare_workspace(header, cwd)
-    writer = RecordingWriter(FOLDER / f"{name}.acp.ndjson", header, mode="overwrite")
     journal = Journal()
-    journal.subscribe(lambda entry: writer.write([entry]))
-    host = ClientHost(PolicyDecider("all", lambda ask: None))
-    async with open_link(DEMO_AGENT, cwd=cwd, journal=journal, host=host) as link:
-        session = await link.new_session(cwd)
-        for prompt in prompts:
-            await link.prompt(session["sessionId"], prompt)
+    await _play(told, told.options, cwd, journal)
+    path = FOLDER / f"{name}.acp.ndjson"
+    path.parent.mkdir(exist_ok=True)
+    writer = RecordingWriter(path, header, mode="overwrite")
+    writer.write(settled(journal.entries, cwd))
     writer.close()
 
 
+async def _play(told: Told, options: Sequence[str], cwd: Path, journal: Journal) -> None:
+    decider = Chooser(told.kinds)
+    host = FormHost(decider, runs=told.runs, together=told.together)
+    command = (sys.executable, "-m", "acp_agent", *_version(told), *options)
+    agent = AgentSpec("agent", "Our agent", command, told.about, told.newest)
+    async with open_link(agent, cwd=cwd, journal=journal, host=host) as link:
+        await told.story(Stage(link, cwd, decider, host))
+
+
+def _header(told: Told, files: Mapping[str, str]) -> Header:
+    command = ["acp-agent", *_version(told), *told.options]
+    header = header_of_this_run(command, Path(PLACE.decode()), about=told.about)
+    return replace(header, created=CREATED, env=[], meta={"files": dict(files)})
+
+
+def _version(told: Told) -> tuple[str, ...]:
+    return ("--protocol", str(told.newest)) if told.newest > 1 else ()
+
+
+def settled(entries: Sequence[Entry], cwd: Path) -> list[Entry]:
+    """Return `entries` without what chance and the clock have put into them."""
+    minted: dict[bytes, bytes] = {}
+
+    def number(found: re.Match[bytes]) -> bytes:
+        id_ = found[0]
+        return minted.setdefault(id_, b"%0*x" % (len(id_), len(minted) + 1))
+
+    same: list[Entry] = []
+    for entry in entries:
+        calm = replace(entry, at=round(entry.n * STEP, 6))
+        if isinstance(calm, Frame):
+            raw = calm.raw.replace(str(cwd).encode(), PLACE)
+            raw = _MOMENT.sub(CREATED[:-1].encode(), _MINTED.sub(number, raw))
+            calm = replace(calm, raw=raw)
+        elif isinstance(calm, JournalEvent) and "pid" in calm.data:
+            calm = replace(calm, data={**calm.data, "pid": PID})
+        same.append(calm)
+    return same
+
+
+async def _cassette(told: Told, cwd: Path) -> str:
+    """Return a cassette with what the model says: nobody but us has asked for it."""
+    with _service(told.replies) as url, tempfile.TemporaryDirectory() as directory:
+        path = Path(directory) / CASSETTE
+        options = [str(path) if word == CASSETTE else word for word in told.options]
+        prepare_workspace(_header(told, told.files), cwd)
+        os.environ["OLLAMA_HOST"] = url
+        try:
+            await _play(told, (*options, "--cassette-mode", "record"), cwd, Journal())
+        finally:
+            del os.environ["OLLAMA_HOST"]
+        head, *exchanges = map(json.loads, path.read_text().splitlines())
+    for exchange in exchanges:
+        # The fingerprint tells what was asked.
+        del exchange["request"]["body"]
+    return "".join(f"{json.dumps(line)}\n" for line in (head, *exchanges))
+
+
+@contextmanager
+def _service(replies: Sequence[Sequence[Mapping[str, Json]]]) -> Generator[str]:
+    """Serve a model on this machine that says `replies`, one for each request."""
+    waiting = list(replies)
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["content-length"]))
+            events = [*map(json.dumps, waiting.pop(0)), "[DONE]"]
+            self.send_response(200)
+            self.send_header("content-type", "text/event-stream")
+            self.end_headers()
+            self.wfile.write("".join(f"data: {event}\n\n" for event in events).encode())
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - as it is called
+            """Say nothing."""
+
+    with HTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
 def main() -> int:
-    """Make all recordings."""
-    FOLDER.mkdir(exist_ok=True)
-    for name in RECORDINGS:
-        with tempfile.TemporaryDirectory(prefix="acp-") as directory:
-            anyio.run(make, name, Path(directory).resolve())
-        sys.stdout.write(f"wrote recordings/{name}.acp.ndjson\n")
+    """Make all recordings, or those that are named."""
+    with tempfile.TemporaryDirectory(prefix="acp-") as home:
+        # What its user has configured is nobody else's.
+        os.environ["XDG_CONFIG_HOME"] = home
+        for name in sys.argv[1:] or RECORDINGS:
+            with tempfile.TemporaryDirectory(prefix="acp-") as directory:
+                anyio.run(make, name, Path(directory).resolve())
+            sys.stdout.write(f"wrote recordings/{name}.acp.ndjson\n")
     return 0
 
 
