@@ -22,7 +22,7 @@ from acp_inspector.journal import Frame, JournalEvent, StderrText
 from acp_inspector.recording.format import Footer, Header, Unreadable, decode_line
 from acp_inspector.recording.pairing import Envelope, envelope_of
 from acp_protocol.framing import Side
-from acp_protocol.jsonrpc import read_message
+from acp_protocol.jsonrpc import Malformed, read_message
 
 UNKNOWN_METHOD: Final = 0
 """Code of a method that is not known without a look at the message, or of which there is none."""
@@ -34,8 +34,8 @@ METHOD_LIMIT: Final = 256
 _CANONICAL: Final = re.compile(
     rb'(?:\{"n":(0|[1-9]\d{0,17}),"t":(\d{1,12}\.\d{6}),"'
     rb'(from":"(?:client|agent)","(?:msg|text|b64|stderr|stderr_b64)|event)":'
-    rb'(?:\{(?:"jsonrpc":"2\.0",(?:"id":(-?\d+|"[^"\\\n]*+"),)?|"id":(?:-?\d+|"[^"\\\n]*+"),)?'
-    rb'(?:"method":"([^"\\\n]*+)"[,}]|"(result|error)":)?)?.*\}\n)|.*\n'
+    rb'(?:\{"jsonrpc":"2\.0",(?:"id":(-?\d+|"[^"\\\n]*+"),)?'
+    rb'(?:"method":"([^"\\\n]*+)"(?:\}|,"params":[\[{])|"(result|error)":)?)?.*\}\n)|.*\n'
 )
 """Number, time, what it is, id, method, and how it answers.
 
@@ -155,7 +155,7 @@ def outline(lines: bytes, at: int, methods: Methods) -> Outlines:
         if id_ and (names[place] or answers[place])
     }
     if lines.count(_ID) > len(quick):
-        slow = _read_envelopes(parts, found.kinds, quick)
+        slow = _read_envelopes(parts, found, quick)
         quick = dict(sorted({**quick, **slow}.items()))
     begins = _begins(parts, found.kinds) if _SPAWN in lines else ()
     return replace(found, last_number=last, envelopes=tuple(quick.values()), begins=begins)
@@ -173,17 +173,24 @@ def _begins(parts: list[bytes], kinds: array[int]) -> tuple[int, ...]:
 
 
 def _read_envelopes(
-    parts: list[bytes], kinds: array[int], known: Container[int]
+    parts: list[bytes], outlines: Outlines, known: Container[int]
 ) -> dict[int, Envelope]:
-    """Return those of lines with an id that stands elsewhere than at the beginning."""
+    """Return those of lines with an id that stands elsewhere than at the beginning.
+
+    What turns out to be no message there has no method either.
+    """
     found: dict[int, Envelope] = {}
     for place, line in enumerate(parts):
-        if _ID in line and place not in known and kinds[place] in _SIDES:
+        if _ID in line and place not in known and outlines.kinds[place] in _SIDES:
             entry = decode_line(line)
-            if isinstance(entry, Frame):
-                envelope = envelope_of(place, entry.side, read_message(entry.raw))
-                if envelope is not None:
-                    found[place] = envelope
+            if not isinstance(entry, Frame):
+                continue
+            message = read_message(entry.raw)
+            envelope = envelope_of(place, entry.side, message)
+            if envelope is not None:
+                found[place] = envelope
+            elif isinstance(message, Malformed):
+                outlines.methods[place] = UNKNOWN_METHOD
     return found
 
 

@@ -47,6 +47,17 @@ def path(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
         b"no line of ours\n",
         ESCAPED,
         b'{"n":9008,"t":2.500000,"from":"agent","msg":{"jsonrpc":"2.0","method":3}}\n',
+        b'{"n":9009,"t":2.600000,"from":"client","msg":{"method":"session/prompt","params":{}}}\n',
+        b'{"n":9010,"t":2.600000,"from":"client","msg":{"id":"n","method":"session/prompt"}}\n',
+        b'{"n":9011,"t":2.6,"from":"agent","msg":{"jsonrpc":"2.0","method":"session/update","id":1.5}}\n',
+        (
+            b'{"n":9012,"t":2.600000,"from":"agent",'
+            b'"msg":{"jsonrpc":"2.0","method":"session/update","id":1.5}}\n'
+        ),
+        (
+            b'{"n":9013,"t":2.600000,"from":"agent",'
+            b'"msg":{"jsonrpc":"2.0","method":"session/update","params":7}}\n'
+        ),
     ]
     found = tmp_path / "it.acp.ndjson"
     found.write_bytes(b"".join([*lines[:-1], *odd, *lines[-1:]]))

@@ -21,7 +21,7 @@ from acp_inspector.recording.cache import (
 from acp_inspector.recording.index import Index
 from acp_inspector.recording.outlines import Methods, outline
 
-LINES = b'{"n":1,"t":0.500000,"from":"client","msg":{"method":"a"}}\n' * 9
+LINES = b'{"n":1,"t":0.500000,"from":"client","msg":{"jsonrpc":"2.0","method":"a"}}\n' * 9
 
 
 @pytest.fixture

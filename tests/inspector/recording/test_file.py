@@ -28,7 +28,7 @@ from acp_inspector.recording.writer import RecordingWriter
 HEADER = Header("2026-01-01T00:00:00.000Z", "test", "v1")
 ENTRIES: list[Entry] = [
     JournalEvent(1, 0.1, "spawn", {"pid": 1}),
-    *(Frame(n, n / 10, "client", b'{"method":"m%d"}' % n) for n in range(2, 20)),
+    *(Frame(n, n / 10, "client", b'{"jsonrpc":"2.0","method":"m%d"}' % n) for n in range(2, 20)),
     Frame(25, 2.5, "agent", b'"' + b"long" * 200 + b'"'),
     Frame(26, 2.6, "agent", "\u2028\r\0\u0085".encode(), b"\r\n"),
     Frame(27, 2.7, "agent", b"\xff\x00", b""),

@@ -66,7 +66,10 @@ def test_any_bytes_have_an_outline(lines: list[bytes]) -> None:
     [
         (b'{"jsonrpc":"2.0","method":"a/b"}', "a/b"),
         (b'{"jsonrpc":"2.0","id":"x","method":"c","params":{}}', "c"),
-        (b'{"id":-7,"method":"d"}', "d"),
+        (b'{"jsonrpc":"2.0","id":-7,"method":"d"}', "d"),
+        (b'{"id":-7,"method":"d"}', None),
+        (b'{"jsonrpc":"2.0","method":"d","params":7}', None),
+        (b'{"jsonrpc":"2.0","method":"d","params":[],"id":1.5}', None),
         (b'{"jsonrpc":"2.0","id":1,"result":{"method":"e"}}', None),
         (b'{"params":{"method":"f"},"method":"g"}', None),
         (b'{"method":"a\\/b"}', None),
