@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
 
 from textual.app import App, ComposeResult
 from textual.widgets import Footer
@@ -11,7 +13,9 @@ from acp_console.tui.studies import Studies
 from acp_console.tui.widgets.analysis import AnalysisPane
 from acp_console.tui.widgets.analysis_tab import AnalysisTab
 from acp_inspector.filter.entries import EntryList
-from acp_inspector.journal import Entry
+from acp_inspector.journal import Entry, JournalEvent
+from acp_inspector.recording.format import Header
+from acp_inspector.recording.writer import RecordingWriter
 from tests.console.tui.conftest import entries, update
 
 EVIL = "\x1b[31m[b]red[/b] [link=file:///x]y\u202e\u200b\x07 日本語 "
@@ -83,3 +87,28 @@ def talk(text: str = "hi") -> list[Entry]:
             },
         ),
     )
+
+
+def recording(folder: Path) -> Path:
+    """Write a recording of 52 entries and its end, the same in every year, and return where it is."""
+    spoken = [
+        *talk("/tour"),
+        *entries(*(_chunk(n) for n in range(38))),
+        *entries(
+            ("client", {"id": 3, "result": {"outcome": {"outcome": "cancelled"}}}),
+            ("agent", {"id": 2, "result": {"stopReason": "end_turn"}}),
+        ),
+    ]
+    said: list[Entry] = [JournalEvent(1, 0.0, "spawn", {"pid": 7})]
+    said += [replace(entry, n=n, at=n / 10) for n, entry in enumerate(spoken, start=2)]
+    said.append(JournalEvent(len(said) + 1, 6.0, "exit", {"code": 0}))
+    header = Header("2026-01-01T00:00:00+00:00", "a test", "", about="a turn, as it was")
+    path = folder / "talk.acp.ndjson"
+    writer = RecordingWriter(path, header)
+    writer.write(said)
+    writer.close()
+    return path
+
+
+def _chunk(n: int) -> tuple[str, dict[str, object]]:
+    return update("agent_message_chunk", content={"type": "text", "text": f"Word {n}. "})

@@ -20,6 +20,7 @@ from acp_inspector.attach.attachment import RunningProxy, find_proxy
 from acp_inspector.recording.file import RecordingFile
 from acp_protocol.jsonrpc import notification_line
 from tests.console.tui.conftest import say, settled, until
+from tests.console.tui.studied import recording
 
 RECORDINGS = Path(__file__).parents[4] / "recordings"
 ECHO = (sys.executable, "-u", "-c", "import sys\nfor line in sys.stdin: sys.stdout.write(line)")
@@ -66,14 +67,15 @@ async def test_a_recording_is_shown_from_its_first_frame_to_its_last() -> None:
 
 @pytest.mark.parametrize("size", [(80, 24), (200, 50)])
 async def test_a_recording_looks_as_it_should(
-    size: tuple[int, int], picture: SnapshotAssertion
+    size: tuple[int, int], picture: SnapshotAssertion, tmp_path: Path
 ) -> None:
-    app = ConsoleApp(cwd=Path(), watch=[FileSource(RECORDINGS / "tour.acp.ndjson")])
+    # Not one of ours: those are made anew now and then.
+    app = ConsoleApp(cwd=Path(), watch=[FileSource(recording(tmp_path))])
     async with app.run_test(size=size) as pilot:
         await until(pilot, lambda: "■ recording" in say(app) and "spawn" in say(app))
         await pilot.press("down", "m", *["down"] * 4)
         # Each of these comes in its own time: the mark, what lint says, and the chosen frame.
-        await until(pilot, lambda: "72 entries · 1 marked · 0 findings" in say(app))
+        await until(pilot, lambda: "53 entries · 1 marked · 6 findings" in say(app))
         await until(pilot, lambda: 'text: "/tour"' in say(app) or size == (80, 24))
         await until(pilot, lambda: 'method: "session/prompt"' in say(app))
         assert await settled(pilot) == picture
@@ -205,8 +207,10 @@ async def test_a_recording_cannot_be_interfered_with_nor_followed_and_nobody_off
         assert "following" not in say(app)
 
 
-async def test_the_analysis_takes_the_place_of_the_traffic_where_there_is_little_room() -> None:
-    app = ConsoleApp(cwd=Path(), watch=[FileSource(RECORDINGS / "tour.acp.ndjson")])
+async def test_the_analysis_takes_the_place_of_the_traffic_where_there_is_little_room(
+    tmp_path: Path,
+) -> None:
+    app = ConsoleApp(cwd=Path(), watch=[FileSource(recording(tmp_path))])
     async with app.run_test(size=(80, 24)) as pilot:
         await until(pilot, lambda: "■ recording" in say(app) and "spawn" in say(app))
         await pilot.press("7")
@@ -223,28 +227,29 @@ async def test_the_analysis_takes_the_place_of_the_traffic_where_there_is_little
         assert app.screen.inspection.traffic.table.has_focus
 
 
-async def test_the_analysis_stands_beside_the_traffic_where_there_is_room() -> None:
-    app = ConsoleApp(cwd=Path(), watch=[FileSource(RECORDINGS / "tour.acp.ndjson")])
+async def test_the_analysis_stands_beside_the_traffic_where_there_is_room(tmp_path: Path) -> None:
+    app = ConsoleApp(cwd=Path(), watch=[FileSource(recording(tmp_path))])
     async with app.run_test(size=(200, 50)) as pilot:
         await until(pilot, lambda: "■ recording" in say(app) and "spawn" in say(app))
         await pilot.press("8")
         await until(pilot, lambda: "session/update tool_call" in say(app))
         await pilot.press("enter")
-        await until(pilot, lambda: "14 of 72 entries" in say(app))
+        await until(pilot, lambda: "39 of 53 entries" in say(app))
         assert "method == session/update and update == agent_message_chunk" in say(app)
 
 
 @pytest.mark.parametrize("size", [(80, 24), (200, 50)])
 async def test_the_analysis_of_a_recording_looks_as_it_should(
-    size: tuple[int, int], picture: SnapshotAssertion
+    size: tuple[int, int], picture: SnapshotAssertion, tmp_path: Path
 ) -> None:
-    app = ConsoleApp(cwd=Path(), watch=[FileSource(RECORDINGS / "tour.acp.ndjson")])
+    # Not one of ours: those are made anew now and then.
+    app = ConsoleApp(cwd=Path(), watch=[FileSource(recording(tmp_path))])
     async with app.run_test(size=size) as pilot:
         await until(pilot, lambda: "■ recording" in say(app) and "spawn" in say(app))
         await pilot.press("7")
-        await until(pilot, lambda: "14 exchanges" in say(app) and "studied" not in say(app))
+        await until(pilot, lambda: "5 exchanges" in say(app) and "studied" not in say(app))
         await pilot.press("down")
-        await until(pilot, lambda: "0 findings" in say(app) or size == (80, 24))
+        await until(pilot, lambda: "6 findings" in say(app) or size == (80, 24))
         assert await settled(pilot) == picture
 
 
