@@ -53,6 +53,5 @@ class Guard:
         """Leave the group alone from now on."""
         shell, self._shell = self._shell, None
         if shell is not None:
-            # Whoever has killed it has dismissed it.
-            with suppress(BrokenPipeError, subprocess.TimeoutExpired):
+            with suppress(subprocess.TimeoutExpired):
                 shell.communicate(b"\n", child.GRACE)

@@ -35,13 +35,18 @@ HELD = (
 
 
 def killed(agent: str) -> bytes:
-    """Kill the parent of an agent; return what the agent says on stderr until its end."""
-    command = [sys.executable, "-c", HELD, agent]
-    with subprocess.Popen(command, stdin=PIPE, stdout=PIPE, stderr=PIPE) as process:
+    """Kill the group of an agent's parent; return what the agent says on stderr until its end."""
+    with subprocess.Popen(
+        [sys.executable, "-c", HELD, agent],
+        stdin=PIPE,
+        stdout=PIPE,
+        stderr=PIPE,
+        start_new_session=True,
+    ) as process:
         assert process.stdout is not None
         assert process.stderr is not None
         assert process.stdout.readline() == b"ready\n"
-        process.kill()
+        os.killpg(process.pid, signal.SIGKILL)
         # Nobody but the agent holds it any more.
         assert select.select([process.stdout], [], [], LIMIT)[0]
         assert process.stdout.read() == b""
@@ -54,6 +59,23 @@ def test_who_hears_nothing_is_killed_after_its_parent() -> None:
 
 def test_who_hears_the_end_of_its_stdin_ends_by_itself() -> None:
     assert killed(POLITE) == b"by itself"
+
+
+def test_a_guard_ends_as_soon_as_nobody_is_left(tmp_path: Path) -> None:
+    """A later group may get the same number."""
+    life, shell = tmp_path / "life", tmp_path / "shell"
+    os.mkfifo(life)
+    shell.write_text(f'#!/bin/sh\nexec /bin/sh "$@" 9>{life}\n')
+    shell.chmod(0o700)
+    script = (
+        "import os, signal, subprocess, sys; from acp_inspector.proxy import guard\n"
+        "guard.SHELL = sys.argv[1]\n"
+        "gone = subprocess.Popen(['true'], start_new_session=True)\ngone.wait()\n"
+        "it = guard.Guard(gone.pid, 1000)\nos.kill(os.getpid(), signal.SIGKILL)"
+    )
+    with subprocess.Popen([sys.executable, "-c", script, str(shell)]), life.open("rb") as lived:
+        assert select.select([lived], [], [], LIMIT)[0]
+        assert lived.read() == b""
 
 
 def test_a_guard_that_is_dismissed_ends_nobody() -> None:
