@@ -11,7 +11,7 @@ from tests.console.tui.studied import StudiedApp, talk
 
 SHOWN = {
     "findings": "rules had something",
-    "here": "After frame 10",
+    "here": "permission: open",
     "waterfall": "→ session/prompt",
     "statistics": "fs/read_text_file",
     "waiting": "waits for you",

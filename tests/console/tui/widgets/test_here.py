@@ -49,10 +49,10 @@ async def test_another_frame_is_shown_when_it_is_chosen() -> None:
     async with app.run_test(size=(100, 30)) as pilot:
         app.pane.chosen = 6
         app.pane.open_tab("here")
-        await until(pilot, lambda: "After frame 6" in say(app))
-        assert "agent: Reading hi." in say(app)
+        await until(pilot, lambda: "agent: Reading hi." in say(app))
+        assert "After frame 6" in say(app)
         app.pane.chosen = 5
-        await until(pilot, lambda: "After frame 5" in say(app))
+        await until(pilot, lambda: "After frame 5 (" in say(app))
         assert "agent: Reading hi." not in say(app)
         await pilot.press("right", "left")
         await until(pilot, lambda: app.steps == [1, -1])
