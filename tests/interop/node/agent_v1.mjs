@@ -12,7 +12,7 @@ import * as acp from "@agentclientprotocol/sdk";
 const { agent: asked, client: asks } = acp.methods;
 const MODES = [
   { id: "ask", name: "Ask" },
-  { id: "auto", name: "Auto" },
+  { id: "code", name: "Code" },
 ];
 const CHOICES = [
   { optionId: "go", name: "Edit", kind: "allow_once" },

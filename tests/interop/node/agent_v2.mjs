@@ -16,7 +16,7 @@ const CHOICES = [
   { optionId: "go", name: "Edit", kind: "allow_once" },
   { optionId: "stop", name: "Leave", kind: "reject_once" },
 ];
-const MODES = ["ask", "auto"];
+const MODES = ["ask", "code"];
 
 /** Return when one of the signals is aborted. */
 async function aborted(...signals) {

@@ -36,6 +36,11 @@ export class ChildAgent {
     console.error = (...words) => this.failures.push(`the SDK complains: ${JSON.stringify(words)}`);
   }
 
+  /** Expect two stories to be the same. */
+  expectSame(one, other, sentence) {
+    this.expect(isDeepStrictEqual(story(one), story(other)), sentence);
+  }
+
   expect(isHeld, sentence) {
     if (!isHeld) this.failures.push(sentence);
   }
@@ -76,6 +81,24 @@ export class ChildAgent {
       .map(({ params }) => params)
       .filter((params) => params.sessionId === sessionId);
   }
+}
+
+/** Return what updates tell, in however many pieces they come: what the agent says and does. */
+export function story(updates) {
+  const told = { said: "", thought: "", calls: {} };
+  for (const { sessionUpdate: kind, content, toolCallId, ...members } of updates) {
+    const text = [content ?? []].flat().map((block) => block.text ?? "").join("");
+    if (kind.startsWith("agent_message")) told.said += text;
+    if (kind.startsWith("agent_thought")) told.thought += text;
+    if (kind === "tool_call" || kind === "tool_call_update") {
+      const { title, kind: kindOfCall, status, rawInput, rawOutput } = members;
+      const before = told.calls[toolCallId];
+      const known = { title, kind: kindOfCall, status, rawInput, rawOutput };
+      const news = Object.entries(known).filter(([, value]) => value !== undefined);
+      told.calls[toolCallId] = { ...before, ...Object.fromEntries(news) };
+    }
+  }
+  return told;
 }
 
 /** Return the code with which a request was refused, or its result. */

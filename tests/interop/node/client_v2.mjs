@@ -149,14 +149,14 @@ summary.cancelPart = {
   toolCall: await refusal(far.request(asks.toolCall.cancel, { sessionId, toolCallId: "?" })),
   terminal: await refusal(far.request(asks.terminal.cancel, { sessionId, terminalId: "?" })),
 };
-const auto = { sessionId, configId: "mode", type: "id", value: "auto" };
-const { configOptions } = await far.request(asks.session.setConfigOption, auto);
-agent.expect(configOptions[0].currentValue === "auto", "the answer has the option's new value");
-summary.auto = await turn(sessionId, EDIT);
-agent.expect(summary.auto.asked === 0, "in the mode auto nobody is asked");
+const code = { sessionId, configId: "mode", type: "id", value: "code" };
+const { configOptions } = await far.request(asks.session.setConfigOption, code);
+agent.expect(configOptions[0].currentValue === "code", "the answer has the option's new value");
+summary.unasked = await turn(sessionId, EDIT);
+agent.expect(summary.unasked.asked === 0, "in the mode code nobody is asked");
 summary.unknownOption = [
-  await refusal(far.request(asks.session.setConfigOption, { ...auto, configId: "unheard of" })),
-  await refusal(far.request(asks.session.setConfigOption, { ...auto, value: "unheard of" })),
+  await refusal(far.request(asks.session.setConfigOption, { ...code, configId: "unheard of" })),
+  await refusal(far.request(asks.session.setConfigOption, { ...code, value: "unheard of" })),
 ];
 
 // The same once more as the SDK's users write it.
@@ -173,25 +173,7 @@ const before = await agent.updates(sessionId);
 await far.request(asks.session.resume, { sessionId, cwd, replayFrom: { type: "start" } });
 const replay = (await agent.updates(sessionId)).slice(before.length);
 summary.replayed = replay.at(-1).state;
-const kinds = new Set(["user_message", "agent_message_chunk", "tool_call_update"]);
-// A replay may tell in one piece what came in several.
-const told = (updates) => {
-  const pieces = [];
-  for (const update of updates.filter(({ sessionUpdate: kind }) => kinds.has(kind))) {
-    const last = pieces.at(-1);
-    const joins =
-      update.sessionUpdate === "agent_message_chunk" &&
-      last?.sessionUpdate === update.sessionUpdate &&
-      last.messageId === update.messageId;
-    if (!joins) pieces.push(structuredClone(update));
-    else last.content.text += update.content.text;
-  }
-  return pieces;
-};
-agent.expect(
-  JSON.stringify(told(replay)) === JSON.stringify(told(before)),
-  "the whole history is told again",
-);
+agent.expectSame(replay, before, "the whole history is told again");
 summary.resumed = (await turn(sessionId, "hello")).stopReason;
 summary.code = await agent.end();
 report(summary, agent.failures);

@@ -244,9 +244,9 @@ async def test_a_session_is_resumed_with_its_history(npm: Path, place: Path) -> 
 async def test_what_comes_too_late_or_is_not_known_is_refused(npm: Path, place: Path) -> None:
     async with session(npm, place) as talk:
         assert await talk.code("initialize", **HELLO) == -32600
-        assert await talk.code("session/set_mode", modeId="auto") == -32601
+        assert await talk.code("session/set_mode", modeId="code") == -32601
         assert await talk.code("_acme/ask") == -32601
-        option: dict[str, Json] = {"configId": "mode", "type": "id", "value": "auto"}
+        option: dict[str, Json] = {"configId": "mode", "type": "id", "value": "code"}
         await talk.ask("session/set_config_option", **option)
         assert await talk.code("session/set_config_option", **option | {"value": "?"}) == -32602
 

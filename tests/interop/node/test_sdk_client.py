@@ -95,10 +95,10 @@ def test_every_method_of_version_1_is_as_the_sdk_wants_it(
         "rejected": ("end_turn", ["pending", "failed"]),
         "cancelled": ("cancelled", ["pending", "failed"]),
         "givenUp": (-32800, ["pending", "failed"]),
-        "auto": ("end_turn", DONE),
+        "unasked": ("end_turn", DONE),
     }
     assert (told["mode"], told["unknownMode"]) == ("ask", -32602)
-    assert (told["titles"], told["closed"], told["left"]) == (["hello"] * 3, -32002, 2)
+    assert (told["titles"], told["closed"], told["left"]) == (["hello"] * 3, -32002, 3)
 
 
 def test_every_method_of_version_2_is_as_the_sdk_wants_it(npm: Path, place: Path) -> None:
@@ -110,7 +110,7 @@ def test_every_method_of_version_2_is_as_the_sdk_wants_it(npm: Path, place: Path
         "allowed": ("end_turn", DONE),
         "rejected": ("end_turn", ["pending", "failed"]),
         "cancelled": ("cancelled", ["pending", "cancelled"]),
-        "auto": ("end_turn", DONE),
+        "unasked": ("end_turn", DONE),
     }
     assert told["isQuestionWithdrawn"]
     assert (told["first"], told["held"]) == ("cancelled", -32800)
