@@ -247,7 +247,7 @@ async def test_the_analysis_of_a_recording_looks_as_it_should(
     async with app.run_test(size=size) as pilot:
         await until(pilot, lambda: "■ recording" in say(app) and "spawn" in say(app))
         await pilot.press("7")
-        await until(pilot, lambda: "5 exchanges" in say(app) and "studied" not in say(app))
+        await until(pilot, lambda: "5 exchanges" in say(app) and "1: end_turn" in say(app))
         await pilot.press("down")
         await until(pilot, lambda: "6 findings" in say(app) or size == (80, 24))
         assert await settled(pilot) == picture
