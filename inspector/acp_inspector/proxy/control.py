@@ -175,6 +175,8 @@ class Control:
 
     def _done(self, peer: socket.socket, question: Mapping[str, Any]) -> Any:
         name = question.get("do")
+        if name is None:
+            raise ValueError("a question is a JSON object on one line, whose `do` says what to do")
         if name == "hello":
             return self._about
         deed = self._deeds.get(name) if isinstance(name, str) else None

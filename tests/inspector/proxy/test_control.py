@@ -120,7 +120,7 @@ def test_garbage_is_answered_and_harms_nobody(line: bytes) -> None:
     with proxy() as it, observer(it.control.path) as lines:
         lines.write(line)
         lines.flush()
-        assert "error" in json.loads(lines.readline())
+        assert "JSON object on one line" in json.loads(lines.readline())["error"]
         assert "ok" in ask(lines, do="hello")
 
 
