@@ -2,51 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any, cast
 
 import pytest
 
-from acp_agent.mcp.declarations import StdioServer
-from acp_agent.mcp.servers import McpClient, McpSettings
-from acp_agent.models.choice import ModelChoice, chosen
-from acp_agent.models.demo import DemoModel
-from acp_agent.session import Staff
-from acp_agent.sessions.store import Store
-from acp_agent.surface import Household
-from acp_agent.surface_v1 import SurfaceV1
 from acp_inspector.lint.engine import lint
-from acp_inspector.recording.reader import Recording
 from acp_protocol.schema.methods import methods_sent_by
+from tests.interop.answered import NOTIFIED, all_answered, said
 from tests.interop.published import misfits
 from tests.interop.python_sdk_drives import DRIVES, ridden
 
-NOTIFIED = {"session/cancel"}
-"""What a client says without a question, and our agent takes note of."""
 UNHEARD = {"proxy/successor"}
 """What is no business of an agent: proxies say it to each other."""
-
-
-def said(recording: Recording, side: str) -> set[str]:
-    frames = [json.loads(frame.raw) for frame in recording.frames if frame.side == side]
-    return {frame["method"] for frame in frames if "method" in frame}
-
-
-def all_answered() -> set[str]:
-    """Return each method that our agent answers, however it is started."""
-    nobody = cast("Any", None)
-    models = (DemoModel(), chosen(ModelChoice(name="openai:some"), {}))
-    household = Household(
-        Staff(nobody, models, 0.0),
-        Store(),
-        lambda: "id",
-        McpClient(nobody, nobody),
-        is_unstable=True,
-        mcp=McpSettings(configured=(StdioServer("some", ("some",)),)),
-        auth="required",
-    )
-    return {"initialize", *SurfaceV1(household).answerers}
 
 
 @pytest.mark.parametrize("name", DRIVES)

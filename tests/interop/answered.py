@@ -1,0 +1,41 @@
+"""What our agent answers, however it is started, and what was said in a recording."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, cast
+
+from acp_agent.mcp.declarations import StdioServer
+from acp_agent.mcp.servers import McpClient, McpSettings
+from acp_agent.models.choice import ModelChoice, chosen
+from acp_agent.models.demo import DemoModel
+from acp_agent.server import SURFACES
+from acp_agent.session import Staff
+from acp_agent.sessions.store import Store
+from acp_agent.surface import Household
+from acp_inspector.recording.reader import Recording
+
+NOTIFIED = {"session/cancel", "mcp/message"}
+"""What a client says without a question, and our agent takes note of."""
+
+
+def said(recording: Recording, side: str) -> set[str]:
+    """Return the methods that one side has used."""
+    frames = [json.loads(frame.raw) for frame in recording.frames if frame.side == side]
+    return {frame["method"] for frame in frames if "method" in frame}
+
+
+def all_answered(version: int = 1) -> set[str]:
+    """Return each method that our agent answers in a version of the protocol."""
+    nobody = cast("Any", None)
+    models = (DemoModel(), chosen(ModelChoice(name="openai:some"), {}))
+    household = Household(
+        Staff(nobody, models, 0.0),
+        Store(),
+        lambda: "id",
+        McpClient(nobody, nobody),
+        is_unstable=True,
+        mcp=McpSettings(configured=(StdioServer("some", ("some",)),)),
+        auth="required",
+    )
+    return {"initialize", *SURFACES[version](household).answerers}
