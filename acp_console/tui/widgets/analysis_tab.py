@@ -121,6 +121,9 @@ class AnalysisTab(Vertical, Generic[T, A]):
             self._take(asked)
         if self.answer is None and self.folding.progress.problem:
             self.show_note(f"This could not be reckoned: {self.folding.progress.problem}")
+        if not self.folding.progress.read and self.folding.progress.is_busy:
+            # What is known of nothing is not worth a word.
+            return
         wish, state = self.wish(), self._state()
         is_wanted = wish != self._wish or (state != self._seen and now >= self._not_before)
         if self._asked is None and is_wanted:
