@@ -17,7 +17,7 @@ from acp_agent.scenario.reading.file import load_scenario
 from acp_agent.scenario.reading.tables import ScenarioError
 from acp_agent.scenario.scenario import Scenario
 from acp_agent.scenario.wire import Crash, Fate, Stage
-from acp_protocol.transport.stdio import DescriptorReader, DescriptorWriter
+from acp_protocol.descriptors import DescriptorReader, DescriptorWriter
 
 EXAMPLES: Final = Path(__file__).parent / "examples"
 """Scenarios that come along, and are found by their names."""

@@ -21,8 +21,9 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from acp_inspector.proxy.child import GRACE, AgentChild
+from acp_inspector.proxy.gaps import Stream
 from acp_inspector.proxy.guard import Guard
-from acp_inspector.proxy.recorder import Recorder, Stream
+from acp_inspector.proxy.recorder import Recorder
 from acp_inspector.proxy.signals import Signals
 from acp_protocol.framing import Side
 

@@ -90,7 +90,7 @@ def talk(text: str = "hi") -> list[Entry]:
 
 
 def recording(folder: Path) -> Path:
-    """Write a recording of 52 entries and its end, the same in every year, and return where it is."""
+    """Write a recording of 52 entries and its end, the same each year, and return its place."""
     spoken = [
         *talk("/tour"),
         *entries(*(_chunk(n) for n in range(38))),

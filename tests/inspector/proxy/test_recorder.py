@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from acp_inspector.journal import Entry, Frame, JournalEvent, StderrText
 from acp_inspector.proxy import recorder as module
+from acp_inspector.proxy.gaps import Stream
 from acp_inspector.proxy.recorder import Recorder
 from acp_inspector.recording.format import Header
 from acp_inspector.recording.reader import read_recording
@@ -65,7 +66,7 @@ def said(sink: Sink, side: str) -> bytes:
     st.sampled_from([3, 1 << 20]),
 )
 def test_however_it_is_cut_into_chunks_every_byte_is_in_a_frame(
-    chunks: list[tuple[module.Stream, bytes]], large: int
+    chunks: list[tuple[Stream, bytes]], large: int
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "LARGE", large)

@@ -163,10 +163,10 @@ async def test_no_descriptor_stays_open_behind_a_child_or_a_failed_start() -> No
     with anyio.fail_after(LIMIT):
         async with spawn(script("pass")):
             pass
-        before = os.listdir("/proc/self/fd")
+        before = list(Path("/proc/self/fd").iterdir())
         async with spawn(script("print('unread')")):
             pass
         with pytest.raises(AgentStartError):
             async with spawn(["no-such-command-at-all"]):
                 pass
-        assert len(os.listdir("/proc/self/fd")) == len(before)
+        assert len(list(Path("/proc/self/fd").iterdir())) == len(before)
