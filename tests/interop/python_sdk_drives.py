@@ -27,6 +27,7 @@ from pydantic import BaseModel
 
 from acp_inspector.recording.reader import Recording, read_recording
 from tests.agent.mcp.rooms import WEATHER
+from tests.interop.python_sdk_editor import Editor, serve
 
 LIMIT = 60.0
 """Seconds after which a drive counts as hung."""
@@ -39,82 +40,6 @@ ABLE = schema.ClientCapabilities(
 )
 TWO_MODELS = '[model]\nname = "demo"\n\n[[model.others]]\nname = "ollama:qwen3"\n'
 BRIDGED = f'[mcp.servers.weather]\ncommand = "{sys.executable}"\nargs = ["{WEATHER}", "stdio"]\n'
-TOOL = {"name": "look", "inputSchema": {"type": "object"}}
-
-
-class Editor:
-    """Serves all that can be asked of a client, and keeps what it is told."""
-
-    def __init__(self) -> None:
-        self.buffers: dict[str, str] = {}
-        self.updates: list[Any] = []
-        self.told: list[str] = []
-        """Methods that the SDK has no word for."""
-        self.choice: str | None = "allow_once"
-        self.is_asked = anyio.Event()
-        self.is_cancelled = anyio.Event()
-        self.is_killed = anyio.Event()
-        self.is_called = anyio.Event()
-
-    async def session_update(self, session_id: str, update: Any, **kwargs: Any) -> None:
-        self.updates.append(update)
-
-    async def request_permission(
-        self, options: list[schema.PermissionOption], **kwargs: Any
-    ) -> schema.RequestPermissionResponse:
-        self.is_asked.set()
-        if self.choice is None:
-            await self.is_cancelled.wait()
-            denied = schema.DeniedOutcome(outcome="cancelled")
-            return schema.RequestPermissionResponse(outcome=denied)
-        (option,) = [option for option in options if option.kind == self.choice]
-        chosen = schema.AllowedOutcome(outcome="selected", option_id=option.option_id)
-        return schema.RequestPermissionResponse(outcome=chosen)
-
-    async def read_text_file(self, path: str, **kwargs: Any) -> schema.ReadTextFileResponse:
-        return schema.ReadTextFileResponse(content=self.buffers[path])
-
-    async def write_text_file(
-        self, path: str, content: str, **kwargs: Any
-    ) -> schema.WriteTextFileResponse:
-        self.buffers[path] = content
-        return schema.WriteTextFileResponse()
-
-    async def create_terminal(self, command: str, **kwargs: Any) -> schema.CreateTerminalResponse:
-        return schema.CreateTerminalResponse(terminal_id=command)
-
-    async def wait_for_terminal_exit(
-        self, terminal_id: str, **kwargs: Any
-    ) -> schema.WaitForTerminalExitResponse:
-        if terminal_id == "sleep":
-            await self.is_killed.wait()
-            return schema.WaitForTerminalExitResponse(signal="SIGTERM")
-        return schema.WaitForTerminalExitResponse(exit_code=0)
-
-    async def terminal_output(
-        self, terminal_id: str, **kwargs: Any
-    ) -> schema.TerminalOutputResponse:
-        return schema.TerminalOutputResponse(output=f"{terminal_id} was here\n", truncated=False)
-
-    async def kill_terminal(self, **kwargs: Any) -> schema.KillTerminalResponse:
-        self.is_killed.set()
-        return schema.KillTerminalResponse()
-
-    async def release_terminal(self, **kwargs: Any) -> schema.ReleaseTerminalResponse:
-        return schema.ReleaseTerminalResponse()
-
-    async def create_elicitation(self, mode: Any, **kwargs: Any) -> Any:
-        is_form = isinstance(mode, schema.ElicitationFormSessionMode)
-        content = {"content": {"answer": "red"}} if is_form else {}
-        return schema.AcceptElicitationResponse(action="accept", **cast("Any", content))
-
-    async def complete_elicitation(self, **kwargs: Any) -> None:
-        self.told.append("elicitation/complete")
-
-    @property
-    def text(self) -> str:
-        chunks = [each for each in self.updates if isinstance(each, schema.AgentMessageChunk)]
-        return "".join(getattr(chunk.content, "text", "") for chunk in chunks)
 
 
 @dataclass
@@ -143,9 +68,9 @@ class Ride:
         """Ask what the SDK has shapes for, but no words."""
         return await request_model(self.bare, AGENT_METHODS[name], asked, answer)
 
-    async def opened(self) -> str:
+    async def opened(self, *servers: schema.AcpMcpServer) -> str:
         """Open a session by shapes alone."""
-        asked = schema.NewSessionRequest(cwd=str(self.place), mcp_servers=[])
+        asked = schema.NewSessionRequest(cwd=str(self.place), mcp_servers=[*servers])
         return (await self.asked("session_new", asked, schema.NewSessionResponse)).session_id
 
     async def hello(self) -> schema.InitializeResponse:
@@ -180,6 +105,39 @@ async def _cancel(ride: Ride, session_id: str) -> None:
     await ride.editor.is_asked.wait()
     await ride.agent.cancel(session_id)
     ride.editor.is_cancelled.set()
+
+
+async def prompts(ride: Ride) -> None:
+    """All that a prompt may hold, a server of the session's own, and what the model can show."""
+    hello = await ride.agent.initialize(1)
+    assert hello.agent_capabilities is not None
+    able = hello.agent_capabilities.prompt_capabilities
+    assert able is not None
+    assert (able.image, able.embedded_context) == (True, True)
+    beside = ride.place.parent / "beside"
+    beside.mkdir()
+    server = schema.McpServerStdio(
+        name="w", command=sys.executable, args=[WEATHER, "stdio"], env=[]
+    )
+    opened = await ride.agent.new_session(str(ride.place), [str(beside)], [server])
+    session_id = opened.session_id
+    await ride.say(session_id, "call w__look place=Rome")
+    assert ride.editor.asked == ["Look␛[2J outside (w)"]
+    assert "It rains in Rome." in ride.editor.text
+    notes = schema.TextResourceContents(uri="file:///notes.md", text="Buy milk.")
+    await ride.agent.prompt(
+        session_id,
+        [
+            schema.ImageContentBlock(type="image", mime_type="image/png", data="aGkh"),
+            schema.EmbeddedResourceContentBlock(type="resource", resource=notes),
+            schema.ResourceContentBlock(type="resource_link", name="it", uri="file:///it.md"),
+            schema.TextContentBlock(type="text", text="think"),
+        ],
+    )
+    for told in ("an image, image/png, 3 bytes", "`file:///notes.md`, 9 characters", "it.md"):
+        assert told in ride.editor.text
+    assert await ride.say(session_id, "/tour") == "end_turn"
+    await ride.agent.close_session(session_id)
 
 
 async def questions(ride: Ride) -> None:
@@ -266,9 +224,8 @@ async def providers(ride: Ride) -> None:
 async def over_acp(ride: Ride) -> None:
     """A server that the client itself serves; a call of it is taken back with its turn."""
     await ride.hello()
-    server = {"type": "acp", "name": "here", "serverId": "srv-1"}
-    params = {"cwd": str(ride.place), "mcpServers": [server]}
-    session_id = (await ride.ask("session/new", params))["sessionId"]
+    server = schema.AcpMcpServer(type="acp", name="here", server_id="srv-1")
+    session_id = await ride.opened(server)
     block = {"type": "text", "text": "call here__look"}
     prompt = {"sessionId": session_id, "prompt": [block]}
     async with anyio.create_task_group() as tasks:
@@ -322,6 +279,7 @@ DRIVES: Mapping[str, Drive] = {
         | {f"terminal/{deed}" for deed in ("create", "wait_for_exit", "output", "kill", "release")}
         | {"$/cancel_request"},
     ),
+    "prompts": Drive(prompts, _SAID | {"session/close"}, _CONSENT),
     "questions": Drive(questions, _SAID, _TOLD | {"elicitation/create", "elicitation/complete"}),
     "sessions": Drive(
         sessions,
@@ -406,7 +364,7 @@ async def _ride_bare(deed: Deed, place: Path, command: tuple[str, ...]) -> None:
 
     async def handle(method: str, params: Any, is_notification: bool) -> Any:
         if method == "mcp/message":
-            return await _serve(editor, params)
+            return await serve(editor, params)
         if is_notification and method != "session/update":
             editor.told.append(method)
             if method == "$/cancel_request":
@@ -419,17 +377,3 @@ async def _ride_bare(deed: Deed, place: Path, command: tuple[str, ...]) -> None:
     ) as (bare, process):
         await deed(Ride(editor, place, cast("Any", None), bare))
     assert process.returncode == 0
-
-
-async def _serve(editor: Editor, params: Any) -> Any:
-    """Answer as an MCP server that never comes to the end of a call."""
-    match params["method"]:
-        case "tools/list":
-            listed = {"resultType": "complete", "tools": [TOOL], "ttlMs": 0}
-            return {"result": {**listed, "cacheScope": "private"}}
-        case "tools/call":
-            editor.is_called.set()
-            await editor.is_cancelled.wait()
-            raise acp.RequestError(-32800, "Request cancelled")
-        case _:
-            return {"error": {"code": -32601, "message": "Method not found"}}

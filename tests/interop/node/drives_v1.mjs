@@ -4,6 +4,7 @@
 // Each uses some methods that acp-agent has, or lets it ask for something, and ends with 0 only if
 // all came of it that has to. The agent has to know the orders of the demo model.
 
+import { mkdtempSync } from "node:fs";
 import { join } from "node:path";
 import * as acp from "@agentclientprotocol/sdk/unstable";
 import { ChildAgent, refusal, report } from "./child_agent.mjs";
@@ -64,26 +65,31 @@ const { agent: far } = acp
   })
   .connect(agent.stream);
 
-async function hello() {
-  return far.request(asks.initialize, {
-    protocolVersion: acp.PROTOCOL_VERSION,
-    clientInfo: { name: "sdk-client", version: "1" },
-    clientCapabilities: {
-      fs: { readTextFile: true, writeTextFile: true },
-      terminal: true,
-      elicitation: { form: {}, url: {} },
-    },
-  });
+const ABLE = {
+  fs: { readTextFile: true, writeTextFile: true },
+  terminal: true,
+  elicitation: { form: {}, url: {} },
+};
+
+async function hello(clientCapabilities = ABLE) {
+  const clientInfo = { name: "sdk-client", version: "1" };
+  const protocolVersion = acp.PROTOCOL_VERSION;
+  return far.request(asks.initialize, { protocolVersion, clientInfo, clientCapabilities });
 }
 
 async function open(...mcpServers) {
   return (await far.request(asks.session.new, { cwd, mcpServers })).sessionId;
 }
 
-/** Prompt, and return how the turn ended. */
-async function say(sessionId, text, options) {
-  const prompt = [{ type: "text", text }];
-  const answer = await refusal(far.request(asks.session.prompt, { sessionId, prompt }, options));
+/** Prompt with texts and other blocks, and return how the turn ended. */
+async function say(sessionId, ...said) {
+  const prompt = said.map((each) => (typeof each === "string" ? { type: "text", text: each } : each));
+  return ended(far.request(asks.session.prompt, { sessionId, prompt }));
+}
+
+/** Return how a turn ends: with a stop reason, or with the code of a refusal. */
+async function ended(asking) {
+  const answer = await refusal(asking);
   return answer.stopReason ?? answer;
 }
 
@@ -107,8 +113,9 @@ const drives = {
       stop.abort();
       return null;
     };
+    const prompt = [{ type: "text", text: "edit notes.md: bread => jam" }];
     const options = { cancellationSignal: stop.signal };
-    const given = await say(sessionId, "edit notes.md: bread => jam", options);
+    const given = await ended(far.request(asks.session.prompt, { sessionId, prompt }, options));
     agent.expect(given === -32800, "a prompt is taken back");
     decide = async () => {
       await far.notify(asks.session.cancel, { sessionId });
@@ -117,6 +124,30 @@ const drives = {
     const cancelled = await say(sessionId, "edit notes.md: bread => jam");
     agent.expect(cancelled === "cancelled", "a turn is cancelled");
     agent.expect(buffers.get(notes) === "Buy bread.\n", "the buffer was left alone");
+  },
+
+  async prompts() {
+    await hello({});
+    const [program, ...args] = JSON.parse(process.env.WEATHER);
+    const server = { name: "w", command: program, args, env: [] };
+    const place = { cwd, additionalDirectories: [mkdtempSync(join(cwd, "beside-"))] };
+    const { sessionId } = await far.request(asks.session.new, { ...place, mcpServers: [server] });
+    await say(sessionId, "call w__look place=Rome");
+    const resource = { uri: "file:///notes.md", text: "Buy milk." };
+    await say(
+      sessionId,
+      { type: "image", mimeType: "image/png", data: "aGkh" },
+      { type: "resource", resource },
+      { type: "resource_link", name: "it", uri: "file:///it.md" },
+      { type: "text", text: "think" },
+    );
+    const said = await text(sessionId);
+    const image = "an image, image/png, 3 bytes";
+    for (const told of ["It rains in Rome.", image, "`file:///notes.md`, 9 characters", "it.md"]) {
+      agent.expect(said.includes(told), `something is said of ${told}`);
+    }
+    agent.expect((await say(sessionId, "/tour")) === "end_turn", "the tour passes");
+    await far.request(asks.session.close, { sessionId });
   },
 
   async questions() {

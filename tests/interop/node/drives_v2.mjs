@@ -4,7 +4,7 @@
 // Each uses some methods that acp-agent has, or lets it ask for something, and ends with 0 only if
 // all came of it that has to. The agent has to know the orders of the demo model.
 
-import { readFileSync } from "node:fs";
+import { mkdtempSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import * as acp from "@agentclientprotocol/sdk/experimental/v2/unstable";
 import { ChildAgent, refusal, report } from "./child_agent.mjs";
@@ -71,10 +71,11 @@ function next(sessionId, fits) {
   });
 }
 
-/** Prompt, and return how the turn ended. */
-async function say(sessionId, text) {
+/** Prompt with texts and other blocks, and return how the turn ended. */
+async function say(sessionId, ...said) {
   const end = next(sessionId, ({ state }) => state === "idle");
-  await far.request(asks.session.prompt, { sessionId, prompt: [{ type: "text", text }] });
+  const prompt = said.map((each) => (typeof each === "string" ? { type: "text", text: each } : each));
+  await far.request(asks.session.prompt, { sessionId, prompt });
   return (await end).stopReason;
 }
 
@@ -122,6 +123,30 @@ const drives = {
     agent.expect(cancelled === "cancelled", "a turn is cancelled");
     agent.expect(heard[0] === -32800, "a prompt is taken back");
     agent.expect(readFileSync(notes, "utf8") === "Buy bread.\n", "the file was left alone");
+  },
+
+  async prompts() {
+    await hello();
+    const [program, ...args] = JSON.parse(process.env.WEATHER);
+    const server = { type: "stdio", name: "w", command: program, args, env: [] };
+    const place = { cwd, additionalDirectories: [mkdtempSync(join(cwd, "beside-"))] };
+    const { sessionId } = await far.request(asks.session.new, { ...place, mcpServers: [server] });
+    await say(sessionId, "call w__look place=Rome");
+    const resource = { uri: "file:///notes.md", text: "Buy milk." };
+    await say(
+      sessionId,
+      { type: "image", mimeType: "image/png", data: "aGkh" },
+      { type: "resource", resource },
+      { type: "resource_link", name: "it", uri: "file:///it.md" },
+      { type: "text", text: "think" },
+    );
+    const said = await text(sessionId);
+    const image = "an image, image/png, 3 bytes";
+    for (const told of ["It rains in Rome.", image, "`file:///notes.md`, 9 characters", "it.md"]) {
+      agent.expect(said.includes(told), `something is said of ${told}`);
+    }
+    agent.expect((await say(sessionId, "/tour")) === "end_turn", "the tour passes");
+    await far.request(asks.session.close, { sessionId });
   },
 
   async questions() {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TypeAlias
@@ -12,6 +13,7 @@ import pytest
 from acp_inspector.lint.engine import lint
 from acp_inspector.recording.reader import read_recording
 from acp_protocol.schema.methods import methods_sent_by
+from tests.agent.mcp.rooms import WEATHER
 from tests.interop.answered import NOTIFIED, all_answered, said
 from tests.interop.node.programs import AGENT, CONSOLE, run
 from tests.interop.published import misfits
@@ -26,6 +28,7 @@ OPTIONS: Mapping[str, tuple[str, ...]] = {
     "bridge": ("--config", "acp-agent.toml"),
 }
 FILES = {"providers": TWO_MODELS, "bridge": BRIDGED}
+SERVER = json.dumps([sys.executable, WEATHER, "stdio"])
 UNPUBLISHED = {"bridge"}
 """What is about a dialect of the protocol."""
 OPENED = {"initialize", "session/new"}
@@ -41,6 +44,7 @@ DRIVES: Mapping[tuple[int, str], tuple[set[str], set[str]]] = {
         | {"fs/read_text_file", "fs/write_text_file", "$/cancel_request"}
         | {f"terminal/{deed}" for deed in ("create", "wait_for_exit", "output", "kill", "release")},
     ),
+    (1, "prompts"): (SAID | {"session/close"}, CONSENT),
     (1, "questions"): (SAID, {"session/update"} | QUESTIONS),
     (1, "sessions"): (
         SAID
@@ -63,6 +67,7 @@ DRIVES: Mapping[tuple[int, str], tuple[set[str], set[str]]] = {
         SAID | {"session/cancel", "tool_call/cancel", "terminal/cancel", "$/cancel_request"},
         CONSENT | {"$/cancel_request"},
     ),
+    (2, "prompts"): (SAID | {"session/close"}, CONSENT),
     (2, "questions"): (SAID, {"session/update"} | QUESTIONS),
     (2, "sessions"): (
         SAID
@@ -94,7 +99,7 @@ def test_what_the_sdk_drives_is_right_by_schema_and_rules(
     path, options = tmp_path / "it.acp.ndjson", OPTIONS.get(name, ())
     agent = (*AGENT, "--protocol", version, *options)
     through = (*CONSOLE, "proxy", "--record", path, "--", *agent)
-    done = run(place, "node", npm / f"drives_v{version}.mjs", name, *through)
+    done = run(place, "node", npm / f"drives_v{version}.mjs", name, *through, WEATHER=SERVER)
     assert json.loads(done.stdout) == {"code": 0, "failures": []}
     recording = read_recording(path)
     assert (said(recording, "client"), said(recording, "agent")) == DRIVES[version, name]
