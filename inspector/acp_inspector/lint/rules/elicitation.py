@@ -24,12 +24,15 @@ from acp_inspector.lint.moment import FINE, Found, Moment, entries, is_one_of, m
 from acp_inspector.lint.state import Ask, Point
 from acp_inspector.redaction.finder import Finder
 from acp_inspector.redaction.rules import RULES
+from acp_inspector.redaction.shapes import SHAPES
 from acp_protocol.jsonrpc import Json, id_key, is_request_id
 
 CREATE: Final = "elicitation/create"
 ACTIONS: Final = frozenset({"accept", "decline", "cancel"})
 VAGUE: Final = frozenset({"entropy", "environment"})
 """Rules for secrets that find too much to accuse anyone by."""
+_TOKENS: Final = frozenset(shape.name for shape in SHAPES)
+"""Rules for secrets that are known by how they are made up."""
 LATER: Final = 200
 """Entries after a page was completed whose messages are searched for what came from there."""
 ELICITATIONS: Final = 10_000
@@ -37,7 +40,10 @@ ELICITATIONS: Final = 10_000
 _SECRET: Final = re.compile(
     r"token|password|passwd|secret|api.?key|credential|session.?key|auth\b", re.IGNORECASE
 )
-_EMAIL: Final = re.compile(r"[^/?#&=\s]+(@|%40)[\w-]+\.[\w.-]+")
+_EMAIL: Final = re.compile(
+    r"[^/?#&=\s@]{1,64}(?:@|%40)(?!v?[0-9]+\.[0-9])(?:[\w-]{1,63}\.){1,8}[A-Za-z]{2,}(?![\w.-])"
+)
+"""An address; a package and its version, such as `pkg@1.2.3`, is none."""
 _LOCAL: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
@@ -204,7 +210,10 @@ def addresses_hold_no_secrets(moment: Moment) -> Found:
     for name, value in (*parse_qsl(url.query), *parse_qsl(url.fragment)):
         if value and _SECRET.search(name):
             return moment.problem(f"the url carries {quoted(name)}", path="params.url")
-    if _EMAIL.search(f"{url.path}?{url.query}#{url.fragment}"):
+    said = f"{url.path}?{url.query}#{url.fragment}"
+    if any(hit.rule in _TOKENS for hit in moment.state.of(_Pages).finder.find(said)):
+        return moment.problem("the url carries what looks like a token", path="params.url")
+    if _EMAIL.search(said):
         return moment.problem("the url carries an e-mail address", path="params.url")
     return FINE
 

@@ -28,8 +28,15 @@ SENTENCE: Final = 240
 _NOT_FOUND_MISUSED: Final = re.compile(
     r"not\W*(yet\W*)?initiali[sz]ed|permission|denied|forbidden|unauthori[sz]ed", re.IGNORECASE
 )
+_NAME: Final = re.compile(r"\S*[/\\]\S*|\S+\.\w+|[\"'`“][^\"'`”]*[\"'`”]")
+"""What names a file or is quoted, whatever words it is made up of."""
+_MISSING: Final = re.compile(r"not found|no such|(does not|doesn.t) exist|missing", re.IGNORECASE)
 _ABOUT_LOGIN: Final = re.compile(
-    r"auth|log.?in|sign.?in|credential|api.?key|token|account", re.IGNORECASE
+    r"auth(?!ors?\b)|\blog.?(in|ged)|sign.?in|credential|api.?key|account|subscription"
+    r"|(access|bearer|refresh|session|id|github|user|personal|api|security)\W*token"
+    r"|(invalid|expired|missing|revoked|no|bad|unknown|your|a|the)\W+token\b(?!\W+(limit|count))"
+    r"|\btokens?\W+((is|has|was|are|have)\W+)?(been\W+)?(expired|invalid|missing|revoked|required)",
+    re.IGNORECASE,
 )
 _TRACE: Final = re.compile(
     r"Traceback \(most recent|\n\s*at .+:\d+|^\s*at .+\(.+:\d+", re.MULTILINE
@@ -96,7 +103,8 @@ def not_found_is_about_resources(moment: Moment) -> Found:
         return None
     message = str(moment.error.get("message"))
     params = moment.ask.params if moment.ask is not None else {}
-    if _NOT_FOUND_MISUSED.search(message) or not params.keys() & {"sessionId", "path", "uri"}:
+    is_misused = _NOT_FOUND_MISUSED.search(_NAME.sub("", message)) and not _MISSING.search(message)
+    if is_misused or not params.keys() & {"sessionId", "path", "uri"}:
         return moment.problem(
             f"-32002 (resource not found) says {quoted(message)}", moment.ask, path="error.code"
         )

@@ -11,7 +11,9 @@ from typing import Final
 
 from acp_inspector.lint.checks import asks, check, results
 from acp_inspector.lint.moment import FINE, Found, Moment, entries, is_one_of, members, quoted
+from acp_inspector.lint.patterns import is_pattern
 from acp_inspector.lint.rules.elicitation import CREATE
+from acp_inspector.lint.secret_words import asks_secret, names_secret
 from acp_protocol.jsonrpc import Json
 
 PLACE: Final = "params.requestedSchema"
@@ -19,11 +21,6 @@ PRIMITIVES: Final = frozenset({"string", "number", "integer", "boolean", "array"
 BEYOND: Final = ("$schema", "$ref", "enumNames", "if", "then", "else", "allOf", "anyOf", "not")
 """Words of JSON Schema that forms do not have."""
 
-_SECRET: Final = re.compile(
-    r"pass(word|phrase|wd)|api.?key|access.?token|auth.?token|secret.?key|client.?secret|"
-    r"private.?key|card.?number|credit.?card|\bcvv\b|\btoken\b|\bsecret\b",
-    re.IGNORECASE,
-)
 _URL: Final = re.compile(r"https?://\S+|\[[^\]]+\]\([^)]+\)", re.IGNORECASE)
 
 
@@ -114,12 +111,8 @@ def _contradictions(field: dict[str, Json]) -> Iterator[str]:
         if isinstance(low, int | float) and isinstance(high, int | float) and low > high:
             yield f"has {least} above {most}"
     pattern = field.get("pattern")
-    if isinstance(pattern, str):
-        try:
-            re.compile(pattern)
-        except re.error:
-            # Patterns are ECMAScript's; Python's are near enough to see what nobody can read.
-            yield "has a pattern that is no regular expression"
+    if isinstance(pattern, str) and not is_pattern(pattern):
+        yield "has a pattern that is no regular expression"
     default = field.get("default")
     if default is not None and (fault := _misfit(field, default)):
         yield f"has a default that {fault}"
@@ -131,12 +124,25 @@ def forms_ask_for_no_secrets(moment: Moment) -> Found:
     schema = _schema(moment.params)
     if schema is None:
         return None
-    for name, field in _fields(schema).items():
-        said = " ".join((name, str(field.get("title") or ""), str(field.get("description") or "")))
-        if field.get("type") in ("string", None) and _SECRET.search(said):
+    # What is chosen from a list is no secret.
+    texts = {
+        name: field
+        for name, field in _fields(schema).items()
+        if field.get("type") in ("string", None) and not _offered(field)
+    }
+    for name, field in texts.items():
+        title, description = field.get("title"), field.get("description")
+        if (
+            names_secret(name)
+            or (isinstance(title, str) and (names_secret(title) or asks_secret(title)))
+            or (isinstance(description, str) and asks_secret(description))
+        ):
             return moment.problem(
                 f"the field {quoted(name)} asks for a secret", path=f"{PLACE}.properties.{name}"
             )
+    message = moment.params.get("message")
+    if texts and isinstance(message, str) and asks_secret(message):
+        return moment.problem("the message asks for a secret", path="params.message")
     return FINE
 
 

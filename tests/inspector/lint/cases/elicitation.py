@@ -274,3 +274,23 @@ def no_token_comes_back(talk: Talk) -> None:
     talk.answer(page(talk), action="accept")
     talk.tell("elicitation/complete", side="agent", elicitationId="e1")
     talk.say("Connected as Ada.")
+
+
+@keeps("ACP-L335")
+def an_address_names_a_version_of_a_package(talk: Talk) -> None:
+    running(talk)
+    talk.answer(page(talk, "https://unpkg.com/pkg@1.2.3/consent"), action="cancel")
+    talk.answer(page(talk, "https://unpkg.com/pkg@v2.0.0-beta.rc/x"), action="cancel")
+
+
+@breaks("ACP-L335")
+def an_address_carries_a_token_in_its_path(talk: Talk) -> None:
+    running(talk)
+    token = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0"
+    talk.answer(page(talk, f"https://example.com/login/{token}"), action="cancel")
+
+
+@breaks("ACP-L335")
+def an_address_carries_an_email_address_in_its_path(talk: Talk) -> None:
+    running(talk)
+    talk.answer(page(talk, "https://example.com/users/ada@example.com/x"), action="cancel")

@@ -100,3 +100,27 @@ def a_login_is_asked_for(talk: Talk) -> None:
     talk.initialize()
     call = talk.ask("session/new", cwd=CWD, mcpServers=[])
     talk.refuse(call, -32000, "Authentication required")
+
+
+@keeps("ACP-L033")
+def a_file_is_named_like_a_permission(talk: Talk) -> None:
+    talk.open()
+    call = talk.ask(
+        "fs/read_text_file", side="agent", sessionId="s1", path=f"{CWD}/permissions.json"
+    )
+    talk.refuse(call, -32002, f"Resource missing: {CWD}/permissions.json")
+    call = talk.ask("fs/read_text_file", side="agent", sessionId="s1", path=f"{CWD}/denied")
+    talk.refuse(call, -32002, "Could not be found: “denied”")
+
+
+@breaks("ACP-L034")
+def a_limit_of_tokens_takes_the_code_of_login(talk: Talk) -> None:
+    talk.open()
+    talk.refuse(talk.prompt(), -32000, "Maximum context token count exceeded")
+
+
+@keeps("ACP-L034")
+def a_token_is_no_longer_good(talk: Talk) -> None:
+    talk.initialize()
+    for said in ("The token has expired", "Invalid token", "GitHub token required"):
+        talk.refuse(talk.ask("session/new", cwd=CWD, mcpServers=[]), -32000, said)

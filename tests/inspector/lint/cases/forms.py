@@ -157,3 +157,43 @@ def content_is_nested(talk: Talk) -> None:
 @keeps("ACP-L345")
 def content_is_a_list_of_texts(talk: Talk) -> None:
     filled(talk, of(tags={"type": "array", "items": CHOICE}), tags=["a", "b"])
+
+
+@keeps("ACP-L339")
+def patterns_are_as_ecmascript_spells_them(talk: Talk) -> None:
+    patterns = (r"^(?<year>\d{4})$", r"^\p{L}+$", r"(?<!a*)\u{62}[^]", "(" * 100 + ")" * 100)
+    asked(talk, of(**{f"f{n}": TEXT | {"pattern": each} for n, each in enumerate(patterns)}))
+
+
+@breaks("ACP-L339")
+def a_pattern_has_a_class_upside_down(talk: Talk) -> None:
+    asked(talk, of(name=TEXT | {"pattern": "^[z-a]$"}))
+
+
+@keeps("ACP-L339")
+def nobody_can_tell_of_an_endless_pattern(talk: Talk) -> None:
+    asked(talk, of(name=TEXT | {"pattern": "(" * 5000}))
+
+
+@breaks("ACP-L340")
+def a_name_asks_for_a_token(talk: Talk) -> None:
+    asked(talk, of(github_token=TEXT))
+
+
+@breaks("ACP-L340")
+def a_title_asks_for_tokens(talk: Talk) -> None:
+    asked(talk, of(value=TEXT | {"title": "GitHub tokens"}))
+
+
+@breaks("ACP-L340", 2)
+def the_message_asks_for_a_password(talk: Talk) -> None:
+    running(talk)
+    talk.answer(form(talk, of(value=TEXT), message="Please enter your password"), action="decline")
+
+
+@keeps("ACP-L340")
+def words_about_secrets_ask_for_none(talk: Talk) -> None:
+    names = ("Token limit", "Which password manager do you use?", "Secret-free branch name")
+    fields = {f"f{n}": TEXT | {"title": title} for n, title in enumerate(names)}
+    fields |= {"vault": TEXT | {"title": "Password", "enum": ["shared", "own"]}}
+    asked(talk, of(**fields, maxTokens=TEXT, passwordManager=TEXT))
