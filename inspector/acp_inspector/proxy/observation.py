@@ -171,7 +171,7 @@ def observe(command: Sequence[str], wishes: Wishes, warn: Warn) -> Observation:
     is_silent = not (wishes.has_control or wishes.interferes)
     if wishes.record is None and is_silent:
         return observation
-    header = header_of_this_run(command, Path.cwd())
+    header = header_of_this_run(command, _working_directory())
     path = _path(command, wishes)
     sieve = _sieve(path, wishes)
     if sieve is not None:
@@ -294,3 +294,11 @@ def _control(
         reason = describe_os_error(problem) if isinstance(problem, OSError) else str(problem)
         warn(f"nobody can attach: {reason}")
         return None
+
+
+def _working_directory() -> Path:
+    try:
+        return Path.cwd()
+    except FileNotFoundError:
+        # Somebody has deleted it under us: the agent may not mind, so nor do we.
+        return Path(os.environ.get("PWD", "/"))

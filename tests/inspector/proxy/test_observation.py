@@ -159,3 +159,19 @@ def test_a_line_that_cannot_be_looked_through_passes_and_is_told(tmp_path: Path)
     assert done.stderr.count(b"it is left out of the recording") == 1
     dropped = [entry for entry in read_recording(path).entries if b"dropped" in encode_entry(entry)]
     assert len(dropped) == 2
+
+
+def test_a_directory_that_was_deleted_under_it_does_not_stop_a_proxy(tmp_path: Path) -> None:
+    gone, record = tmp_path / "gone", tmp_path / "a.acp.ndjson"
+    gone.mkdir()
+    script = 'cd "$1" && rmdir "$1" && shift && exec "$@"'
+    command = (*PROXY[:-1], "--record", str(record), "--", "cat")
+    done = subprocess.run(
+        ["sh", "-c", script, "sh", str(gone), *command],
+        input=b"{}\n",
+        capture_output=True,
+        timeout=LIMIT,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (0, b"{}\n")
+    assert read_recording(record).header.cwd == str(gone)
