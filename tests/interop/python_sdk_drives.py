@@ -38,6 +38,7 @@ ABLE = schema.ClientCapabilities(
         form=schema.ElicitationFormCapabilities(), url=schema.ElicitationUrlCapabilities()
     ),
 )
+US = schema.Implementation(name="sdk-client", version="1")
 TWO_MODELS = '[model]\nname = "demo"\n\n[[model.others]]\nname = "ollama:qwen3"\n'
 BRIDGED = f'[mcp.servers.weather]\ncommand = "{sys.executable}"\nargs = ["{WEATHER}", "stdio"]\n'
 
@@ -74,7 +75,9 @@ class Ride:
         return (await self.asked("session_new", asked, schema.NewSessionResponse)).session_id
 
     async def hello(self) -> schema.InitializeResponse:
-        asked = schema.InitializeRequest(protocol_version=1, client_capabilities=ABLE)
+        asked = schema.InitializeRequest(
+            protocol_version=1, client_capabilities=ABLE, client_info=US
+        )
         return await self.asked("initialize", asked, schema.InitializeResponse)
 
 
@@ -83,7 +86,7 @@ Deed: TypeAlias = Callable[[Ride], Awaitable[None]]
 
 async def talk(ride: Ride) -> None:
     """Files and terminals of the client, with consent, and without it."""
-    await ride.agent.initialize(1, ABLE)
+    await ride.agent.initialize(1, ABLE, US)
     session_id = await ride.open()
     notes = str(ride.place / "notes.md")
     ride.editor.buffers[notes] = "unsaved milk\n"
@@ -109,7 +112,7 @@ async def _cancel(ride: Ride, session_id: str) -> None:
 
 async def prompts(ride: Ride) -> None:
     """All that a prompt may hold, a server of the session's own, and what the model can show."""
-    hello = await ride.agent.initialize(1)
+    hello = await ride.agent.initialize(1, None, US)
     assert hello.agent_capabilities is not None
     able = hello.agent_capabilities.prompt_capabilities
     assert able is not None
@@ -142,7 +145,7 @@ async def prompts(ride: Ride) -> None:
 
 async def questions(ride: Ride) -> None:
     """Forms and pages."""
-    await ride.agent.initialize(1, ABLE)
+    await ride.agent.initialize(1, ABLE, US)
     session_id = await ride.open()
     await ride.say(session_id, "ask Which colour?: red, green")
     await ride.say(session_id, "open https://example.org/")
@@ -152,7 +155,7 @@ async def questions(ride: Ride) -> None:
 
 async def sessions(ride: Ride) -> None:
     """What the SDK's client can do with sessions."""
-    await ride.agent.initialize(1)
+    await ride.agent.initialize(1, None, US)
     first, where = await ride.open(), str(ride.place)
     await ride.say(first, "read notes.md")
     await ride.agent.set_session_mode(first, "code")
@@ -160,18 +163,18 @@ async def sessions(ride: Ride) -> None:
     assert [option.current_value for option in chosen.config_options][-1] == "allow_all"
     copy = (await ride.agent.fork_session(first, where)).session_id
     await ride.agent.close_session(first)
-    await ride.agent.resume_session(first, where)
-    await ride.agent.close_session(first)
     said = ride.editor.text
     await ride.agent.load_session(where, first)
     assert ride.editor.text == said * 2
+    await ride.agent.close_session(first)
+    await ride.agent.resume_session(first, where)
     listed = await ride.agent.list_sessions(where)
     assert {each.session_id for each in listed.sessions} == {first, copy}
 
 
 async def login(ride: Ride) -> None:
     """A login that is wanted first."""
-    await ride.agent.initialize(1)
+    await ride.agent.initialize(1, None, US)
     with pytest.raises(acp.RequestError) as refusal:
         await ride.open()
     assert refusal.value.code == -32000

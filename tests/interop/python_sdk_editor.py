@@ -66,7 +66,15 @@ class Editor:
     async def terminal_output(
         self, terminal_id: str, **kwargs: Any
     ) -> schema.TerminalOutputResponse:
-        return schema.TerminalOutputResponse(output=f"{terminal_id} was here\n", truncated=False)
+        exit_status = (
+            schema.TerminalExitStatus(signal="SIGTERM")
+            if terminal_id == "sleep"
+            else schema.TerminalExitStatus(exit_code=0)
+        )
+        output = f"{terminal_id} was here\n"
+        return schema.TerminalOutputResponse(
+            output=output, truncated=False, exit_status=exit_status
+        )
 
     async def kill_terminal(self, **kwargs: Any) -> schema.KillTerminalResponse:
         self.is_killed.set()

@@ -30,7 +30,7 @@ async def test_what_the_sdk_drives_is_right_by_schema_and_rules(
     assert misfits(recording, shared) == []
     report = lint(recording.entries, unstable="--unstable" in drive.options)
     assert not report.failed
-    assert [each.message for each in report.findings if each.severity == "error"] == []
+    assert [each.message for each in report.findings if each.severity != "info"] == []
 
 
 def test_each_method_that_our_agent_answers_is_driven() -> None:

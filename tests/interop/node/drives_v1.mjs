@@ -39,6 +39,7 @@ const { agent: far } = acp
   .onRequest(asked.terminal.output, ({ params }) => ({
     output: `${params.terminalId} was here\n`,
     truncated: false,
+    exitStatus: params.terminalId === "sleep" ? { signal: "SIGTERM" } : { exitCode: 0 },
   }))
   .onRequest(asked.terminal.waitForExit, async ({ params }) => {
     if (params.terminalId !== "sleep") return { exitCode: 0 };
