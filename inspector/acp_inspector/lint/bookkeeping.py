@@ -34,9 +34,9 @@ def remember(moment: Moment) -> None:
     state.last[moment.side] = moment.frame
     if moment.kind in {"request", "notification"}:
         state.calls[moment.side] += 1
-        is_first = state.version is None and state.initialize is None
-        if is_first and moment.method not in INITIALIZE:
-            state.version = 1
+        is_late = state.initialize is None or not (moment.method or "").startswith("$/")
+        if state.version is None and moment.method not in INITIALIZE and is_late:
+            state.version = state.taken_for(moment.side)
     if moment.kind == "request" and (key := moment.key) is not None:
         ask = Ask(
             moment.n,

@@ -77,7 +77,7 @@ class Report:
     @property
     def idle(self) -> frozenset[str]:
         """Rules that had nothing to look at: that they found nothing says nothing."""
-        return self.applied - self.exercised
+        return self.applied - self.exercised - self.failed.keys()
 
 
 class _Course:

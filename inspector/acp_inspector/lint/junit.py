@@ -1,6 +1,7 @@
 """Findings as JUnit's XML, which build servers show as tests: a suite a file, a test a rule.
 
-A rule without anything to look at is skipped; that it found nothing says nothing.
+A rule without anything to look at is skipped; that it found nothing says nothing. One whose check
+broke down is an error.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from acp_inspector.lint.engine import Finding, Report
 from acp_inspector.recording.reader import LineFault
 
 READABLE: Final = "every line can be read"
+BROKEN: Final = "it could not be judged, by a mistake of ours"
 _NO_XML: Final = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that an XML document cannot hold, not even escaped."""
 
@@ -47,6 +49,7 @@ def junit(
                 _add(case, "system-out", said)
         for id_ in sorted(report.applied):
             found = [each for each in report.findings if each.rule.id == id_]
+            broken = report.failed.get(id_)
             failures = [each for each in found if fails(each)]
             family = FAMILIES[rules()[id_].family]
             case = ElementTree.SubElement(suite, "testcase", name=id_, classname=_text(family))
@@ -54,9 +57,11 @@ def junit(
                 failed += 1
                 said = "\n".join(map(_line, failures))
                 _add(case, "failure", said, message=failures[0].message, type=id_)
-            elif id_ not in report.exercised:
+            elif broken is None and id_ not in report.exercised:
                 skipped += 1
                 ElementTree.SubElement(case, "skipped", message="nothing to look at")
+            if broken is not None:
+                _add(case, "error", broken, message=f"{BROKEN}: {broken}", type="check")
             if len(found) > len(failures):
                 _add(
                     case, "system-out", "\n".join(_line(each) for each in found if not fails(each))
@@ -65,7 +70,7 @@ def junit(
             tests=str(len(report.applied) + 1),
             failures=str(failed),
             skipped=str(skipped),
-            errors=str(int(faults_fail and bool(unread))),
+            errors=str(int(faults_fail and bool(unread)) + len(report.failed)),
         )
     ElementTree.indent(root)
     return ElementTree.tostring(root, encoding="unicode", xml_declaration=True)

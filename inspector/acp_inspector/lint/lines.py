@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 
 from acp_inspector.journal import Frame
 from acp_inspector.lint.moment import Moment, entries
+from acp_inspector.lint.state import IdKey
 from acp_protocol.framing import Side
 from acp_protocol.jsonrpc import Json, parse
 
@@ -21,13 +22,20 @@ PIECES: Final = 1000
 """Lines that one JSON text may be spread over, to be put together again."""
 PIECES_BYTES: Final = 2**20
 
-_DECODER: Final = json.JSONDecoder()
 _STRING: Final = re.compile(rb'"(?:[^"\\]|\\.)*"')
 _TOKEN: Final = re.compile(
     r"[ \t\n\r]*(?:([\[{])|([\]}])|([,:])|"
     r'("(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"'
     r"|-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?|true|false|null))"
 )
+
+
+def _refuse(constant: str) -> None:
+    """Turn down `NaN` and the like, which the standard library takes."""
+    raise ValueError(f"{constant} is no JSON")
+
+
+_DECODER: Final = json.JSONDecoder(parse_constant=_refuse)
 
 
 class Slip(NamedTuple):
@@ -59,6 +67,8 @@ class Lines:
     """Lines of each side that may yet be answered, without an id."""
     deep: set[Side] = field(default_factory=set[Side])
     """Sides that sent JSON which is nested too deeply to be read here."""
+    ids: set[IdKey] = field(default_factory=set[IdKey])
+    """Ids of objects that ask for something, but not as they should; they may be answered."""
     newest: tuple[Frame, Slip | None] | None = None
     """What was wrong with the line that was looked at last."""
 
@@ -85,10 +95,8 @@ def _slip(moment: Moment) -> Slip | None:
         _DECODER.decode(text)
     except json.JSONDecodeError as problem:
         return Slip(problem.msg, problem.pos)
-    except RecursionError:
+    except (RecursionError, ValueError):
         return None if spells_json(text) else Slip(moment.reason, 0)
-    except ValueError:
-        return Slip(moment.reason, 0)
     return None
 
 
@@ -134,7 +142,8 @@ def pieces_before(moment: Moment) -> list[Frame]:
 
 def is_piece(moment: Moment) -> bool:
     """Tell whether an array may be a piece of what began above rather than a line of its own."""
-    if not pieces_before(moment):
+    pieces = pieces_before(moment)
+    if not pieces or pieces[0].raw.strip() not in {b"{", b"["}:
         return False
     return not any(isinstance(each, dict) for each in entries(parse(moment.frame.raw)))
 

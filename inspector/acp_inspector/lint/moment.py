@@ -202,9 +202,18 @@ class Moment:
         session = self.params.get("sessionId")
         return session if isinstance(session, str) else None
 
+    def _goes_on(self) -> bool:
+        """Tell whether it is a call that follows an `initialize` that failed."""
+        if self.kind not in {"request", "notification"} or self.state.initialize is None:
+            return False
+        return not (self.method or "$/").startswith("$/")
+
     def _find_version(self) -> int | None:
         if self.method not in INITIALIZE:
-            return self.state.version
+            version = self.state.version
+            if version is None and self.side == "client" and self._goes_on():
+                return self.state.taken_for(self.side)
+            return version
         source = self.result_object if self.kind == "result" else self.params
         if self.kind == "failure" and self.ask is not None:
             if self.code == UNSUPPORTED_VERSION:

@@ -28,6 +28,7 @@ def sarif(
     findings: Mapping[str, Sequence[Finding]],
     lines: Mapping[str, Mapping[int, int]],
     faults: Mapping[str, Sequence[LineFault]] | None = None,
+    failed: Mapping[str, Mapping[str, str]] | None = None,
 ) -> Json:
     """Return the findings of each file as one log.
 
@@ -35,6 +36,7 @@ def sarif(
         findings: by the file's name.
         lines: for each file, the line of each entry by its number, from 1.
         faults: for each file, what of it could not be read.
+        failed: for each file, the rules whose check broke down, with what it said.
     """
     used = _rules(findings.values())
     places = {rule.id: place for place, rule in enumerate(used)}
@@ -49,10 +51,13 @@ def sarif(
         for each in found
     ]
     notes = [_note(file, fault) for file, found in (faults or {}).items() for fault in found]
+    broken = [_broken(file, *each) for file, by in (failed or {}).items() for each in by.items()]
     run: dict[str, Json] = {
         "tool": {"driver": driver},
         "columnKind": "unicodeCodePoints",
-        "invocations": [{"executionSuccessful": True, "toolExecutionNotifications": notes}],
+        "invocations": [
+            {"executionSuccessful": not broken, "toolExecutionNotifications": [*notes, *broken]}
+        ],
         "results": results,
     }
     return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
@@ -61,6 +66,12 @@ def sarif(
 def _note(file: str, fault: LineFault) -> Json:
     where = _location(file, fault.line)
     return {"level": "warning", "message": {"text": fault.reason}, "locations": [where]}
+
+
+def _broken(file: str, rule: str, problem: str) -> Json:
+    said = f"{rule} could not be judged, by a mistake of ours: {problem}"
+    where = _location(file, None)
+    return {"level": "error", "message": {"text": said}, "locations": [where]}
 
 
 def _rules(findings: Iterable[Sequence[Finding]]) -> list[Rule]:

@@ -35,7 +35,7 @@ _HUMP: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
 def names_secret(label: str) -> bool:
-    """Tell whether a name or a title stands for a secret: `githubToken`, “API key for the build”."""
+    """Tell whether a name or a title stands for a secret, such as `githubToken`."""
     words = _words(_TAIL.sub("", _words(label)))
     return _LABEL.match(words) is not None and _AMOUNTS.match(words) is None
 

@@ -202,6 +202,19 @@ class State:
             own = self._own[kind] = kind()
             return own
 
+    def taken_for(self, side: Side) -> int | None:
+        """Return the version by which to read a call before any was agreed upon.
+
+        Who goes on without `initialize` is taken for version 1, who goes on in spite of its failure
+        for what it asked for.
+        """
+        if self.initialize is None:
+            return 1
+        if side != "client" or self.initialize.error is None:
+            return None
+        wanted = self.initialize.params.get("protocolVersion")
+        return 2 if type(wanted) is int and wanted >= 2 else 1
+
     def twin(self, side: Side, id_: RequestId) -> Ask | None:
         """Return the request of `side` that waits with the same id in another type."""
         if isinstance(id_, int):

@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from acp_inspector.lint.checks import check, learns, updates
 from acp_inspector.lint.moment import FINE, Found, Moment, quoted
-from acp_inspector.lint.rules.foreground import REMEMBERED, background_of
+from acp_inspector.lint.rules.foreground import REMEMBERED, background_of, foreground
 from acp_inspector.lint.state import Point, Session
 from acp_protocol.jsonrpc import Json
 
@@ -104,7 +104,7 @@ def unlisted_work_has_ended(moment: Moment) -> Found:
         return None
     gone = own.items - _items(listed)
     for kind, id_ in sorted(gone):
-        if _may_go_on(session, kind, id_):
+        if _may_go_on(moment, session, kind, id_):
             return moment.problem(
                 f"the {kind} {quoted(id_)} is listed no more, but has not ended",
                 own.listed,
@@ -113,12 +113,18 @@ def unlisted_work_has_ended(moment: Moment) -> Found:
     return FINE if gone or own.items else None
 
 
-def _may_go_on(session: Session, kind: str, id_: str) -> bool:
-    """Tell whether an entity has not ended; one that nothing is known of has."""
+def _may_go_on(moment: Moment, session: Session, kind: str, id_: str) -> bool:
+    """Tell whether an entity has not ended; one that nothing is known of has.
+
+    A terminal that only a tool call named has told nothing of its end, unless that was before the
+    session's history was told anew.
+    """
     if kind == "tool_call":
         tool = session.tools.get(id_)
         return tool is not None and tool.ended is None
     terminal = session.terminals.get(id_)
+    if terminal is None and session.origin == "new" and foreground(moment).replayed is None:
+        return _is_announced(session, ("terminal", id_))
     return terminal is not None and terminal.exited is None
 
 

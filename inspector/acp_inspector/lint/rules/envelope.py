@@ -197,8 +197,9 @@ def answers_match_a_question(moment: Moment) -> Found:
         return None
     if moment.ask is not None or moment.key in moment.state.answered:
         return FINE
-    if other(moment.side) in moment.state.of(Lines).deep:
-        # It may have asked in a message that only readers of this kind cannot read.
+    lines = moment.state.of(Lines)
+    if moment.key in lines.ids or other(moment.side) in lines.deep:
+        # It may have asked in what is no message, or in one that only this reader cannot read.
         return FINE
     alike = moment.state.twin(other(moment.side), cast("RequestId", moment.id))
     if alike is not None:

@@ -23,6 +23,9 @@ ASSIGNED: Final = frozenset({-32700, -32600, -32601, -32602, -32603, -32000, -32
 ASSIGNED_V2: Final = ASSIGNED | {-32022}
 UNREADABLE: Final = frozenset({-32700, -32600})
 """Codes that say the question could not be read, and hence not whose answer this is."""
+INVALID_PARAMS: Final = -32602
+OTHER_REASONS: Final = frozenset({-32000, -32002, -32800})
+"""Codes of failures that come before params are looked into: no login, no session, cancelled."""
 SENTENCE: Final = 240
 """Characters of an error message beyond which it is no short sentence."""
 _NOT_FOUND_MISUSED: Final = re.compile(

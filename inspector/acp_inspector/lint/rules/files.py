@@ -16,6 +16,8 @@ from acp_protocol.jsonrpc import Json
 READ: Final = "fs/read_text_file"
 WRITE: Final = "fs/write_text_file"
 NOT_FOUND: Final = -32002
+MAC: Final = "/private/"
+"""Where `/tmp`, `/var` and `/etc` lead to on macOS."""
 
 
 @check("ACP-L240", asks(READ), fix="Read files through the client only where it claims that.")
@@ -135,10 +137,16 @@ def paths_lie_in_the_session(moment: Moment) -> Found:
 
 
 def _may_lie_in(path: str, root: str) -> bool:
-    """Tell whether links may lead a path into a directory: `/private/tmp/a` is in `/tmp`."""
+    """Tell whether links may lead a path into a directory: `/private/tmp/a` is in `/tmp`.
+
+    One name that both share is no sign of that: `/project` need not be `/home/ada/project`.
+    """
     place = PurePosixPath(normalized(path))
+    least = 2 if normalized(root).startswith(MAC) or str(place).startswith(MAC) else 3
     return any(
-        len(each.parts) > 1 and may_be_same(str(each), root) for each in (place, *place.parents)
+        min(len(each.parts), len(PurePosixPath(normalized(root)).parts)) >= least
+        and may_be_same(str(each), root)
+        for each in (place, *place.parents)
     )
 
 

@@ -160,6 +160,20 @@ def _words_told(moment: Moment) -> None:
         own.early = moment.point
 
 
+@learns(updates("tool_call_update"))
+def _tool_told(moment: Moment) -> None:
+    """Take new tool calls of an agent that was just asked for something for its answer."""
+    if moment.version != 2 or moment.session is None or moment.session.is_replaying:
+        return
+    id_ = moment.update.get("toolCallId")
+    tool = moment.session.tools.get(id_) if isinstance(id_, str) else None
+    if tool is None or tool.first.n != moment.n:
+        return
+    own = foreground(moment)
+    if not own.is_busy and own.inserted is not None and own.early is None:
+        own.early = moment.point
+
+
 @learns(updates("state_update"))
 def _state_told(moment: Moment) -> None:
     state = moment.update.get("state")

@@ -38,9 +38,11 @@ from acp_inspector.lint.lines import (
 from acp_inspector.lint.moment import FINE, Ending, Found, Moment, Problem, quoted
 from acp_inspector.lint.state import State, other
 from acp_protocol.host.text import one_line
-from acp_protocol.jsonrpc import Json
+from acp_protocol.jsonrpc import Json, id_key, is_request_id
 
 BOM: Final = codecs.BOM_UTF8
+IDS: Final = 1000
+"""Ids of what is no message that are remembered."""
 FEW: Final = 32
 """Names that are looked for one by one."""
 _HEADER: Final = re.compile(rb"\s*Content-(Length|Type)\s*:", re.IGNORECASE)
@@ -70,7 +72,8 @@ def every_line_is_json(moment: Moment) -> Found:
     """Tell of lines that are no JSON, but for those that a rule of their own speaks of."""
     pieces = pieces_before(moment)
     # Where a text seemed to begin that never went on, its lines stand for themselves.
-    stray = () if pieces else tuple(map(_no_json, moment.state.of(Lines).pieces[moment.side].lines))
+    kept = moment.state.of(Lines).pieces[moment.side].lines
+    stray = () if pieces else tuple(map(_no_json, kept))
     if not is_no_json(moment) or _explained(moment) or pieces or is_unfinished(moment):
         return stray
     return (*stray, _no_json(moment.frame, moment.reason))
@@ -111,6 +114,10 @@ def _keep_unreadable(moment: Moment) -> None:
         return
     lines = moment.state.of(Lines)
     lines.unreadable[moment.side] += 1
+    if moment.kind == "batch":
+        return
+    if is_request_id(moment.value.get("id")) and len(lines.ids) < IDS:
+        lines.ids.add((moment.side, *id_key(moment.value["id"])))
     text = moment.frame.raw.lstrip(BOM).strip()
     if text != b"{}" and text[:1] in {b"{", b"["} and not moment.value and slip(moment) is None:
         lines.deep.add(moment.side)

@@ -29,6 +29,8 @@ class _Servers:
     """Servers that were declared, and requests to them that are not answered."""
 
     declared: dict[str, Point] = field(default_factory=dict[str, Point])
+    owners: dict[str, str] = field(default_factory=dict[str, str])
+    """The newest session that has each."""
     open: dict[tuple[str, str], Ask] = field(default_factory=dict[tuple[str, str], Ask])
 
 
@@ -49,6 +51,18 @@ def _keep_servers(moment: Moment) -> None:
     for _, id_ in _declared(moment):
         if isinstance(id_, str):
             servers.declared.setdefault(id_, moment.point)
+
+
+@learns(results(*OPENERS))
+def _keep_owner(moment: Moment) -> None:
+    created = moment.result_object.get("sessionId")
+    session = created if isinstance(created, str) else moment.session_id
+    if moment.ask is None or session is None:
+        return
+    owners = moment.state.of(_Servers).owners
+    for server in map(members, entries(moment.ask.params.get("mcpServers"))):
+        if server.get("type") == "acp" and isinstance(id_ := server.get("serverId"), str):
+            owners[id_] = session
 
 
 @learns(asks(MESSAGE))
@@ -136,7 +150,11 @@ def messages_are_flat(moment: Moment) -> Found:
 
 @check("ACP-L387", asks(*OPENERS), fix="Give each server an id of its own.")
 def servers_are_told_apart(moment: Moment) -> Found:
-    """Tell of an id that two servers of one request share."""
+    """Tell of an id that two servers of one request, or of two open sessions, share.
+
+    A session that is taken up again, or goes on as a fork, brings its own servers along.
+    """
+    owners = moment.state.of(_Servers).owners
     seen: set[str] = set()
     is_any = False
     for place, id_ in _declared(moment):
@@ -145,6 +163,13 @@ def servers_are_told_apart(moment: Moment) -> Found:
             if id_ in seen:
                 return moment.problem(f"two servers have the id {quoted(id_)}", path=place)
             seen.add(id_)
+            owner = moment.state.sessions.get(owners.get(id_, ""))
+            if owner is not None and owner.is_open and moment.session_id is None:
+                return moment.problem(
+                    f"the session {quoted(owner.id)} has a server {quoted(id_)}, too",
+                    owner.first,
+                    path=place,
+                )
     return FINE if is_any else None
 
 

@@ -34,6 +34,8 @@ BASELINE: Final = {
 """Methods that everyone has to answer who speaks the version, whatever was claimed."""
 RETIRED: Final = re.compile(r"nes/|document/|mcp/(connect|disconnect)$")
 """Methods of unstable schemas before 2026-11."""
+RETIRED_TELLS: Final = re.compile(r"nes/(accept|reject)$|document/")
+"""Those of them that were notifications."""
 EMPTY: Final = frozenset({"session/load", "fs/write_text_file", "authenticate"})
 """Methods whose empty result was once null."""
 
@@ -109,10 +111,10 @@ def methods_come_from_the_right_side(moment: Moment) -> Found:
 def notifications_have_no_id(moment: Moment) -> Found:
     """Tell of notifications that ask for an answer."""
     kinds = _kinds(moment)
-    if not kinds or kinds == {"request"}:
-        return None if not kinds else FINE
     if "request" in kinds:
         return FINE
+    if not kinds and not RETIRED_TELLS.match(moment.method or ""):
+        return None
     return moment.problem(f"{moment.method} is a notification and has an id", path="id")
 
 
@@ -134,7 +136,7 @@ def unknown_requests_get_method_not_found(moment: Moment) -> Found:
     if ask is None or ask.method.startswith("_") or RETIRED.match(ask.method):
         return None
     if any(find_method(ask.method, version) for version in VERSIONS):
-        return None
+        return _of_the_other_version(moment)
     if moment.kind == "result":
         return moment.problem(f"the unknown method {ask.method} was answered with a result", ask)
     if moment.code != -32601:
@@ -142,6 +144,18 @@ def unknown_requests_get_method_not_found(moment: Moment) -> Found:
             f"the unknown method {ask.method} was answered with {moment.code}", ask
         )
     return FINE
+
+
+def _of_the_other_version(moment: Moment) -> Found:
+    """Tell of a breakdown over a method of the other version, which a peer may well know."""
+    ask, version = moment.ask, moment.version
+    if ask is None or version is None or find_method(ask.method, version) is not None:
+        return None
+    if moment.code == -32603:
+        return moment.problem(
+            f"{ask.method}, of another version, was answered with {moment.code}", ask
+        )
+    return FINE if moment.code == -32601 else None
 
 
 @check(

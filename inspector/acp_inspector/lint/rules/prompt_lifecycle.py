@@ -21,6 +21,7 @@ from acp_inspector.lint.moment import (
     quoted,
 )
 from acp_inspector.lint.rules.content import REQUIRED, takes
+from acp_inspector.lint.rules.errors import INVALID_PARAMS, OTHER_REASONS
 from acp_inspector.lint.rules.foreground import Echo, Foreground, foreground, foregrounds_of
 from acp_inspector.lint.state import Ask, State
 from acp_protocol.jsonrpc import Json
@@ -287,13 +288,16 @@ def prompts_that_are_not_understood_are_turned_down(moment: Moment) -> Found:
         type_ = block.get("type")
         if not isinstance(type_, str) or type_.startswith("_") or _is_taken(moment.state, type_):
             continue
-        if moment.kind == "result":
-            return moment.problem(
-                f"a prompt with a block of type {quoted(type_)} is taken in, though the agent "
-                "does not claim to take such",
-                moment.ask,
-            )
-        return FINE
+        if moment.code == INVALID_PARAMS:
+            return FINE
+        if moment.code in OTHER_REASONS:
+            return None
+        how = "taken in" if moment.kind == "result" else f"answered with {moment.code}"
+        return moment.problem(
+            f"a prompt with a block of type {quoted(type_)} is {how}, though the agent "
+            "does not claim to take such",
+            moment.ask,
+        )
     return None
 
 

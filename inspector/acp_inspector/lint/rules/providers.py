@@ -10,6 +10,7 @@ from typing import Final
 
 from acp_inspector.lint.checks import answers, asks, check, learns, results
 from acp_inspector.lint.moment import FINE, Found, Moment, entries, members, quoted
+from acp_inspector.lint.rules.errors import OTHER_REASONS
 from acp_inspector.lint.state import Point
 from acp_protocol.jsonrpc import Json
 
@@ -135,3 +136,18 @@ def kinds_are_supported(moment: Moment) -> Found:
     return moment.problem(
         f"{quoted(named[0])} does not support {quoted(kind)}", named[1].point, path="params.apiType"
     )
+
+
+@check("ACP-L403", answers("providers/set"), fix="Refuse providers that there are not with -32602.")
+def unknown_providers_are_refused(moment: Moment) -> Found:
+    """Tell of a provider that is set though the last list did not have it."""
+    known, ask = moment.state.of(_Providers).of, moment.ask
+    id_ = ask.params.get("providerId") if ask is not None else None
+    if not isinstance(id_, str) or not known or len(known) >= PROVIDERS or id_ in known:
+        return None
+    if moment.code == -32602:
+        return FINE
+    if moment.code in OTHER_REASONS:
+        return None
+    what = "a result" if moment.kind == "result" else str(moment.code)
+    return moment.problem(f"{quoted(id_)} was not listed; setting it is answered with {what}", ask)

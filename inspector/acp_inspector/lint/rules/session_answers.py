@@ -12,13 +12,13 @@ from typing import Final
 from acp_inspector.lint.checks import answers, asks, check, learns, results, updates
 from acp_inspector.lint.moment import FINE, Found, Moment, entries, members, quoted
 from acp_inspector.lint.rules.config_options import Option, Options, each_option
+from acp_inspector.lint.rules.errors import INVALID_PARAMS, OTHER_REASONS
 from acp_inspector.lint.rules.foreground import foreground
 from acp_inspector.lint.state import Ask
 from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.methods import find_method
 from acp_protocol.schema.validate import check as complaints_of
 
-INVALID_PARAMS: Final = -32602
 NOT_FOUND: Final = -32002
 SETUPS: Final = ("session/new", "session/resume", "session/fork")
 NULL_TOLERANT: Final = ("mcpServers", "additionalDirectories", "args", "env")
@@ -182,13 +182,16 @@ def unknown_transports_are_refused(moment: Moment) -> Found:
             continue
         if moment.state.claims("agent", f"session.mcp.{type_}"):
             continue
-        if moment.kind == "result":
-            return moment.problem(
-                f"the session begins, though the agent does not claim session.mcp.{type_}",
-                moment.ask,
-                moment.state.initialize,
-            )
-        return FINE
+        if moment.code == INVALID_PARAMS:
+            return FINE
+        if moment.code in OTHER_REASONS:
+            return None
+        how = "begins" if moment.kind == "result" else f"is refused with {moment.code}"
+        return moment.problem(
+            f"the session {how}, though the agent does not claim session.mcp.{type_}",
+            moment.ask,
+            moment.state.initialize,
+        )
     return None
 
 
@@ -237,11 +240,14 @@ def malformed_lists_are_refused(moment: Moment) -> Found:
     ask = moment.ask
     if ask is None or not any(name in ask.params for name in NULL_TOLERANT):
         return None
-    if moment.kind == "failure":
+    if moment.code in OTHER_REASONS:
+        return None
+    if moment.code == INVALID_PARAMS:
         return FINE
     fault = _malformed(moment, ask.params)
     if fault is not None:
-        return moment.problem(f"{ask.method} succeeds, though {fault}", ask)
+        how = "succeeds" if moment.kind == "result" else f"fails with {moment.code}"
+        return moment.problem(f"{ask.method} {how}, though {fault}", ask)
     return FINE
 
 

@@ -65,6 +65,21 @@ def work_is_told_before_its_output(moment: Moment) -> Found:
     return FINE if is_start else None
 
 
+@check_at_end("ACP-L161", fix="Tell that the session runs before its output.")
+def work_was_told_of_at_all(ending: Ending) -> Found:
+    """Tell of answers to a prompt in sessions of which no work was ever told."""
+    found: list[Problem] = []
+    is_any = False
+    for id_, own in foregrounds_of(ending.state).items():
+        is_any = is_any or own.inserted is not None
+        if own.began is None and own.early is not None and own.inserted is not None:
+            is_late = ending.point.at - own.early.at > SILENCE
+            if ending.is_over or is_late:
+                text = f"the agent answers in session {quoted(id_)}, and never said that it runs"
+                found += ending.problem(text, own.inserted, own.early)
+    return tuple(found) if is_any else None
+
+
 @check("ACP-L162", updates("state_update"), fix="Tell that the session is idle when work is done.")
 def work_ends_with_idle(moment: Moment) -> Found:
     """Look at work that ends as it should; an agent that ends itself is told of elsewhere."""

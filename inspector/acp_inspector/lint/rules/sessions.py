@@ -33,6 +33,8 @@ AGENT_ASKS: Final = (
 )
 """Requests of an agent that are about a session."""
 CREATIONS: Final = ("session/new", "session/fork")
+ABOUT_SESSIONS: Final = frozenset({None, "session_info_update", "state_update"})
+"""Updates that a list of sessions may be kept up to date by."""
 OF_AGENT: Final[tuple[Trigger, ...]] = (*calls("session/update"), *asks(*AGENT_ASKS))
 REMEMBERED: Final = 10_000
 """Ids that are remembered of each kind."""
@@ -123,15 +125,32 @@ def is_open(moment: Moment) -> frozenset[str] | None:
 )
 def agents_speak_of_known_sessions(moment: Moment) -> Found:
     """Tell of sessions that nobody asked for, once for each id."""
-    if moment.session is not None:
-        return FINE
     id_, strangers = moment.session_id, moment.state.of(Strangers)
+    if moment.session is not None and id_ is not None:
+        return _is_taken_up_first(moment, id_, strangers)
     if id_ is None or not moment.state.is_ready:
         return None
     if id_ in strangers.children or id_ in strangers.told or _is_created(moment):
         return FINE
     return moment.problem(
         f"{moment.method} names the session {quoted(id_)}, which is not known",
+        path="params.sessionId",
+    )
+
+
+def _is_taken_up_first(moment: Moment, id_: str, strangers: Strangers) -> Found:
+    """Tell of work in sessions that were listed, and that nobody took up."""
+    session = moment.session
+    is_work = moment.variant not in ABOUT_SESSIONS or moment.kind == "request"
+    if session is None or session.origin != "listed" or not is_work or id_ in strangers.told:
+        return FINE
+    if session.is_open or session.closed or session.deleted or is_taken_up(moment):
+        return FINE
+    if id_ in strangers.children or _is_created(moment):
+        return FINE
+    return moment.problem(
+        f"{moment.method} names the session {quoted(id_)}, which was only listed",
+        session.first,
         path="params.sessionId",
     )
 
@@ -163,9 +182,14 @@ def early_updates_are_about_the_new_session(moment: Moment) -> Found:
 
 @learns(OF_AGENT)
 def _keep_stranger(moment: Moment) -> None:
-    if moment.session is not None or moment.session_id is None:
+    strangers, session = moment.state.of(Strangers), moment.session
+    if session is not None and session.origin == "listed" and not session.is_open:
+        is_work = moment.variant not in ABOUT_SESSIONS or moment.kind == "request"
+        if is_work and not is_taken_up(moment) and len(strangers.told) < REMEMBERED:
+            strangers.told.add(session.id)
         return
-    strangers = moment.state.of(Strangers)
+    if session is not None or moment.session_id is None:
+        return
     if len(strangers.told) + len(strangers.early) >= REMEMBERED:
         return
     if _is_created(moment):

@@ -20,6 +20,8 @@ AT_ONCE: Final = 0.5
 """Seconds after its creation within which a command that took its time was over before."""
 HEAD: Final = 32
 """Characters that output is recognised by."""
+MARGIN: Final = 1024
+"""Bytes below the limit that may be lost with a cut."""
 REMEMBERED: Final = 4096
 
 
@@ -103,15 +105,26 @@ def _cut_at_the_end(moment: Moment, output: str) -> Found:
 
 @check("ACP-L259", results(OUTPUT), fix="Say truncated where a limit was exceeded, only.")
 def output_is_cut_for_a_reason(moment: Moment) -> Found:
-    """Tell of output that was cut, though nobody set a limit."""
-    terminal = find_terminal(moment)
+    """Tell of output that was cut, though nobody set a limit, or one that is far away.
+
+    Who cuts at a line may stay below the limit, but not far.
+    """
+    terminal, output = find_terminal(moment), moment.result_object.get("output")
     if moment.result_object.get("truncated") is not True or terminal is None:
         return None
-    if _limit(moment) is not None:
-        return FINE
-    return moment.problem(
-        "the output was truncated without a limit", terminal.create, path="result.truncated"
-    )
+    limit = _limit(moment)
+    if limit is None:
+        return moment.problem(
+            "the output was truncated without a limit", terminal.create, path="result.truncated"
+        )
+    size = len(output.encode(errors="surrogatepass")) if isinstance(output, str) else limit
+    if "\n" not in str(output) and size < limit - MARGIN:
+        return moment.problem(
+            f"the output was truncated at {size} bytes, far below the limit of {limit}",
+            terminal.create,
+            path="result.truncated",
+        )
+    return FINE
 
 
 def _limit(moment: Moment) -> int | None:

@@ -8,11 +8,19 @@ from __future__ import annotations
 from typing import Final
 
 from acp_inspector.lint.bookkeeping import FINAL
-from acp_inspector.lint.checks import check, updates
+from acp_inspector.lint.checks import asks, check, updates
 from acp_inspector.lint.moment import FINE, Found, Moment, quoted
-from acp_inspector.lint.rules.tool_calls import TOLD, known_tool
+from acp_inspector.lint.rules.tool_calls import (
+    ASKED,
+    TOLD,
+    known_tool,
+    place_of,
+    told_of,
+)
 from acp_inspector.lint.state import ToolCall
 
+UPDATED: Final = (*updates("tool_call_update"), *asks("session/request_permission"))
+"""Messages that tell anew of a tool call."""
 GOING: Final = frozenset({"in_progress", "completed"})
 """Statuses of a tool call that is, or was, carried out."""
 REFUSED: Final = frozenset({"reject_once", "reject_always", "cancelled"})
@@ -21,10 +29,11 @@ REFUSED: Final = frozenset({"reject_once", "reject_always", "cancelled"})
 
 def new_status(moment: Moment) -> str | None:
     """Return the status that an update sets; in version 2 null stands for `pending`."""
-    status = moment.update.get("status")
+    told = told_of(moment)
+    status = told.get("status")
     if isinstance(status, str):
         return status
-    return "pending" if moment.version == 2 and "status" in moment.update else None
+    return "pending" if moment.version == 2 and "status" in told else None
 
 
 def live_tool(moment: Moment) -> ToolCall | None:
@@ -34,7 +43,7 @@ def live_tool(moment: Moment) -> ToolCall | None:
     return known_tool(moment)
 
 
-@check("ACP-L198", updates("tool_call_update"), fix="Use a new tool call for what is done anew.")
+@check("ACP-L198", UPDATED, fix="Use a new tool call for what is done anew.")
 def final_statuses_are_not_left(moment: Moment) -> Found:
     """Tell of tool calls that go on, or end otherwise, after they ended."""
     tool = live_tool(moment)
@@ -46,11 +55,11 @@ def final_statuses_are_not_left(moment: Moment) -> Found:
     return moment.problem(
         f"the tool call {quoted(tool.id)} was {tool.status} and is {quoted(status)}",
         tool.status_at,
-        path="params.update.status",
+        path=f"{place_of(moment)}.status",
     )
 
 
-@check("ACP-L199", updates("tool_call_update"), fix="Leave a call in progress until it ends.")
+@check("ACP-L199", UPDATED, fix="Leave a call in progress until it ends.")
 def progress_is_not_undone(moment: Moment) -> Found:
     """Tell of tool calls that are pending again."""
     tool = live_tool(moment)
@@ -61,13 +70,14 @@ def progress_is_not_undone(moment: Moment) -> Found:
     return moment.problem(
         f"the tool call {quoted(tool.id)} was in progress and is pending again",
         tool.status_at,
-        path="params.update.status",
+        path=f"{place_of(moment)}.status",
     )
 
 
 @check(
     "ACP-L200",
-    updates("tool_call_update", "tool_call_content_chunk"),
+    UPDATED,
+    updates("tool_call_content_chunk"),
     fix="Send the content with, or before, the final status.",
 )
 def ended_tool_calls_get_no_content(moment: Moment) -> Found:
@@ -75,16 +85,16 @@ def ended_tool_calls_get_no_content(moment: Moment) -> Found:
     tool = live_tool(moment)
     if tool is None or tool.ended is None or tool.status not in FINAL:
         return None
-    if not moment.update.get("content"):
+    if not told_of(moment).get("content"):
         return FINE
     return moment.problem(
         f"the tool call {quoted(tool.id)} was {tool.status} and gets content",
         tool.ended,
-        path="params.update.content",
+        path=f"{place_of(moment)}.content",
     )
 
 
-@check("ACP-L218", TOLD, fix="Begin when permission is granted.")
+@check("ACP-L218", ASKED, fix="Begin when permission is granted.")
 def permission_is_waited_for(moment: Moment) -> Found:
     """Tell of tool calls that go on while permission for them is still asked for."""
     tool = live_tool(moment)
@@ -96,7 +106,7 @@ def permission_is_waited_for(moment: Moment) -> Found:
     return moment.problem(
         f"the tool call {quoted(tool.id)} is {status} while permission for it is asked for",
         tool.permission,
-        path="params.update.status",
+        path=f"{place_of(moment)}.status",
     )
 
 
