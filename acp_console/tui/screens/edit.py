@@ -16,7 +16,7 @@ from acp_console.tui.desk import Desk, HeldFrame
 from acp_console.tui.desk_countdown import LOOK, Countdown
 from acp_console.tui.desk_remarks import on_edit
 from acp_console.tui.widgets.intercept_editor import FrameEditor
-from acp_inspector.intercept.spelling import as_it_stands, gather
+from acp_inspector.intercept.spelling import as_it_stands, gather, joined
 from acp_protocol import jsonrpc
 
 
@@ -74,16 +74,14 @@ class EditScreen(ModalScreen[Edited | None]):
             self.action_flaw()
 
     def action_force(self) -> None:
-        """Send what stands there, whatever it is, so long as it is one line."""
-        raw = as_it_stands(self.editor.text)
+        """Send what stands there, whatever it is; several lines leave as one."""
         if not self._may_send():
             return
-        if b"\n" in raw:
-            if self.editor.check_now() is None:
-                raw = gather(self.editor.text)
-            else:
-                self.notify("A frame is one line: join the lines first", severity="error")
-                return
+        text = self.editor.text
+        if "\n" not in text.strip("\r\n"):
+            raw = as_it_stands(text)
+        else:
+            raw = gather(text) if self.editor.check_now() is None else joined(text)
         self.dismiss(Edited(raw, is_forced=True))
 
     def action_flaw(self) -> None:

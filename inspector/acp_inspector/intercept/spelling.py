@@ -74,6 +74,14 @@ def as_it_stands(text: str) -> bytes:
     return _encoded(text.strip("\r\n"))
 
 
+def joined(text: str) -> bytes:
+    """Return the bytes of a text whatever it spells, on one line.
+
+    Line breaks and the indentation behind them are layout: they came in with `spread`.
+    """
+    return _encoded("".join(line.strip(" \t\r") for line in text.split("\n")))
+
+
 def find_flaw(text: str) -> Flaw | None:
     """Return why `text` is no JSON; None if it is."""
     try:

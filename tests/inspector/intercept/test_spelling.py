@@ -14,6 +14,7 @@ from acp_inspector.intercept.spelling import (
     as_it_stands,
     find_flaw,
     gather,
+    joined,
     spread,
 )
 from acp_protocol import jsonrpc
@@ -69,6 +70,7 @@ def test_what_would_deceive_who_edits_it_stands_there_as_an_escape() -> None:
 def test_what_is_no_json_is_edited_as_it_is_or_not_at_all() -> None:
     assert spread(b"no JSON") == "no JSON"
     assert as_it_stands("no JSON\n") == b"no JSON"
+    assert joined('{!!\n  "a": "x  y",\r\n\n  "b": [\n    1\n  ]\n') == b'{!!"a": "x  y","b": [1]'
     for raw, reason in (
         (b"\xff", "byte 0 is no UTF-8"),
         (b"a\x00", "control"),

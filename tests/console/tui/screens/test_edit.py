@@ -74,8 +74,13 @@ async def test_what_is_no_json_is_not_sent_unless_it_is_meant_and_the_cursor_goe
         screen: Any = app.screen
         await until(pilot, lambda: screen.editor.area.cursor_location == (2, 2))
         await pilot.press("f8")
-        await until(pilot, lambda: "A frame is one line" in told(app))
-        assert app.results == []
+        await until(pilot, lambda: app.results == [Edited(b'{"a": 1,oops}', is_forced=True)])
+
+
+async def test_what_is_no_json_on_one_line_leaves_to_the_letter() -> None:
+    app = EditApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: "✓ JSON" in say(app))
         app.write("{oops")
         await pilot.press("f8")
         await until(pilot, lambda: app.results == [Edited(b"{oops", is_forced=True)])
