@@ -32,3 +32,12 @@ def test_a_file_without_lines_is_named_alone() -> None:
     talk.send("client", b"oops")
     log = sarif({"a.ndjson": lint(talk.entries).findings}, {})
     assert "region" not in log["runs"][0]["results"][0]["locations"][0]["physicalLocation"]
+
+
+def test_a_check_that_breaks_down_is_told_of() -> None:
+    log = sarif({"a.ndjson": []}, {}, failed={"a.ndjson": {"ACP-L339": "RecursionError: too deep"}})
+    (invocation,) = log["runs"][0]["invocations"]
+    assert not invocation["executionSuccessful"]
+    (note,) = invocation["toolExecutionNotifications"]
+    assert note["level"] == "error"
+    assert "ACP-L339" in note["message"]["text"]

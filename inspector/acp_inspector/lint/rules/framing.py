@@ -116,8 +116,9 @@ def _keep_unreadable(moment: Moment) -> None:
     lines.unreadable[moment.side] += 1
     if moment.kind == "batch":
         return
-    if is_request_id(moment.value.get("id")) and len(lines.ids) < IDS:
-        lines.ids.add((moment.side, *id_key(moment.value["id"])))
+    id_: Json = moment.value.get("id")
+    if id_ is not None and is_request_id(id_) and len(lines.ids) < IDS:
+        lines.ids.add((moment.side, *id_key(id_)))
     text = moment.frame.raw.lstrip(BOM).strip()
     if text != b"{}" and text[:1] in {b"{", b"["} and not moment.value and slip(moment) is None:
         lines.deep.add(moment.side)

@@ -102,3 +102,12 @@ def a_process_and_another_tool_call_are_listed(talk: Talk) -> None:
     talk.tool(content=[{"type": "terminal", "terminalId": "x1"}], status="in_progress")
     talk.update("terminal_update", terminalId="x1", command="sleep 1")
     idle(talk, TERMINAL, TOOL | {"toolCallId": "t2"})
+
+
+@breaks("ACP-L442", 2)
+def a_terminal_that_a_tool_call_named_is_unlisted(talk: Talk) -> None:
+    talk.open()
+    talk.state("running", background=[])
+    talk.tool(status="in_progress", content=[{"type": "terminal", "terminalId": "x1"}])
+    talk.state("running", background=[{"type": "terminal", "terminalId": "x1"}])
+    talk.state("running", background=[])

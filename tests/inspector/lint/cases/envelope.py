@@ -322,3 +322,10 @@ def the_question_was_nested_too_deeply(talk: Talk) -> None:
     deep = b"[" * 3000 + b"]" * 3000
     talk.send("client", b'{"jsonrpc":"2.0","id":"d","method":"_x","params":{"a":%b}}' % deep)
     talk.send("agent", {"id": "d", "result": {}})
+
+
+@keeps("ACP-L025", despite=("ACP-L017", "ACP-L019"))
+def what_is_no_message_is_answered_by_its_id(talk: Talk) -> None:
+    talk.open()
+    talk.send("client", {"id": "m", "method": 7, "params": {}})
+    talk.send("agent", {"id": "m", "error": {"code": -32600, "message": "This is no request."}})

@@ -124,3 +124,9 @@ def paths_are_absolute_everywhere(talk: Talk) -> None:
     talk.open()
     locations = [{"path": f"{CWD}/main.py"}, {"path": "C:\\work\\main.py"}]
     talk.tool(locations=locations, rawInput={"path": "main.py"})
+
+
+@breaks("ACP-L369")
+def a_method_of_ones_own_follows_a_failed_initialize(talk: Talk) -> None:
+    talk.refuse(talk.ask("initialize", protocolVersion=1), -32603)
+    talk.refuse(talk.ask("bogus/xyz"), -32601)

@@ -162,3 +162,18 @@ def a_path_is_a_uri(talk: Talk) -> None:
 @keeps("ACP-L249")
 def a_path_has_a_colon(talk: Talk) -> None:
     talk.answer(read(talk, f"{CWD}/file:a.py"), content="")
+
+
+@breaks("ACP-L248")
+def a_directory_only_shares_its_last_name(talk: Talk) -> None:
+    talk.open()
+    talk.prompt()
+    talk.ask("fs/read_text_file", side="agent", sessionId="s1", path="/work/x.txt")
+
+
+@keeps("ACP-L248")
+def a_directory_is_reached_by_another_way(talk: Talk) -> None:
+    talk.open()
+    talk.prompt()
+    call = talk.ask("fs/read_text_file", side="agent", sessionId="s1", path=f"/private{CWD}/x.txt")
+    talk.answer(call, content="x")

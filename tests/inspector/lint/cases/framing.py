@@ -248,3 +248,9 @@ def many_params_stand_once(talk: Talk) -> None:
     talk.initialize()
     params = {f"k{n}": {"k1": n} for n in range(100)}
     talk.send("client", {"method": "_x", "params": params})
+
+
+@breaks("ACP-L001")
+def a_number_is_none(talk: Talk) -> None:
+    talk.open()
+    talk.send("client", b'{"jsonrpc":"2.0","method":"_x","params":{"a":NaN}}')

@@ -188,3 +188,22 @@ def a_second_session_declares_the_same_server(talk: Talk) -> None:
 def a_second_session_declares_another_server(talk: Talk) -> None:
     opened(talk)
     opened(talk, server("srv2"), session="s2")
+
+
+@breaks("ACP-L387", unstable=True)
+def two_open_sessions_share_a_server(talk: Talk) -> None:
+    talk.initialize(None, {"mcpCapabilities": {"acp": True}})
+    server = {"type": "acp", "name": "a", "serverId": "A"}
+    for id_ in ("s1", "s2"):
+        call = talk.ask("session/new", cwd="/home/ada", mcpServers=[server])
+        talk.answer(call, sessionId=id_)
+
+
+@keeps("ACP-L387", unstable=True)
+def a_session_is_taken_up_with_its_server(talk: Talk) -> None:
+    talk.initialize(None, {"mcpCapabilities": {"acp": True}, "loadSession": True})
+    server = {"type": "acp", "name": "a", "serverId": "A"}
+    call = talk.ask("session/new", cwd="/home/ada", mcpServers=[server])
+    talk.answer(call, sessionId="s1")
+    taken_up = {"sessionId": "s1", "cwd": "/home/ada", "mcpServers": [server]}
+    talk.answer(talk.ask("session/load", taken_up))

@@ -183,3 +183,27 @@ def acp_is_handed_over_unclaimed_in_version_2(talk: Talk) -> None:
 def acp_is_handed_over_where_it_is_claimed(talk: Talk) -> None:
     talk.initialize({}, {"mcpCapabilities": {"acp": True}})
     _created(talk, ACP)
+
+
+@breaks("ACP-L087")
+def http_is_claimed_by_an_object(talk: Talk) -> None:
+    talk.initialize(None, {"mcpCapabilities": {"http": {}}})
+    server: dict[str, Any] = {
+        "type": "http",
+        "name": "h",
+        "url": "https://example.com",
+        "headers": [],
+    }
+    talk.refuse(talk.ask("session/new", cwd=CWD, mcpServers=[server]), -32602)
+
+
+@breaks("ACP-L089", 2)
+def http_is_claimed_by_true(talk: Talk) -> None:
+    talk.initialize(None, {"session": {"mcp": {"http": True}}})
+    server: dict[str, Any] = {
+        "type": "http",
+        "name": "h",
+        "url": "https://example.com",
+        "headers": [],
+    }
+    talk.refuse(talk.ask("session/new", cwd=CWD, mcpServers=[server]), -32602)

@@ -166,3 +166,28 @@ def an_empty_result_is_null(talk: Talk) -> None:
 def an_empty_result_is_an_object(talk: Talk) -> None:
     talk.open()
     talk.answer(talk.ask("session/close", sessionId="s1"))
+
+
+@breaks("ACP-L039")
+def a_retired_notification_has_an_id(talk: Talk) -> None:
+    talk.open()
+    talk.ask("document/didOpen", sessionId="s1", uri="file:///a")
+
+
+@keeps("ACP-L039")
+def a_retired_request_has_an_id(talk: Talk) -> None:
+    talk.open()
+    talk.refuse(talk.ask("session/list"), -32603)
+    talk.refuse(talk.ask("nes/start", sessionId="s1"), -32601)
+
+
+@breaks("ACP-L041")
+def a_method_of_the_other_version_breaks_the_agent(talk: Talk) -> None:
+    talk.open()
+    talk.refuse(talk.ask("tool_call/cancel", sessionId="s1", toolCallId="t"), -32603)
+
+
+@keeps("ACP-L041", despite=("ACP-L037",))
+def a_method_of_the_other_version_is_not_found(talk: Talk) -> None:
+    talk.open()
+    talk.refuse(talk.ask("tool_call/cancel", sessionId="s1", toolCallId="t"), -32601)

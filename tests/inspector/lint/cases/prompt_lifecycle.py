@@ -284,3 +284,11 @@ def a_held_prompt_is_forgotten_when_closed(talk: Talk) -> None:
 @keeps("ACP-L439", 2)
 def a_held_prompt_is_cancelled_when_closed(talk: Talk) -> None:
     talk.refuse(closed(talk), -32800, "Request cancelled")
+
+
+@breaks("ACP-L435", 2)
+def an_unclaimed_block_is_refused_with_another_code(talk: Talk) -> None:
+    talk.initialize(None, {"session": {"prompt": {}}})
+    talk.new_session()
+    block = {"type": "image", "data": "AA==", "mimeType": "image/png"}
+    talk.refuse(talk.ask("session/prompt", sessionId="s1", prompt=[block]), -32603)

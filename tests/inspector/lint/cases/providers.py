@@ -97,3 +97,31 @@ def a_kind_is_not_supported(talk: Talk) -> None:
 def a_kind_is_supported(talk: Talk) -> None:
     listed(talk, provider())
     choose(talk, "openai")
+
+
+@breaks("ACP-L403", unstable=True)
+def a_provider_that_was_not_listed_is_set(talk: Talk) -> None:
+    talk.initialize(None, {"providers": {}})
+    listed = [{"providerId": "main", "supported": ["openai"], "required": False, "current": None}]
+    talk.answer(talk.ask("providers/list"), providers=listed)
+    told: dict[str, Any] = {
+        "providerId": "other",
+        "apiType": "openai",
+        "baseUrl": "https://x.org",
+        "headers": {},
+    }
+    talk.answer(talk.ask("providers/set", told))
+
+
+@keeps("ACP-L403", unstable=True)
+def a_provider_that_was_not_listed_is_refused(talk: Talk) -> None:
+    talk.initialize(None, {"providers": {}})
+    listed = [{"providerId": "main", "supported": ["openai"], "required": False, "current": None}]
+    talk.answer(talk.ask("providers/list"), providers=listed)
+    told: dict[str, Any] = {
+        "providerId": "other",
+        "apiType": "openai",
+        "baseUrl": "https://x.org",
+        "headers": {},
+    }
+    talk.refuse(talk.ask("providers/set", told), -32602)

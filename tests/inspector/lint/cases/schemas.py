@@ -125,3 +125,45 @@ def a_value_is_in_camel_case(talk: Talk) -> None:
 def members_are_in_camel_case(talk: Talk) -> None:
     talk.open()
     talk.turn()
+
+
+@breaks("ACP-L371")
+def what_lacks_something_has_what_is_not_known(talk: Talk) -> None:
+    talk.open()
+    talk.update("tool_call", toolCallId="t1", colour="red")
+
+
+@keeps("ACP-L371", despite=("ACP-L046", "ACP-L181", "ACP-L193"))
+def what_lacks_something_has_nothing_else(talk: Talk) -> None:
+    talk.open()
+    talk.update("tool_call", toolCallId="t1", rawInput={"colour": "red"})
+
+
+@breaks("ACP-L373")
+def what_lacks_something_has_meta(talk: Talk) -> None:
+    talk.open()
+    talk.update("tool_call", toolCallId="t1", metadata={})
+
+
+@breaks("ACP-L376", 2)
+def what_lacks_something_has_a_word_made_up(talk: Talk) -> None:
+    talk.open()
+    talk.update("agent_message_chunk", content=noted("robots"))
+
+
+@breaks("ACP-L378")
+def an_id_is_in_snake_case_and_hence_missing(talk: Talk) -> None:
+    talk.open()
+    talk.update("tool_call_update", tool_call_id="t1", status="completed")
+
+
+@breaks("ACP-L378", 2)
+def a_message_id_is_in_snake_case(talk: Talk) -> None:
+    talk.open()
+    talk.update("agent_message_chunk", message_id="m", content={"type": "text", "text": "Hi"})
+
+
+@breaks("ACP-L378")
+def a_type_of_data_is_in_snake_case(talk: Talk) -> None:
+    talk.open()
+    talk.say(content={"type": "image", "data": "AA==", "mime_type": "image/png"})

@@ -232,3 +232,22 @@ def arguments_of_a_terminal_are_null(talk: Talk) -> None:
 def servers_are_null(talk: Talk) -> None:
     talk.initialize()
     talk.answer(talk.ask("session/new", cwd=CWD, mcpServers=None), sessionId="s1")
+
+
+@breaks("ACP-L457", 2)
+def a_server_is_refused_with_another_code(talk: Talk) -> None:
+    talk.initialize(None, {"session": {"mcp": {"stdio": {}}}})
+    server: dict[str, Any] = {
+        "type": "http",
+        "name": "h",
+        "url": "https://example.com",
+        "headers": [],
+    }
+    talk.refuse(talk.ask("session/new", cwd=CWD, mcpServers=[server]), -32603)
+
+
+@breaks("ACP-L464")
+def a_wrong_list_is_refused_with_another_code(talk: Talk) -> None:
+    talk.initialize()
+    server: dict[str, Any] = {"name": "h", "command": "/bin/x", "args": [], "env": {"A": "b"}}
+    talk.refuse(talk.ask("session/new", cwd=CWD, mcpServers=[server]), -32603)

@@ -127,3 +127,15 @@ def an_empty_object_claims_sessions(talk: Talk) -> None:
     talk.initialize({}, {"session": {}})
     talk.new_session()
     talk.answer(talk.ask("session/list"), sessions=[])
+
+
+@breaks("ACP-L103")
+def a_boolean_is_claimed_by_an_object(talk: Talk) -> None:
+    talk.initialize(None, {"loadSession": {}})
+    talk.answer(talk.ask("session/load", sessionId="s1", cwd=CWD, mcpServers=[]))
+
+
+@breaks("ACP-L107", 2)
+def a_marker_is_claimed_by_true(talk: Talk) -> None:
+    talk.initialize(None, {"session": {"delete": True}})
+    talk.answer(talk.ask("session/delete", sessionId="s1"))

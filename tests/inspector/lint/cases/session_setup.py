@@ -181,3 +181,9 @@ def a_listed_session_is_resumed_through_a_link(talk: Talk) -> None:
     resume = talk.ask("session/resume", sessionId="s1", cwd="/tmp/a")
     talk.state("idle")
     talk.answer(resume, configOptions=[], availableCommands=[])
+
+
+@breaks("ACP-L085")
+def a_client_goes_on_though_initialize_failed(talk: Talk) -> None:
+    talk.refuse(talk.ask("initialize", protocolVersion=1), -32603)
+    talk.refuse(talk.ask("session/new", cwd="here", mcpServers=[]), -32602)

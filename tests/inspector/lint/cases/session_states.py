@@ -309,3 +309,40 @@ def a_session_tells_states_of_its_own_beside(talk: Talk) -> None:
     running(talk)
     talk.state("_thinking")
     talk.state("idle", stopReason="end_turn")
+
+
+@breaks("ACP-L161", 2)
+def a_session_never_tells_of_its_work(talk: Talk) -> None:
+    talk.open()
+    prompt = talk.prompt()
+    talk.answer(prompt, messageId="m-user")
+    talk.update("user_message", messageId="m-user", content=[{"type": "text", "text": "Hello"}])
+    talk.say()
+    talk.end()
+
+
+@breaks("ACP-L161", 2)
+def a_tool_runs_before_its_session(talk: Talk) -> None:
+    talk.open()
+    prompt = talk.prompt()
+    talk.answer(prompt, messageId="m-user")
+    talk.update("user_message", messageId="m-user", content=[{"type": "text", "text": "Hello"}])
+    talk.tool(status="completed")
+    talk.state("running")
+    talk.state("idle", stopReason="end_turn")
+
+
+@keeps("ACP-L161", 2)
+def a_known_tool_goes_on_before_the_session_runs(talk: Talk) -> None:
+    talk.open()
+    prompt = talk.prompt()
+    talk.accept(prompt)
+    talk.tool(status="in_progress")
+    talk.state("idle", stopReason="end_turn")
+    again = talk.prompt()
+    talk.answer(again, messageId="m-2")
+    talk.update("user_message", messageId="m-2", content=[{"type": "text", "text": "Hello"}])
+    talk.update("tool_call_update", toolCallId="t1", status="completed")
+    talk.state("running")
+    talk.state("idle", stopReason="end_turn")
+    talk.end()

@@ -107,3 +107,17 @@ def two_sessions_are_created_at_once(talk: Talk) -> None:
     talk.update("session_info_update", "s2", title="A")
     talk.answer(first, {"sessionId": "s1"} | lists)
     talk.answer(second, {"sessionId": "s2"} | lists)
+
+
+@breaks("ACP-L102")
+def an_agent_works_in_a_session_that_was_only_listed(talk: Talk) -> None:
+    talk.initialize()
+    talk.answer(talk.ask("session/list"), sessions=[{"sessionId": "s9", "cwd": "/home/ada"}])
+    talk.say(session="s9")
+
+
+@keeps("ACP-L102")
+def an_agent_tells_of_a_session_that_was_listed(talk: Talk) -> None:
+    talk.initialize()
+    talk.answer(talk.ask("session/list"), sessions=[{"sessionId": "s9", "cwd": "/home/ada"}])
+    talk.update("session_info_update", "s9", title="New")

@@ -171,3 +171,15 @@ def output_stays(talk: Talk) -> None:
     tell(talk, "one")
     tell(talk, "two", truncated=True)
     release(talk)
+
+
+@breaks("ACP-L259")
+def output_is_cut_far_below_the_limit(talk: Talk) -> None:
+    talk.open()
+    talk.prompt()
+    call = talk.ask(
+        "terminal/create", side="agent", sessionId="s1", command="ls", outputByteLimit=500_000
+    )
+    talk.answer(call, terminalId="x1")
+    call = talk.ask("terminal/output", side="agent", sessionId="s1", terminalId="x1")
+    talk.answer(call, output="ok", truncated=True)

@@ -180,3 +180,29 @@ def a_rejected_call_is_permitted_after_all(talk: Talk) -> None:
     talk.choose(talk.permission(), "yes")
     talk.update("tool_call_update", toolCallId="t1", status="completed")
     _end(talk, prompt)
+
+
+@breaks("ACP-L198")
+def a_request_for_permission_brings_an_ended_call_back(talk: Talk) -> None:
+    talk.open()
+    talk.prompt()
+    talk.tool(status="completed")
+    told = {"toolCallId": "t1", "title": "Read a file", "status": "in_progress"}
+    talk.choose(talk.permission(toolCall=told))
+
+
+@breaks("ACP-L199", 2)
+def a_request_for_permission_makes_a_call_pending_again(talk: Talk) -> None:
+    talk.open()
+    talk.accept(talk.prompt())
+    talk.tool(status="in_progress")
+    told = {"toolCallId": "t1", "status": "pending"}
+    talk.choose(talk.permission(subject={"type": "tool_call", "toolCall": told}))
+
+
+@keeps("ACP-L199")
+def a_request_for_permission_leaves_the_status_away(talk: Talk) -> None:
+    talk.open()
+    talk.prompt()
+    talk.tool(status="in_progress")
+    talk.choose(talk.permission())
