@@ -110,7 +110,8 @@ class Chooser:
         """Return the id of one of the offered options; None when nothing was decided."""
         if self.cancelling is not None:
             await self.cancelling(ask.session_id)
-            return None
+            # The agent takes its question back, and whoever waits here with it.
+            await anyio.sleep_forever()
         option = ask.option(self._kinds.pop(0) if self._kinds else "allow_once")
         return option.id if option is not None else None
 
@@ -118,13 +119,15 @@ class Chooser:
 class FormHost(ClientHost):
     """One that shows forms and pages, and whose user accepts all.
 
-    Files are handed out only when `together` of them have been asked for.
+    Files are handed out once `together` of them have been asked for: one after the other, each when
+    the agent has done with the one before.
     """
 
     def __init__(self, decider: Chooser, *, runs: bool = False, together: int = 0) -> None:
         super().__init__(decider, runs=runs)
-        self._together = together
-        self._are_asked = anyio.Event()
+        self._asked = 0
+        self._done = 0
+        self._places = [anyio.Event() for _ in range(together)]
         self.announced = anyio.Semaphore(0)
         """Free once for each session whose commands were told."""
 
@@ -140,7 +143,7 @@ class FormHost(ClientHost):
                 return {"action": "accept", "content": {"answer": "red"}}
             case Request(method="elicitation/create"):
                 return {"action": "accept"}
-            case Request(method="fs/read_text_file") if self._together:
+            case Request(method="fs/read_text_file") if self._places:
                 await self._wait_for_the_others()
             case _:
                 pass
@@ -152,14 +155,19 @@ class FormHost(ClientHost):
         match notification.params:
             case {"update": {"sessionUpdate": "available_commands_update"}}:
                 self.announced.release()
+            case {"update": {"sessionUpdate": "tool_call_update", "status": "completed"}}:
+                self._done += 1
+                if self._done < len(self._places):
+                    self._places[self._done].set()
             case _:
                 pass
 
     async def _wait_for_the_others(self) -> None:
-        self._together -= 1
-        if self._together == 0:
-            self._are_asked.set()
-        await self._are_asked.wait()
+        place = self._asked
+        self._asked += 1
+        if self._asked == len(self._places):
+            self._places[0].set()
+        await self._places[place].wait()
 
 
 @dataclass(frozen=True)
