@@ -69,10 +69,12 @@ class SavedSessions:
 
     def _wanted(self, params: Params) -> Wanted:
         cwd = params.get("cwd")
+        if cwd is not None and not Path(cwd).is_absolute():
+            raise invalid("cwd is no absolute path")
         archived = params.get("archived") if self._is_unstable else None
         if not isinstance(archived, str | None) or archived not in _ARCHIVED:
             raise invalid(f"archived: {archived!r} is not supported")
-        return Wanted(normal(cwd) if cwd else None, _ARCHIVED[archived])
+        return Wanted(normal(cwd) if cwd is not None else None, _ARCHIVED[archived])
 
     def _shown(self, record: Record) -> dict[str, Json]:
         shown: dict[str, Json] = {

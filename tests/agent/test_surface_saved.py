@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import anyio
@@ -167,3 +168,29 @@ async def test_a_session_that_is_not_there_is_named(cwd: Path, version: int, met
             await it.ask(f"session/{method}", sessionId="none", **title)
         assert caught.value.code == jsonrpc.RESOURCE_NOT_FOUND
         assert caught.value.data == {"sessionId": "none"}
+
+
+@VERSIONS
+async def test_half_a_sign_is_said_again_and_names_nothing(cwd: Path, version: int) -> None:
+    store = Store()
+    async with visit(cwd, version, store=store) as it:
+        session_id = await it.new()
+        assert await it.turn(session_id, "think \ud800") == "end_turn"
+        assert await listed(it, cwd="/tmp/\ud800") == []
+        with pytest.raises(RequestFailedError, match="no such session") as refusal:
+            await it.reopen("\ud800")
+        assert refusal.value.code == jsonrpc.RESOURCE_NOT_FOUND
+        [session] = (await it.ask("session/list"))["sessions"]
+        assert session["title"] == "think \ud800"
+        before = len(it.visitor.updates)
+        await it.reopen(session_id)
+        told = [each["update"] for each in it.visitor.updates[before:]]
+        assert "think \ud800" in json.dumps(told, ensure_ascii=False)
+
+
+@VERSIONS
+async def test_a_list_of_a_relative_directory_is_refused(cwd: Path, version: int) -> None:
+    async with visit(cwd, version, lints=False) as it:
+        with pytest.raises(RequestFailedError, match="cwd is no absolute path") as refusal:
+            await it.ask("session/list", cwd="src")
+        assert refusal.value.code == jsonrpc.INVALID_PARAMS

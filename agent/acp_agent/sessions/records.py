@@ -60,11 +60,12 @@ def read_record(row: tuple[Any, ...]) -> Record:
     Raises:
         StoreError: it makes no sense.
     """
-    number, id_, cwd, directories, title, named, archived, updated, *told = row
-    settings, usage, spent = told
+    number, *texts, named, archived, updated, settings, usage, spent = _as_given(row)
+    id_, cwd, directories, title = texts
     read = _object(settings)
-    texts = (id_, cwd, updated, *read.values())
-    if not all(isinstance(text, str) for text in texts) or not isinstance(title, str | None):
+    if not all(
+        isinstance(text, str) for text in (id_, cwd, updated, *read.values())
+    ) or not isinstance(title, str | None):
         raise StoreError(DAMAGED)
     return Record(
         number=number,
@@ -83,7 +84,12 @@ def read_record(row: tuple[Any, ...]) -> Record:
 
 def written(value: object) -> object:
     """Return a member of a record as it stands in a column."""
-    return json.dumps(value) if isinstance(value, dict | list | tuple) else value
+    if isinstance(value, dict | list | tuple):
+        return json.dumps(value)
+    if isinstance(value, str) and any("\ud800" <= sign <= "\udfff" for sign in value):
+        # Half a sign, as JSON can bring it, has no place in a text of the library.
+        return value.encode(errors="surrogatepass")
+    return value
 
 
 def read_json(text: object) -> Json:
@@ -95,6 +101,15 @@ def read_json(text: object) -> Json:
     try:
         return json.loads(cast("str", text))
     except (ValueError, TypeError, RecursionError):
+        raise StoreError(DAMAGED) from None
+
+
+def _as_given(row: tuple[Any, ...]) -> list[Any]:
+    try:
+        return [
+            each.decode(errors="surrogatepass") if isinstance(each, bytes) else each for each in row
+        ]
+    except UnicodeError:
         raise StoreError(DAMAGED) from None
 
 

@@ -64,7 +64,7 @@ class Store:
         self, id_: str, cwd: str, directories: Sequence[str], settings: dict[str, str]
     ) -> Record:
         """Add a session, claimed by this process."""
-        values = (id_, cwd, written(list(directories)), now(), written(settings))
+        values = (*map(written, (id_, cwd, list(directories), now(), settings)),)
         statement = (
             "INSERT INTO session (id, cwd, directories, updated, settings) VALUES (?, ?, ?, ?, ?)"
         )
@@ -79,7 +79,7 @@ class Store:
     def get(self, id_: str) -> Record | None:
         """Return the session of that id; None if there is none."""
         with _sentences():
-            row = self._database.execute(f"{_SELECT} WHERE id = ?", (id_,)).fetchone()
+            row = self._database.execute(f"{_SELECT} WHERE id = ?", (written(id_),)).fetchone()
         return read_record(row) if row else None
 
     def page(self, wanted: Wanted, count: int) -> list[Record]:
@@ -87,7 +87,7 @@ class Store:
         where, values = ["1"], list[object]()
         if wanted.cwd is not None:
             where.append("cwd = ?")
-            values.append(wanted.cwd)
+            values.append(written(wanted.cwd))
         if wanted.archived != "include":
             where.append("is_archived = ?")
             values.append(int(wanted.archived == "only"))
@@ -114,7 +114,7 @@ class Store:
         """Give a session a title unless it has one; return whether it got it."""
         statement = "UPDATE session SET title = ? WHERE number = ? AND title IS NULL"
         with _sentences():
-            return self._database.execute(statement, (title, number)).rowcount > 0
+            return self._database.execute(statement, (written(title), number)).rowcount > 0
 
     def append(self, number: int, body: str) -> int:
         """Keep an event of a session; return its place."""
@@ -146,7 +146,7 @@ class Store:
             "INSERT INTO session (id, cwd, directories, title, is_named, updated, settings)"
             " SELECT ?, ?, ?, title, is_named, ?, settings FROM session WHERE number = ?"
         )
-        values = (id_, cwd, written(list(directories)), now(), number)
+        values = (*map(written, (id_, cwd, list(directories), now(), number)),)
         events = "INSERT INTO event (session, body) SELECT ?, body FROM event WHERE session = ?"
         with _sentences(), self._transaction():
             copied = self._database.execute(statement, values).lastrowid or 0

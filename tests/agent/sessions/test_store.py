@@ -50,6 +50,24 @@ def test_what_was_kept_is_there_for_the_next(tmp_path: Path) -> None:
     assert second.get("b") is None
 
 
+def test_half_a_sign_is_kept_as_it_came(tmp_path: Path) -> None:
+    half = "/x \ud800"
+    first = Store(tmp_path / "kept")
+    record = first.create("a", half, [half], {"mode": half})
+    assert first.suggest_title(record.number, half)
+    first.copy(record.number, half, half, [half])
+    first.close()
+    second = Store(tmp_path / "kept")
+    for id_ in ("a", half):
+        again = second.get(id_)
+        assert again is not None
+        assert (again.id, again.cwd, again.directories) == (id_, half, (half,))
+        assert (again.title, again.settings) == (half, {"mode": half})
+    assert {each.id for each in second.page(Wanted(half), 9)} == {"a", half}
+    assert second.get("\udfff") is None
+    assert second.page(Wanted("\udfff"), 9) == []
+
+
 def test_nobody_else_may_read_it(tmp_path: Path) -> None:
     before = os.umask(0)
     try:
