@@ -16,8 +16,15 @@ const cwd = process.cwd();
 const notes = join(cwd, "notes.md");
 const heard = [];
 const watchers = new Set();
+const servers = new acp.McpOverAcpProvider();
+const RAIN = { type: "text", text: "It rains." };
+const TOOLS = {
+  resultType: "complete",
+  tools: [{ name: "look", inputSchema: { type: "object" } }],
+  ttlMs: 0,
+  cacheScope: "private",
+};
 let decide = () => "allow_once";
-let serve = () => ({});
 
 /** Return when a signal is aborted. */
 async function aborted(signal) {
@@ -37,7 +44,7 @@ const { agent: far } = acp
     const content = params.mode === "form" ? { content: { answer: "red" } } : {};
     return { action: "accept", ...content };
   })
-  .onRequest(asked.mcp.message, ({ params, signal }) => serve(params, signal))
+  .onRequest(asked.mcp.message, servers.handleRequest)
   .onRequest(asked.session.requestPermission, async ({ params, signal }) => {
     agent.asked(asked.session.requestPermission, params);
     const kind = await decide(params, signal);
@@ -214,21 +221,23 @@ const drives = {
   async over_acp() {
     await hello();
     let sessionId;
-    serve = async ({ serverId, requestId, method }, signal) => {
-      const tools = [{ name: "look", inputSchema: { type: "object" } }];
-      const listed = { resultType: "complete", tools, ttlMs: 0, cacheScope: "private" };
-      if (method === "tools/list") return { result: listed };
-      if (method !== "tools/call") return { error: { code: -32601, message: "Method not found" } };
-      const log = { level: "info", data: "looking" };
-      const told = { serverId, requestId, method: "notifications/message", params: log };
-      await far.notify(asks.mcp.message, told);
+    const handler = async ({ method, params, signal, notify }) => {
+      if (method === "tools/list") return { result: TOOLS };
+      if (method !== "tools/call") throw new acp.McpProtocolError(-32601, "Method not found");
+      await notify("notifications/message", { level: "info", data: "looking" });
+      const { place } = params.arguments;
+      if (place === "Rome") return { result: { resultType: "complete", content: [RAIN] } };
       await far.notify(asks.session.cancel, { sessionId });
       await aborted(signal);
       heard.push("taken back");
-      return { error: { code: -32800, message: "Request cancelled" } };
+      throw signal.reason;
     };
-    sessionId = await open({ type: "acp", name: "here", serverId: "srv-1" });
-    agent.expect((await say(sessionId, "call here__look")) === "cancelled", "a call is cancelled");
+    const { declaration } = servers.registerServer(far, { name: "here", handler });
+    sessionId = await open(declaration);
+    agent.expect((await say(sessionId, "call here__look place=Rome")) === "end_turn", "a call");
+    agent.expect((await text(sessionId)).includes(RAIN.text), "the server's answer is said");
+    const end = await say(sessionId, "call here__look place=Oslo");
+    agent.expect(end === "cancelled", "a turn is cancelled");
     await far.request(asks.session.close, { sessionId });
     agent.expect(heard[0] === "taken back", "the call is taken back");
   },
