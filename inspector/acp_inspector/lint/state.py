@@ -180,7 +180,8 @@ class State:
         self.newest: Ask | None = None
         """The last request."""
         self._open: dict[tuple[Side, str, str | None], dict[int, Ask]] = {}
-        """Requests that wait, by frame: for each side by "method" and by "session"."""
+        """Requests that wait: for each side by "method" and by "session"; several may come in one
+        frame, so it does not tell them apart."""
         self.answered: dict[IdKey, Ask] = {}
         """The newest answered request of each id, as far as they are remembered."""
         self.sessions: dict[str, Session] = {}
@@ -237,7 +238,7 @@ class State:
         if self.asks.setdefault(key, ask) is not ask:
             self.later.setdefault(key, deque()).append(ask)
         for way in _ways(ask):
-            self._open.setdefault(way, {})[ask.n] = ask
+            self._open.setdefault(way, {})[id(ask)] = ask
 
     def close(self, key: IdKey) -> None:
         """Take note of an answer to the request with an id.
@@ -246,7 +247,7 @@ class State:
         """
         ask = self.asks.pop(key)
         for way in _ways(ask):
-            self._open[way].pop(ask.n, None)
+            del self._open[way][id(ask)]
             if not self._open[way]:
                 del self._open[way]
         if later := self.later.get(key):

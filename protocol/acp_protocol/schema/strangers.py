@@ -86,7 +86,8 @@ def _own_tag(plan: Plan, value: Json) -> str | None:
 def _arm(plan: Plan, value: Json) -> Any:
     """Return the arm of a union that a value is meant for; None for what no arm takes.
 
-    A tag names its arm, even where what belongs there is missing or wrong.
+    A tag names its arm, even where what belongs there is missing or wrong. Where the tag is missing
+    itself, the arm that knows most is meant.
     """
     arms = tuple(arm for arm in plan.args if _takes(arm, value))
     for mark in plan.marks:
@@ -94,7 +95,8 @@ def _arm(plan: Plan, value: Json) -> Any:
             key = mark.key(cast("dict[str, Json]", value).get(mark.tag))
             places = mark.places(key)
             named = places[: mark.values.count(key)] if key is not None else places
-            arms = tuple(plan.args[place] for place in named or places)
+            if key is not None or places:
+                arms = tuple(plan.args[place] for place in named or places)
     if len(arms) < 2:
         return arms[0] if arms else None
     fitting = [arm for arm in arms if not find_complaints(arm, value)]

@@ -78,3 +78,24 @@ def test_words_that_a_shape_lets_be_are_found() -> None:
 
 def test_a_stranger_at_the_root_is_named_without_a_path() -> None:
     assert find_strangers(shape("CancelNotification"), {"sessionId": "s", "why": 1}) == ["why"]
+
+
+LACKING: list[tuple[dict[str, Any], list[str]]] = [
+    (update(sessionUpdate="tool_call_update", tool_call_id="t"), ["update.tool_call_id"]),
+    (
+        update(sessionUpdate="agent_message_chunk", content={"type": "image", "mime_type": "x"}),
+        ["update.content.mime_type"],
+    ),
+    (
+        update(sessionUpdate="agent_message_chunk", content={"text": "Hi", "mine": 1}),
+        ["update.content.mine"],
+    ),
+    (update(sessionUpdate="_mine", mine=1), []),
+]
+
+
+@pytest.mark.parametrize(("params", "strangers"), LACKING)
+def test_what_lacks_a_member_has_strangers_none_the_less(
+    params: dict[str, Any], strangers: list[str]
+) -> None:
+    assert find_strangers(shape("SessionNotification"), params) == strangers

@@ -39,7 +39,7 @@ def _has_terminal(moment: Moment, name: str) -> Found:
     if not offers or moment.ask is None:
         return None
     claim = members(members(moment.ask.params.get(name)).get("auth")).get("terminal")
-    if claim is True or isinstance(claim, dict):
+    if claim is True if moment.version == 1 else isinstance(claim, dict):
         return FINE
     return moment.problem(
         f"a method for a terminal is offered though the client did not claim {name}.auth.terminal",

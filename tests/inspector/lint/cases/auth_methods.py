@@ -118,3 +118,15 @@ def a_terminal_has_only_args(talk: Talk) -> None:
 @keeps("ACP-L080", 2)
 def a_terminal_has_only_args_in_version_2(talk: Talk) -> None:
     _offer(talk, TERMINAL[2] | {"args": ["login"]})
+
+
+@breaks("ACP-L071")
+def a_terminal_is_claimed_by_an_object(talk: Talk) -> None:
+    method = {"id": "t", "name": "Log in", "type": "terminal"}
+    talk.initialize({"auth": {"terminal": {}}}, None, authMethods=[method])
+
+
+@breaks("ACP-L072", 2)
+def a_terminal_is_claimed_by_true(talk: Talk) -> None:
+    method = {"methodId": "t", "name": "Log in", "type": "terminal"}
+    talk.initialize({"auth": {"terminal": True}}, None, authMethods=[method])
