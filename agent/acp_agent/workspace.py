@@ -1,8 +1,8 @@
 """The directories of a session, and how the agent reaches the files in them.
 
 Where the client offers its file system, reading and writing go through it, so that what stands
-unsaved in an editor counts; a path outside of the directories is not even asked for. Otherwise the
-disk is used, in the same bounds.
+unsaved in an editor counts; a path outside of the directories is not even asked for, nor one that a
+link on our own disk leads out of them. Otherwise the disk is used, in the same bounds.
 """
 
 from __future__ import annotations
@@ -106,6 +106,7 @@ class Workspace:
         self._disk.check_inside(path)
         if self._client is None or not self._client_reads:
             return await anyio.to_thread.run_sync(self._disk.read_text, path)
+        await anyio.to_thread.run_sync(self._disk.check_links, path)
         params = {"sessionId": self._session_id, "path": path}
         try:
             result = await self._client.request("fs/read_text_file", params)
@@ -128,6 +129,7 @@ class Workspace:
         if self._client is None or not self._client_writes:
             await anyio.to_thread.run_sync(self._disk.write_text, path, text)
             return
+        await anyio.to_thread.run_sync(self._disk.check_links, path)
         params = {"sessionId": self._session_id, "path": path, "content": text}
         try:
             await self._client.request("fs/write_text_file", params)

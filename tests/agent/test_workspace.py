@@ -72,6 +72,33 @@ async def test_a_path_that_leads_out_is_not_even_asked_for(cwd: Path, name: str)
     assert (cwd.parent / "secret.txt").read_text() == "secret"
 
 
+@pytest.mark.parametrize("name", ["link.txt", "away/secret.txt", "new.txt", "twice.txt"])
+async def test_a_link_that_leads_out_is_not_even_asked_for(cwd: Path, name: str) -> None:
+    (cwd / "link.txt").symlink_to("../secret.txt")
+    (cwd / "away").symlink_to(cwd.parent)
+    (cwd / "new.txt").symlink_to(cwd.parent / "not there yet")
+    (cwd / "twice.txt").symlink_to("link.txt")
+    editor = Editor(**{Path(name).stem: {"content": "secret"}})
+    workspace = through(editor, cwd)
+    with pytest.raises(FileRefusedError, match="outside"):
+        await workspace.read_text(workspace.path(name))
+    with pytest.raises(FileRefusedError, match="outside"):
+        await workspace.write_text(workspace.path(name), "x")
+    assert editor.asked == []
+
+
+@pytest.mark.parametrize("name", ["link.md", "unsaved.md", "src/new/unsaved.md", "inner/new.md"])
+async def test_what_only_the_client_knows_and_a_link_that_stays_inside_is_asked_for(
+    cwd: Path, name: str
+) -> None:
+    (cwd / "link.md").symlink_to("notes.md")
+    (cwd / "inner").symlink_to("src")
+    for home in (cwd, cwd.parent / "on another machine"):
+        workspace = through(Editor(**{Path(name).stem: {"content": "hers"}}), home)
+        assert await workspace.read_text(workspace.path(name)) == "hers"
+        await workspace.write_text(workspace.path(name), "x")
+
+
 @pytest.mark.parametrize(
     ("answer", "reason"),
     [

@@ -136,6 +136,21 @@ class Roots:
         """
         self._located(path, path)
 
+    def check_links(self, path: str) -> None:
+        """Judge where the absolute `path` leads on this disk, as far as it is there.
+
+        For a path that somebody else is to open, who follows links: it is looked at once.
+
+        Raises:
+            FileRefusedError: it leads outside, or cannot be followed; a missing file is fine.
+        """
+        root, _ = self._located(path, path)
+        if not os.path.lexists(root):
+            # Whoever is to open it works on another machine.
+            return
+        with suppress(FileMissingError), self._parent(path):
+            pass
+
     @contextmanager
     def _parent(
         self, path: str, *, is_made: bool = False, is_last_followed: bool = True
