@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, cast
 
-from jsonschema_rs import Draft202012Validator
+from jsonschema import Draft202012Validator
 
 from acp_inspector.recording.reader import Recording
 
