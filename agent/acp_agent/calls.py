@@ -8,8 +8,9 @@ Source: ACP, Tool Calls; ACP, Prompt Turn, "Cancellation".
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+import logging
+from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
@@ -22,7 +23,10 @@ from acp_agent.tools.tool import Call, Content, Outcome, Tool, ToolFailedError, 
 from acp_agent.updates import Teller, Updates
 from acp_agent.workspace import Workspace
 from acp_protocol.errors import ConnectionClosedError, RequestFailedError
+from acp_protocol.host.text import one_line
 from acp_protocol.jsonrpc import Json
+
+logger = logging.getLogger(__name__)
 
 FAREWELL: Final = 2.0
 """Seconds for telling the client what became of an open call when the turn is cancelled."""
@@ -105,7 +109,8 @@ class ShownCall:
             self._call = ToolFailedError(f"there is no tool {self._wanted.name}")
             return
         try:
-            self._call = await tool.prepare(self._wanted.arguments, self._desk.workspace)
+            with self._mistakes_told():
+                self._call = await tool.prepare(self._wanted.arguments, self._desk.workspace)
         except ToolFailedError as problem:
             self._call = problem
 
@@ -148,11 +153,26 @@ class ShownCall:
         outcome: Outcome | None = None
         scope = self._desk.running[self._id] = anyio.CancelScope()
         try:
-            with scope:
+            with scope, self._mistakes_told():
                 outcome = await call.run(self._report)
         finally:
             del self._desk.running[self._id]
         return outcome
+
+    @contextmanager
+    def _mistakes_told(self) -> Generator[None]:
+        """Let a mistake in a tool fail the call and not the turn; what it was is told to the log.
+
+        Raises:
+            ToolFailedError: there was one.
+        """
+        try:
+            yield
+        except (ToolFailedError, ConnectionClosedError):
+            raise
+        except Exception:
+            logger.exception("the tool %s has made a mistake", one_line(self._wanted.name, 80))
+            raise ToolFailedError("failed by a mistake of the agent's") from None
 
     async def _close(self, reason: str) -> None:
         """Say how the call ended, if it was shown and nothing was said yet."""

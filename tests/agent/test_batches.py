@@ -238,15 +238,17 @@ async def test_what_only_looks_runs_side_by_side_and_changes_wait() -> None:
     assert stage.most == batches.PARALLEL
 
 
-async def test_a_mistake_of_ours_comes_out_as_it_is_and_ends_the_others() -> None:
+async def test_a_mistake_of_ours_fails_its_call_and_lets_the_others_end() -> None:
     wishes = [Wish("look", reports=(50,)), Wish("look", end="broken"), Wish("look", reports=(50,))]
     stage, client = Stage(wishes), Client()
     desk = desk_for(stage, client, "allow_all")
-    with pytest.raises(ZeroDivisionError):
-        await carried_out(desk, [wish.call(place) for place, wish in enumerate(wishes)])
+    answers = await carried_out(desk, [wish.call(place) for place, wish in enumerate(wishes)])
     check_told(client.told, wishes)
-    ends = [update["rawOutput"]["error"] for update in client.told if "rawOutput" in update]
-    assert sorted(ends) == ["broken off", "cancelled", "cancelled"]
+    assert [answer and answer.text for answer in answers] == [
+        "answer 0",
+        "failed by a mistake of the agent's",
+        "answer 2",
+    ]
 
 
 async def test_a_user_who_cancels_one_cancels_all() -> None:

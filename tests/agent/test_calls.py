@@ -223,8 +223,13 @@ class BrokenTool:
     offer = ToolOffer("read", "", {})
     kind: Kind = "read"
 
+    def __init__(self, *, is_early: bool) -> None:
+        self._is_early = is_early
+
     async def prepare(self, arguments: Mapping[str, Json], workspace: Workspace) -> Call:
         del arguments, workspace
+        if self._is_early:
+            raise ZeroDivisionError("inside")
 
         async def run(report: Report) -> Outcome:
             raise ZeroDivisionError("inside")
@@ -232,15 +237,14 @@ class BrokenTool:
         return Call("Break", self.kind, run)
 
 
-async def test_a_mistake_of_ours_ends_the_call_and_says_nothing_of_our_inside(
-    cwd: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize("is_early", [True, False])
+async def test_a_mistake_of_ours_fails_the_call_alone_and_says_nothing_of_our_inside(
+    cwd: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, is_early: bool
 ) -> None:
-    monkeypatch.setitem(TOOLS, "read", BrokenTool())
-    with caplog.at_level(logging.CRITICAL):
-        async with talk(cwd) as it:
-            with pytest.raises(RequestFailedError) as raised:
-                await it.prompt("read notes.md")
-            assert await it.prompt("hello") == "end_turn"
-    assert (raised.value.code, raised.value.message) == (jsonrpc.INTERNAL_ERROR, "Internal error")
-    assert it.client.calls[0]["statuses"] == ["pending", "in_progress", "failed"]
+    monkeypatch.setitem(TOOLS, "read", BrokenTool(is_early=is_early))
+    async with talk(cwd) as it:
+        assert await it.prompt("read notes.md") == "end_turn"
+    assert it.client.calls[0]["status"] == "failed"
+    assert it.client.calls[0]["rawOutput"] == {"error": "failed by a mistake of the agent's"}
     assert b"inside" not in b"".join(it.wire)
+    assert "ZeroDivisionError: inside" in caplog.text
