@@ -13,6 +13,7 @@ from typing import Any, Literal, Protocol, TypeAlias, cast
 
 import anyio
 
+from acp_agent.forms import misfits
 from acp_agent.numbers import is_finite
 from acp_agent.terminals import Asker
 from acp_agent.updates import Teller, Updates
@@ -40,12 +41,12 @@ class Client(Asker, Teller, Protocol):
 class Reply:
     """What the user has made of a question."""
 
-    action: Literal["accept", "decline", "cancel", "failed"]
-    """`failed` where the client could not ask."""
+    action: Literal["accept", "decline", "cancel", "failed", "unfit"]
+    """`failed` where the client could not ask, `unfit` where the answer is none to the form."""
     content: Mapping[str, Json] = field(default_factory=dict[str, Json])
     """What stands in the form, as the client tells it."""
     reason: str = ""
-    """Why the client could not ask, in its own words."""
+    """Why the client could not ask, in its own words; or what does not fit."""
 
 
 class Elicitation:
@@ -59,7 +60,9 @@ class Elicitation:
 
     async def form(self, message: str, schema: Mapping[str, Json]) -> Reply:
         """Let the client ask by a form; `schema` tells its fields."""
-        return await self._ask({"mode": "form", "message": message, "requestedSchema": schema})
+        reply = await self._ask({"mode": "form", "message": message, "requestedSchema": schema})
+        troubles = list(misfits(schema, reply.content)) if reply.action == "accept" else []
+        return Reply("unfit", reason="; ".join(troubles)) if troubles else reply
 
     async def page(self, message: str, url: str) -> Reply:
         """Let the client open a page, if the user agrees to that."""

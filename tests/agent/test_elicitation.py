@@ -76,6 +76,28 @@ async def test_a_question_without_an_answer_is_told_to_the_model(
 
 
 @VERSIONS
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        ({"action": "accept"}, "name is missing; agreed is missing; colour is missing"),
+        ({"action": "accept", "content": None}, "name is missing"),
+        (
+            {"action": "accept", "content": {"name": 5, "colour": "blue", "days": []}},
+            "name is no text; agreed is missing; colour offers no 'blue'",
+        ),
+    ],
+)
+async def test_an_answer_that_does_not_fit_is_told_as_such(
+    cwd: Path, version: int, answer: Json, told: str
+) -> None:
+    async with visit(cwd, version, hello=able(version, "form"), lints=False) as it:
+        answering(it, answer)
+        session_id = await it.new()
+        assert await it.turn(session_id, "form") == "end_turn"
+        assert f"does not fit the form: {told}" in it.said(session_id)
+
+
+@VERSIONS
 async def test_a_page_is_opened_and_not_waited_for(cwd: Path, version: int) -> None:
     async with visit(cwd, version, hello=able(version, "url")) as it:
         asked = answering(it, {"action": "accept"})

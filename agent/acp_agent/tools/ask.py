@@ -12,7 +12,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from typing import Final, Protocol, cast
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 from acp_agent.elicitation import Reply
 from acp_agent.models.model import ToolOffer
@@ -35,12 +35,21 @@ from acp_protocol.jsonrpc import Json
 FIELDS: Final = 20
 """Fields of one form."""
 TITLE_WIDTH: Final = 80
+REASON_WIDTH: Final = 400
+"""Characters of what does not fit a form."""
 _KINDS: Final = ("text", "number", "yes_no", "choice", "choices")
 _SECRET: Final = re.compile(
     r"pass(word|phrase|code)|secret|api[ _-]?key|private[ _-]?key|(access|auth|bearer)[ _-]?token"
     r"|credential|card[ _-]?number|\bcvv\b|\bpin\b",
     re.IGNORECASE,
 )
+_TELLING: Final = re.compile(
+    r"token|pass(word|wd|phrase|code)|secret|credential|jwt|\bauth(orization)?$|\bpwd$|\bcode$"
+    r"|(\b|_|api|access|private|session)key$|\bsig(nature)?$|session[ _.-]?id$",
+    re.IGNORECASE,
+)
+"""Names of what an address carries that only one user has."""
+_EMAIL: Final = re.compile(r"[^/?#&=\s@]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){0,8}\.[A-Za-z]{2,}")
 _NEAR: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 _NO: Final = {
     "decline": "the user declined to answer",
@@ -158,6 +167,9 @@ def _outcome(reply: Reply) -> Outcome:
         return Outcome(told, fenced(told), {"action": "accept", "content": dict(reply.content)})
     if reply.action == "failed":
         raise ToolFailedError(f"the client could not ask: {one_line(reply.reason, 200)}")
+    if reply.action == "unfit":
+        reason = one_line(reply.reason, REASON_WIDTH)
+        raise ToolFailedError(f"the client's answer does not fit the form: {reason}")
     return Outcome(_NO[reply.action], fenced(_NO[reply.action]), {"action": reply.action}, True)
 
 
@@ -235,5 +247,11 @@ def check_url(url: str) -> None:
     is_safe = parts.scheme == "https" or (parts.scheme == "http" and host in _NEAR)
     if not is_safe or not host or not url.isprintable() or " " in url:
         raise ToolFailedError("the argument url is no https address")
-    if "@" in parts.netloc or _SECRET.search(parts.query):
-        raise ToolFailedError("the address holds who the user is, or a secret")
+    if "@" in parts.netloc or _EMAIL.search(unquote(url)):
+        raise ToolFailedError("the address holds who the user is; use one that does not")
+    for name, value in (*parse_qsl(parts.query), *parse_qsl(parts.fragment)):
+        if value and _TELLING.search(name):
+            raise ToolFailedError(
+                f"the address holds a secret, by the name of {one_line(name, TITLE_WIDTH)}: "
+                "use one without it"
+            )

@@ -58,6 +58,15 @@ async def test_a_question_that_makes_no_sense_is_not_asked(
         "https://[x",
         "https://ada:lovelace@example.org",
         "https://example.org/?access_token=1",
+        "https://example.org/?token=abcdef",
+        "https://example.org/?a=b&key=abcdef",
+        "https://example.org/?apikey=abcdef",
+        "https://example.org/?client_secret=abcdef",
+        "https://example.org/?Password=abcdef",
+        "https://example.org/?code=abcdef",
+        "https://example.org/#id_token=abcdef",
+        "https://example.org/?%74oken=abcdef",
+        "https://example.org/?for=ada%40example.org",
         "https://example.org/ x",
         "javascript:alert(1)",
     ],
@@ -65,6 +74,20 @@ async def test_a_question_that_makes_no_sense_is_not_asked(
 async def test_a_page_that_nobody_should_open_is_not_opened(workspace: Workspace, url: str) -> None:
     with pytest.raises(ToolFailedError):
         await OpenTool(Nobody()).prepare({"url": url, "reason": "x"}, workspace)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://example.org/authorize?response_type=code&client_id=a&state=x&code_challenge=y",
+        "https://example.org/?monkey=1&postcode=2&author=3&design=4",
+        "https://example.org/?token=",
+        "https://example.org/tokens/keys",
+        "https://example.org/pkg@1.2.3",
+    ],
+)
+async def test_a_page_without_secrets_is_opened(workspace: Workspace, url: str) -> None:
+    await OpenTool(Nobody()).prepare({"url": url, "reason": "x"}, workspace)
 
 
 async def test_what_is_asked_stands_on_one_line(workspace: Workspace) -> None:
