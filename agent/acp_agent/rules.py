@@ -9,7 +9,6 @@ Source: Continuum Router, "Permissions"; ACP, Tool Calls, "Requesting Permission
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import PurePath
 from typing import Final, Literal, TypeAlias
 
 from acp_agent.tools.subject import Subject
@@ -18,19 +17,22 @@ from acp_agent.tools.tool import Kind
 PolicyId: TypeAlias = Literal["allow_read", "ask_always", "allow_all"]
 
 _TREE: Final = "**"
-_MANY_IN_ONE: Final = frozenset(
-    {"apt", "brew", "bun", "cargo", "dotnet", "git", "go", "gradle", "just", "make", "mvn", "npm"}
-    | {"pip", "pnpm", "poetry", "rustup", "systemctl", "yarn"}
+_PLAIN: Final = frozenset(
+    {("basename",), ("cat",), ("cmp",), ("cut",), ("date",), ("df",), ("diff",), ("dirname",)}
+    | {("du",), ("echo",), ("grep",), ("head",), ("ls",), ("pwd",), ("readlink",), ("realpath",)}
+    | {("rg",), ("stat",), ("tail",), ("true",), ("wc",), ("which",)}
+    | {("git", each) for each in ("blame", "diff", "log", "ls-files", "show", "status")}
 )
-"""Programs whose first argument says what they do: "always" holds for both words."""
-_RUNNERS: Final = frozenset(
-    {"awk", "bash", "bunx", "busybox", "chroot", "dash", "deno", "doas", "docker", "env", "fd"}
-    | {"find", "fish", "gawk", "ionice", "ksh", "kubectl", "lua", "nice", "node", "nohup", "npx"}
-    | {"parallel", "perl", "php", "pipx", "podman", "powershell", "pwsh", "ruby", "rsync", "script"}
-    | {"sed", "setsid", "sh", "ssh", "stdbuf", "strace", "su", "sudo", "tar", "tclsh", "tcsh"}
-    | {"time", "timeout", "uv", "uvx", "vi", "vim", "watch", "xargs", "zsh"}
-)
-"""Programs that run whatever their arguments say: "always" holds for these very words only."""
+"""What runs nothing that its arguments name: "always" holds whatever follows.
+
+Only what is known to be so stands here; builders and test runners all take a program or a project
+from their arguments (`go test -exec`, `cargo --config`, `npm --script-shell`).
+"""
+_SHUT: Final = {"git": ("--o",), "rg": ("--pre", "--hostname-bin")}
+"""How arguments begin that make a plain program write a file or run another one.
+
+Git takes `--output` in any command that shows differences, shortened as well.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +65,7 @@ class Rule:
             return words == known
         # Below the session's directory lies nothing that has to be named absolutely.
         is_far = subject.area == "path" and bool(words) and words[0] == "/" and known[:1] != ("/",)
-        return words[: len(known)] == known and not is_far
+        return words[: len(known)] == known and not is_far and not _is_shut(subject)
 
     def __str__(self) -> str:
         """Spell the rule out, so that whoever agrees to it knows to what."""
@@ -92,13 +94,16 @@ def lasting(kind: Kind, subject: Subject) -> list[Rule]:
 
 
 def _for_command(kind: Kind, subject: Subject) -> Rule:
+    for known in (subject.words[:1], subject.words[:2]):
+        # A program named by its path is another one than that of the system.
+        if known in _PLAIN and not _is_shut(subject):
+            return Rule(kind, Subject("command", known), is_open=True)
+    return Rule(kind, subject)
+
+
+def _is_shut(subject: Subject) -> bool:
+    """Tell whether an argument of a command makes it more than the plain program that it names."""
+    if subject.area != "command" or not subject.words:
+        return False
     program, *arguments = subject.words
-    name = PurePath(program).name.rstrip("0123456789.").lower()
-    if name in _MANY_IN_ONE:
-        is_named = bool(arguments) and not arguments[0].startswith("-")
-        if is_named:
-            return Rule(kind, Subject("command", (program, arguments[0])), is_open=True)
-        return Rule(kind, subject)
-    if name in _RUNNERS or name.startswith("python"):
-        return Rule(kind, subject)
-    return Rule(kind, Subject("command", (program,)), is_open=True)
+    return any(each.startswith(_SHUT.get(program, ())) for each in arguments)

@@ -39,7 +39,14 @@ def test_files_are_allowed_by_their_folder_or_all(words: tuple[str, ...], rules:
         (("/bin/bash", "-c", "ls"), "execute /bin/bash -c ls"),
         (("python3.11", "x.py"), "execute python3.11 x.py"),
         (("env", "x"), "execute env x"),
-        (("rm; ls", "a b"), "execute 'rm; ls'"),
+        (("rm; ls", "a b"), "execute 'rm; ls' 'a b'"),
+        (("./ls", "-l"), "execute ./ls -l"),
+        (("git", "diff", "--outp=x"), "execute git diff --outp=x"),
+        (("git", "commit", "-m", "x"), "execute git commit -m x"),
+        (("git", "grep", "-O", "x"), "execute git grep -O x"),
+        (("rg", "x"), "execute rg"),
+        (("rg", "--pre", "sh", "x"), "execute rg --pre sh x"),
+        (("cargo", "test"), "execute cargo test"),
     ],
 )
 def test_a_command_is_allowed_as_far_as_its_words_say_what_it_does(
@@ -48,6 +55,57 @@ def test_a_command_is_allowed_as_far_as_its_words_say_what_it_does(
     (found,) = lasting("execute", Subject("command", words))
     assert str(found) == rule
     assert found.covers("execute", Subject("command", words))
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "flock",
+        "unshare",
+        "pypy3",
+        "bwrap",
+        "tmux",
+        "systemd-run",
+        "taskset",
+        "entr",
+        "ts-node",
+        "ghci",
+        "Rscript",
+        "nvim",
+        "make",
+        "cargo",
+        "npm",
+        "go",
+        "sort",
+        "tree",
+        "file",
+        "new-one",
+    ],
+)
+def test_of_a_program_that_may_run_others_only_these_words_are_allowed(program: str) -> None:
+    (rule,) = lasting("execute", Subject("command", (program, "x")))
+    assert rule.covers("execute", Subject("command", (program, "x")))
+    assert not rule.covers("execute", Subject("command", (program, "x", "rm", "-rf")))
+    assert not rule.covers("execute", Subject("command", (program, "/tmp/l", "rm")))
+
+
+@pytest.mark.parametrize(
+    ("known", "words", "is_covered"),
+    [
+        (("rg", "x"), ("rg", "-n", "y", "src"), True),
+        (("rg", "x"), ("rg", "--pre=sh", "y"), False),
+        (("rg", "x"), ("rg", "y", "--hostname-bin", "sh"), False),
+        (("git", "log"), ("git", "log", "--stat"), True),
+        (("git", "log"), ("git", "log", "--output", ".git/hooks/pre-commit"), False),
+        (("git", "log"), ("git", "-c", "alias.log=!sh", "log"), False),
+        (("git", "diff"), ("git", "difftool", "-x", "sh"), False),
+    ],
+)
+def test_a_plain_program_is_not_led_to_others_by_its_arguments(
+    known: tuple[str, ...], words: tuple[str, ...], is_covered: bool
+) -> None:
+    (rule,) = lasting("execute", Subject("command", known))
+    assert rule.covers("execute", Subject("command", words)) == is_covered
 
 
 def test_a_name_is_allowed_as_it_is() -> None:
