@@ -16,6 +16,7 @@ from acp_protocol.jsonrpc import Json
 
 METHODS: Final = ("providers/list", "providers/set", "providers/disable")
 PROVIDERS: Final = 10_000
+FITTING: Final = "Set listed providers to kinds that they support; refuse others with -32602."
 
 
 @dataclass(slots=True)
@@ -125,7 +126,7 @@ def lists_hold_no_headers(moment: Moment) -> Found:
     return FINE
 
 
-@check("ACP-L403", asks("providers/set"), fix="Choose one of the supported kinds.")
+@check("ACP-L403", asks("providers/set"), fix=FITTING)
 def kinds_are_supported(moment: Moment) -> Found:
     """Tell of a kind of API that the provider does not support."""
     named, kind = _named(moment), moment.params.get("apiType")
@@ -138,7 +139,7 @@ def kinds_are_supported(moment: Moment) -> Found:
     )
 
 
-@check("ACP-L403", answers("providers/set"), fix="Refuse providers that there are not with -32602.")
+@check("ACP-L403", answers("providers/set"), fix=FITTING)
 def unknown_providers_are_refused(moment: Moment) -> Found:
     """Tell of a provider that is set though the last list did not have it."""
     known, ask = moment.state.of(_Providers).of, moment.ask

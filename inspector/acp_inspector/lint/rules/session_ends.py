@@ -7,8 +7,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from acp_inspector.lint.checks import answers, asks, calls, check, learns, results, updates
-from acp_inspector.lint.moment import FINE, PATIENCE, Found, Moment, quoted
+from acp_inspector.lint.checks import (
+    answers,
+    asks,
+    calls,
+    check,
+    check_at_end,
+    learns,
+    results,
+    updates,
+)
+from acp_inspector.lint.moment import FINE, PATIENCE, Ending, Found, Moment, Problem, quoted
 from acp_inspector.lint.rules.sessions import REMEMBERED, USES, is_open, is_taken_up
 from acp_inspector.lint.state import Ask, Point
 
@@ -74,6 +83,21 @@ def _keep_running(moment: Moment) -> None:
 def prompts_of_closed_sessions_are_cancelled(moment: Moment) -> Found:
     """Tell of running prompts that end otherwise though their session was closed."""
     return ended_by(moment, "session/close")
+
+
+@check_at_end("ACP-L118", fix='End running work first, with the stopReason "cancelled".')
+def prompts_of_closed_sessions_were_answered(ending: Ending) -> Found:
+    """Tell of prompts that got no answer though their session was closed."""
+    endings = ending.state.of(Endings).prompts
+    found: list[Problem] = []
+    for ask in ending.state.waiting("client", "session/prompt"):
+        close = endings.get(ask.n)
+        if close is None or close.method != "session/close" or close.error is not None:
+            continue
+        if close.answered is not None and ending.point.at - close.answered.at > PATIENCE:
+            text = "the prompt was never answered though its session was closed"
+            found += ending.problem(text, ask, close, close.answered)
+    return tuple(found) or None
 
 
 def ended_by(moment: Moment, method: str) -> Found:

@@ -159,3 +159,21 @@ def a_session_is_deleted_twice(talk: Talk) -> None:
 def a_session_that_is_there_cannot_be_deleted(talk: Talk) -> None:
     talk.open()
     talk.refuse(talk.ask("session/delete", sessionId="s1"), -32603)
+
+
+@breaks("ACP-L118")
+def the_prompt_of_a_closed_session_is_forgotten(talk: Talk) -> None:
+    talk.open()
+    talk.prompt()
+    talk.answer(talk.ask("session/close", sessionId="s1"))
+    talk.wait(5)
+    talk.answer(talk.ask("session/list"), sessions=[])
+
+
+@keeps("ACP-L118")
+def the_prompt_of_a_closed_session_is_answered_late(talk: Talk) -> None:
+    talk.open()
+    prompt = talk.prompt()
+    talk.answer(talk.ask("session/close", sessionId="s1"))
+    talk.wait(1)
+    talk.finish(prompt, "cancelled")
