@@ -141,9 +141,9 @@ async def _files(place: Path) -> tuple[list[Path], bool]:
     """Return the files below `place`, and whether these are all."""
     if ripgrep.is_there():
         names, is_all = await ripgrep.asked(
-            ["--files", "--null"], place, cwd=place, end=b"\0", limit=LOOK_LIMIT
+            ["--files", "--null"], place, cwd=place, ends=[b"\0"], limit=LOOK_LIMIT
         )
-        return [Path(name) for name in names], is_all
+        return [Path(name) for (name,) in names], is_all
     paths = await anyio.to_thread.run_sync(lambda: list(islice(files_below(place), LOOK_LIMIT + 1)))
     return paths[:LOOK_LIMIT], len(paths) <= LOOK_LIMIT
 

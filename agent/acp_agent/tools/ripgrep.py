@@ -38,17 +38,18 @@ def is_there() -> bool:
 
 
 async def asked(
-    arguments: Sequence[str], place: Path, *, cwd: Path, end: bytes, limit: int
-) -> tuple[list[str], bool]:
+    arguments: Sequence[str], place: Path, *, cwd: Path, ends: Sequence[bytes], limit: int
+) -> tuple[list[tuple[str, ...]], bool]:
     """Return pieces of ripgrep's answer about `place`, at most `limit`, and whether that is all.
 
-    `end` is the byte that ends each piece.
+    Each piece has as many parts as there are `ends`, the bytes that end them in turn: a name that
+    NUL ends may hold ends of lines.
 
     Raises:
         ToolFailedError: it cannot be asked, takes too long, or does not understand.
     """
     command = [PROGRAM, *_ALWAYS, *arguments, "--", str(place)]
-    pieces = _Pieces(end, limit)
+    pieces = _Pieces(ends, limit)
     try:
         async with spawn(command, cwd=cwd, env=os.environ, grace=GRACE) as child:
             with anyio.move_on_after(TIME_LIMIT) as clock:
@@ -71,25 +72,35 @@ async def asked(
 class _Pieces:
     """What was said, cut at its ends."""
 
-    def __init__(self, end: bytes, limit: int) -> None:
-        self._end = end
+    def __init__(self, ends: Sequence[bytes], limit: int) -> None:
+        self._ends = ends
         self._limit = limit
+        self._parts: list[str] = []
         self._rest = b""
         self._is_too_long = False
-        self.found: list[str] = []
+        self.found: list[tuple[str, ...]] = []
         self.is_full = False
 
     def take(self, chunk: bytes) -> None:
-        *pieces, self._rest = (self._rest + chunk).split(self._end)
-        for piece in pieces:
-            if self._is_too_long:
-                self._is_too_long = False
-            elif len(self.found) == self._limit:
-                self.is_full = True
-            else:
-                self.found.append(os.fsdecode(piece))
+        self._rest += chunk
+        start = 0
+        while (at := self._rest.find(end := self._ends[len(self._parts)], start)) >= 0:
+            self._parts.append(os.fsdecode(self._rest[start:at]))
+            start = at + len(end)
+            if len(self._parts) == len(self._ends):
+                self._keep()
+        self._rest = self._rest[start:]
         if len(self._rest) > PIECE_LIMIT:
             self._rest, self._is_too_long = b"", True
+
+    def _keep(self) -> None:
+        if self._is_too_long:
+            self._is_too_long = False
+        elif len(self.found) == self._limit:
+            self.is_full = True
+        else:
+            self.found.append(tuple(self._parts))
+        self._parts = []
 
 
 async def _read(child: ChildProcess, pieces: _Pieces) -> None:

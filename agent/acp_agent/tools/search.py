@@ -18,6 +18,7 @@ import anyio.to_thread
 from acp_agent.models.model import ToolOffer
 from acp_agent.tools import ripgrep
 from acp_agent.tools.globs import matcher
+from acp_agent.tools.patterns import PATIENCE, finder
 from acp_agent.tools.subject import path_subject
 from acp_agent.tools.tool import (
     Call,
@@ -41,6 +42,8 @@ HIT_LIMIT: Final = 100
 """Lines that are found before the search stops."""
 LINE_LIMIT: Final = 200
 """Characters of a found line that are shown."""
+NAME_WIDTH: Final = 1000
+"""Characters of a file's name that are shown."""
 PATTERN_LIMIT: Final = 1000
 """Characters of what is looked for."""
 TIME_LIMIT: Final = 30.0
@@ -83,6 +86,7 @@ class SearchTool:
             place = await workspace.place(path)
         except FileRefusedError as problem:
             raise ToolFailedError(str(problem)) from None
+        await anyio.to_thread.run_sync(_check_kind, place)
         files = arguments.get("files")
         wanted = _Wanted(
             pattern,
@@ -113,21 +117,15 @@ class _Wanted:
     is_exact: bool
     has_file: Callable[[str], bool]
 
-    def compiled(self) -> Callable[[str, float], bool]:
-        """Return who tells whether a line is wanted, in so many seconds.
+    def finder(self) -> Callable[[str, float], bool]:
+        """Return who tells whether a line is wanted, see `patterns`."""
+        return finder(self.pattern, is_regex=self.is_regex, is_exact=self.is_exact)
 
-        Raises:
-            ToolFailedError: the pattern is no regular expression.
-        """
-        import regex
 
-        flags = regex.VERSION0 if self.is_exact else regex.IGNORECASE
-        pattern = self.pattern if self.is_regex else regex.escape(self.pattern)
-        try:
-            found = regex.compile(pattern, flags)
-        except regex.error as problem:
-            raise ToolFailedError(f"the pattern is no regular expression: {problem}") from None
-        return lambda line, seconds: found.search(line, timeout=seconds) is not None
+def _check_kind(place: Path) -> None:
+    """Refuse what is neither a directory nor a file: a pipe would be waited for."""
+    if not place.is_dir() and not place.is_file():
+        raise ToolFailedError(f"{place}: it is no regular file")
 
 
 def _any(path: str) -> bool:
@@ -146,16 +144,27 @@ async def _by_ripgrep(
     hits: list[str] = []
     # Which files are wanted is decided here, so that a pattern means the same as without ripgrep.
     most = HIT_LIMIT if wanted.has_file is _any else FILE_LIMIT
-    said, is_all = await ripgrep.asked(arguments, place, cwd=workspace.cwd, end=b"\n", limit=most)
-    for line in said:
-        name, zero, rest = line.partition("\0")
+    said, is_all = await ripgrep.asked(
+        arguments, place, cwd=workspace.cwd, ends=[b"\0", b"\n"], limit=most
+    )
+    last = ""
+    for named, rest in said:
+        last = name = _unwarned(named, last)
         number, colon, text = rest.partition(":")
-        if not zero or not colon or not wanted.has_file(_seen(Path(name), place)):
+        path = Path(name)
+        is_hit = path.is_relative_to(place) and colon and number.isdecimal()
+        if not is_hit or not wanted.has_file(_seen(path, place)):
             continue
         if len(hits) == HIT_LIMIT:
             return hits, f"{HIT_LIMIT} hits"
-        hits.append(_hit(workspace, Path(name), int(number), text))
+        hits.append(_hit(workspace, path, int(number), text))
     return hits, None if is_all else f"{most} hits"
+
+
+def _unwarned(name: str, last: str) -> str:
+    """Return `name` without what ripgrep says before it of the file that it named last."""
+    warning = f"{last}: WARNING: stopped searching binary file after match ("
+    return name.removeprefix(warning).partition(")\n")[2] if name.startswith(warning) else name
 
 
 async def _by_ourselves(
@@ -166,7 +175,7 @@ async def _by_ourselves(
 
 def _found(wanted: _Wanted, workspace: Workspace, place: Path) -> tuple[list[str], str | None]:
     """Return the hits and the limit that was met, if any; runs in a thread."""
-    fits = wanted.compiled()
+    fits = wanted.finder()
     hits: list[str] = []
     until = monotonic() + TIME_LIMIT
     for count, path in enumerate(files_below(place)):
@@ -187,7 +196,9 @@ def _found(wanted: _Wanted, workspace: Workspace, place: Path) -> tuple[list[str
                     return hits, f"{HIT_LIMIT} hits"
                 hits.append(_hit(workspace, path, number, line))
         except TimeoutError:
-            return hits, f"{TIME_LIMIT:g} s"
+            is_late = monotonic() >= until
+            on_line = f"{PATIENCE:g} s on one line, which the pattern is too slow for"
+            return hits, f"{TIME_LIMIT:g} s" if is_late else on_line
     return hits, None
 
 
@@ -197,9 +208,10 @@ def _fitting(
     """Yield the lines that fit, with their numbers.
 
     Raises:
-        TimeoutError: the time is up.
+        TimeoutError: the time is up, for all or for one line.
     """
     for number, line in enumerate(text.split("\n"), start=1):
+        anyio.from_thread.check_cancelled()
         left = until - monotonic()
         if left <= 0:
             raise TimeoutError
@@ -213,4 +225,7 @@ def _seen(path: Path, place: Path) -> str:
 
 
 def _hit(workspace: Workspace, path: Path, number: int, line: str) -> str:
-    return f"{workspace.shown(path)}:{number}: {line.strip()[:LINE_LIMIT]}"
+    name = one_line(workspace.shown(path), NAME_WIDTH)
+    # Bytes that are no text came as surrogates, which nothing can be told with.
+    text = line.strip()[:LINE_LIMIT].encode(errors="replace").decode()
+    return f"{name}:{number}: {'⏎'.join(text.splitlines())}"

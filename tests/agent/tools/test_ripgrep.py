@@ -19,7 +19,8 @@ def program(cwd: Path, script: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def said(cwd: Path, limit: int = 10) -> tuple[list[str], bool]:
-    return await asked(["-x"], cwd, cwd=cwd, end=b"\n", limit=limit)
+    found, is_all = await asked(["-x"], cwd, cwd=cwd, ends=[b"\n"], limit=limit)
+    return [line for (line,) in found], is_all
 
 
 async def test_it_is_told_everything_and_read_piece_by_piece(
@@ -42,6 +43,12 @@ async def test_a_piece_that_never_ends_is_left_out(
 ) -> None:
     program(cwd, "head -c 1000000 /dev/zero; echo; echo next", monkeypatch)
     assert await said(cwd) == (["next"], True)
+
+
+async def test_a_name_may_hold_what_ends_a_line(cwd: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program(cwd, r"printf 'a\nb\0001:x\nc\0002:y\n'", monkeypatch)
+    found = await asked([], cwd, cwd=cwd, ends=[b"\0", b"\n"], limit=10)
+    assert found == ([("a\nb", "1:x"), ("c", "2:y")], True)
 
 
 async def test_nothing_found_is_no_failure_and_a_failure_is_told(

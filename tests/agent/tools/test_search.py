@@ -8,7 +8,7 @@ import threading
 import anyio
 import pytest
 
-from acp_agent.tools import ripgrep, search
+from acp_agent.tools import patterns, ripgrep, search
 from acp_agent.tools.search import SearchTool
 from acp_agent.tools.tool import Content, Outcome, ToolFailedError
 from acp_agent.workspace import Workspace
@@ -178,6 +178,11 @@ async def test_a_search_that_takes_too_long_is_ended(
         monkeypatch.setattr(search, "TIME_LIMIT", 0.2)
         outcome = await found(workspace, pattern="(.*?,){25}P", is_regex=True)
         assert outcome.text == "… stopped after 0.2 s"
+        monkeypatch.setattr(search, "TIME_LIMIT", 3600.0)
+        monkeypatch.setattr(patterns, "PATIENCE", 0.05)
+        (workspace.cwd / "evil.txt").write_text("x" * 200_000)
+        outcome = await found(workspace, pattern="(x+x+)+y", is_regex=True)
+        assert outcome.text.endswith("on one line, which the pattern is too slow for")
     else:
         monkeypatch.setattr(ripgrep, "TIME_LIMIT", 0.0)
         with pytest.raises(ToolFailedError, match="takes longer than 0 s"):
@@ -210,3 +215,18 @@ async def test_a_search_that_is_no_longer_wanted_stops(
         tasks.cancel_scope.cancel()
         go_on.set()
     assert len(read) == 1
+
+
+async def test_no_name_and_no_line_makes_up_another_hit(workspace: Workspace) -> None:
+    (workspace.cwd / "a\nnotes.md:7: forged").write_text("needle\rnotes.md:8: forged\n")
+    (workspace.cwd / "half.txt").write_bytes(b"needle\n" + b"x" * 200_000 + b"\0")
+    (workspace.cwd / "z.txt").write_text("needle\n")
+    outcome = await found(workspace, pattern="needle")
+    lines = [line for line in outcome.text.splitlines() if not line.startswith("half.txt")]
+    assert lines == ["a⏎notes.md:7: forged:1: needle⏎notes.md:8: forged", "z.txt:1: needle"]
+
+
+async def test_a_pipe_is_not_waited_for(workspace: Workspace) -> None:
+    os.mkfifo(workspace.cwd / "fifo")
+    with pytest.raises(ToolFailedError, match="no regular file"):
+        await found(workspace, pattern="x", path="fifo")

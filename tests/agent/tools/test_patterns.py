@@ -1,0 +1,76 @@
+"""Regular expressions that hold up nobody."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from acp_agent.tools import patterns
+from acp_agent.tools.patterns import finder
+from acp_agent.tools.tool import ToolFailedError
+
+EVIL = "(x+x+)+y"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "is_regex", "is_exact", "holds"),
+    [
+        ("a.c", False, False, [False, True, True]),
+        ("a.c", False, True, [False, True, False]),
+        ("^a.c$", True, False, [True, True, True]),
+        ("^a.c$", True, True, [True, True, False]),
+    ],
+)
+def test_a_pattern_is_a_text_or_a_regular_expression(
+    pattern: str, is_regex: bool, is_exact: bool, holds: list[bool]
+) -> None:
+    look = finder(pattern, is_regex=is_regex, is_exact=is_exact)
+    assert [look(line, 1.0) for line in ("abc", "a.c", "A.C")] == holds
+
+
+def test_while_a_pattern_is_tried_others_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(patterns, "PATIENCE", 60.0)
+    look = finder(EVIL, is_regex=True, is_exact=True)
+    ended: list[bool] = []
+
+    def try_it() -> None:
+        with pytest.raises(TimeoutError):
+            look("x" * 200_000, 0.5)
+        ended.append(True)
+
+    thread = threading.Thread(target=try_it)
+    thread.start()
+    # Whoever keeps the interpreter would have ended before this line is reached.
+    assert ended == []
+    thread.join()
+    assert ended == [True]
+
+
+def test_no_line_takes_longer_than_patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(patterns, "PATIENCE", 0.05)
+    with pytest.raises(TimeoutError):
+        finder(EVIL, is_regex=True, is_exact=True)("x" * 200_000, 3600.0)
+
+
+def test_of_a_long_line_the_beginning_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(patterns, "LINE_LIMIT", 5)
+    look = finder("needle", is_regex=False, is_exact=True)
+    assert not look("a needle", 1.0)
+
+
+@pytest.mark.parametrize(
+    "pattern", ["(" * 20 + "a" + "+)" * 20, "((a{1000}){1000}){100}", "a{99999999999}", "(", "a{2"]
+)
+def test_what_is_no_pattern_or_would_take_the_memory_is_refused_or_a_text(pattern: str) -> None:
+    if pattern == "a{2":
+        assert finder(pattern, is_regex=True, is_exact=True)("a{2", 1.0)
+        return
+    with pytest.raises(ToolFailedError, match=r"repeats too much|no regular expression"):
+        finder(pattern, is_regex=True, is_exact=True)
+
+
+def test_counts_beside_each_other_do_not_multiply() -> None:
+    pattern = " ".join(["[0-9a-f]{64}"] * 5)
+    look = finder(pattern, is_regex=True, is_exact=True)
+    assert look(" ".join(["a" * 64] * 5), 1.0)
