@@ -9,7 +9,6 @@ from typing import Literal, TypeAlias
 
 import anyio
 import anyio.lowlevel
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,8 +17,6 @@ from acp_agent.rules import PermissionRules
 from acp_agent.tools.catalogue import TOOLS
 from acp_agent.tools.tool import Call, Kind, Outcome, Report
 from acp_agent.workspace import Workspace
-from acp_protocol import jsonrpc
-from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import Json, Request
 from tests.agent.conftest import Answerer, selected, talk
 
