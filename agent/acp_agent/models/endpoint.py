@@ -165,7 +165,8 @@ class Endpoint:
                 # What is played back knows its answer already.
                 return 0.0
             wanted = _problem(state)
-            return growing(state) if wanted is None or wanted.wait is None else wanted.wait
+            # No rest, or a date that has passed, would be no relief to anybody.
+            return (wanted.wait if wanted else None) or growing(state)
 
         def is_worth_it(problem: BaseException) -> bool:
             return (

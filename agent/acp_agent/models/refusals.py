@@ -203,7 +203,8 @@ def _wait(headers: Mapping[str, str]) -> float | None:
             return float(told) * unit
     try:
         at = parsedate_to_datetime(headers.get("retry-after", ""))
-    except ValueError:
+    except (ValueError, OverflowError):
+        # A time zone may be far from every other.
         return None
     at = at if at.tzinfo else at.replace(tzinfo=UTC)
     return max(0.0, (at - datetime.now(UTC)).total_seconds())

@@ -115,12 +115,28 @@ async def test_after_the_last_try_the_last_failure_is_told() -> None:
     assert str(problem) == "OpenAI has too much to do just now."
 
 
-@pytest.mark.parametrize("told", ["0.001", "0", formatdate(0, usegmt=True)])
-async def test_the_rest_that_a_service_wants_is_kept(told: str) -> None:
+async def test_the_rest_that_a_service_wants_is_kept() -> None:
     """Our own would be longer than the test may take."""
     patience = Patience(first_rest=1000.0, longest_rest=1000.0)
+    async with providing(refused(429, retry_after="0.001"), WHOLE) as provider:
+        assert said(await replied(model_at(provider.url, patience), GO))
+
+
+@pytest.mark.parametrize("told", ["0", formatdate(0, usegmt=True)])
+async def test_a_service_that_wants_no_rest_gets_one(
+    told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rests: list[float] = []
+
+    async def told_sleep(seconds: float) -> None:
+        rests.append(seconds)
+
+    monkeypatch.setattr(anyio, "sleep", told_sleep)
+    patience = Patience(first_rest=7.0)
     async with providing(refused(429, retry_after=told), WHOLE) as provider:
         assert said(await replied(model_at(provider.url, patience), GO))
+    assert len(rests) == 1
+    assert rests[0] >= 7.0
 
 
 async def test_a_service_that_wants_too_long_a_rest_is_not_asked_again() -> None:

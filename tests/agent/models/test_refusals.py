@@ -129,6 +129,7 @@ def test_a_key_that_is_missing_is_told_as_that() -> None:
         ({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}, 0.0),
         ({"retry-after": "Wed, 21 Oct 2015 07:28:00 -0000"}, 0.0),
         ({"retry-after": "Wed, 99 Oct 99999 07:28:00 GMT"}, None),
+        ({"retry-after": f"Mon, 01 Jan 2024 00:00:00 +{'9' * 20}"}, None),
     ],
 )
 def test_a_service_may_say_when_to_come_again(headers: dict[str, str], wait: float | None) -> None:
