@@ -61,7 +61,7 @@ class Exchange:
     path: str
     asked: Json
     fingerprint: str
-    """See `fingerprint`; it is kept, because what was asked may have been masked."""
+    """See `fingerprint`; it is that of what was asked, `masked`, as the answers are."""
     status: int = 0
     """0: no answer came."""
     headers: Sequence[tuple[str, str]] = ()
@@ -71,14 +71,11 @@ class Exchange:
 
     def line(self, secret: str | None) -> bytes:
         """Return the exchange as a line of a file, without `secret`."""
-        asked = json.dumps(self.asked, ensure_ascii=False)
-        if secret:
-            asked = asked.replace(secret, "*" * len(secret))
         told = {
             "request": {
                 "path": self.path,
                 "fingerprint": self.fingerprint,
-                "body": json.loads(asked),
+                "body": masked(self.asked, secret),
             },
             "response": {
                 "status": self.status,
@@ -96,17 +93,34 @@ def fingerprint(path: str, asked: Json) -> str:
     return sha256(spelled.encode()).hexdigest()
 
 
+def masked(asked: Json, secret: str | None) -> Json:
+    """Return `asked` with `secret` made unreadable.
+
+    An answer that repeated it is played back without, and so the next request will not hold it.
+    """
+    if not secret:
+        return asked
+    if isinstance(asked, str):
+        return asked.replace(secret, chr(MASK) * len(secret.encode(errors="surrogatepass")))
+    if isinstance(asked, list):
+        return [masked(each, secret) for each in entries(asked)]
+    if isinstance(asked, dict):
+        pairs = members(asked).items()
+        return {masked(name, secret): masked(each, secret) for name, each in pairs}
+    return asked
+
+
 def without(chunks: Sequence[bytes], secret: str | None) -> Sequence[bytes]:
     """Return `chunks` of the same lengths with `secret` made unreadable, wherever it is cut."""
     whole = b"".join(chunks)
     wanted = secret.encode() if secret else b""
     if not wanted or wanted not in whole:
         return chunks
-    masked = whole.replace(wanted, bytes([MASK]) * len(wanted))
+    hidden = whole.replace(wanted, bytes([MASK]) * len(wanted))
     cut: list[bytes] = []
     at = 0
     for chunk in chunks:
-        cut.append(masked[at : at + len(chunk)])
+        cut.append(hidden[at : at + len(chunk)])
         at += len(chunk)
     return cut
 
@@ -140,7 +154,7 @@ class RecordingCassette:
         self, network: Callable[[], httpx.AsyncClient], secret: str | None
     ) -> httpx.AsyncBaseTransport:
         """Return what passes requests on to the network, and keeps what comes back."""
-        return _Recorder(network(), lambda exchange: self._keep(exchange, secret))
+        return _Recorder(network(), lambda exchange: self._keep(exchange, secret), secret)
 
     def _keep(self, exchange: Exchange, secret: str | None) -> None:
         try:
@@ -153,13 +167,16 @@ class RecordingCassette:
 class _Recorder(httpx.AsyncBaseTransport):
     """Passes requests on to the network, and keeps what comes back."""
 
-    def __init__(self, network: httpx.AsyncClient, keep: Callable[[Exchange], None]) -> None:
+    def __init__(
+        self, network: httpx.AsyncClient, keep: Callable[[Exchange], None], secret: str | None
+    ) -> None:
         self._network = network
         self._keep = keep
+        self._secret = secret
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         path, asked = request.url.path, parse(await request.aread())
-        exchange = Exchange(path, asked, fingerprint(path, asked))
+        exchange = Exchange(path, asked, fingerprint(path, masked(asked, self._secret)))
         try:
             response = await self._network.send(request, stream=True)
         except httpx.TransportError as problem:
@@ -240,11 +257,15 @@ class ReplayingCassette:
         self, network: Callable[[], httpx.AsyncClient], secret: str | None
     ) -> httpx.AsyncBaseTransport:
         """Return what answers from the file; nothing goes out."""
-        del network, secret
-        return httpx.MockTransport(self._answer)
+        del network
 
-    async def _answer(self, request: httpx.Request) -> httpx.Response:
-        wanted = fingerprint(request.url.path, parse(await request.aread()))
+        async def answer(request: httpx.Request) -> httpx.Response:
+            asked = masked(parse(await request.aread()), secret)
+            return self._answer(fingerprint(request.url.path, asked))
+
+        return httpx.MockTransport(answer)
+
+    def _answer(self, wanted: str) -> httpx.Response:
         if not self._waiting[wanted]:
             often = "so often" if wanted in self._known else "like this"
             raise ServiceFailedError(

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_agent.models.cassette import RecordingCassette, ReplayingCassette, without
+from acp_agent.models.cassette import RecordingCassette, ReplayingCassette, masked, without
 from acp_agent.models.endpoint import Patience, Tape
 from acp_agent.models.model import (
     HistoryEntry,
@@ -139,6 +139,28 @@ async def test_the_file_holds_no_header_of_a_request_and_is_for_its_owner_alone(
     assert KEY not in path.read_text()
     assert exchange["request"]["body"]["messages"][1]["content"] == f"my key is {'*' * len(KEY)}"
     assert said(await replied(model_with(ReplayingCassette(path)), history)).endswith("x")
+
+
+@pytest.mark.parametrize("key", [KEY, None])
+async def test_a_key_that_an_answer_repeats_does_not_change_what_is_asked_next(
+    tmp_path: Path, key: str | None
+) -> None:
+    path = tmp_path / "tape"
+    repeats = streamed(words(f"it is {KEY}"), END)
+    async with providing(repeats, streamed(words("b"), END)) as provider:
+        model = model_with(RecordingCassette(path), provider.url, KEY)
+        first = said(await replied(model, GO))
+        await replied(model, [*GO, ModelSaid((Say(first),)), UserSaid("more")])
+    model = model_with(ReplayingCassette(path), key=key)
+    first = said(await replied(model, GO))
+    assert first == f"it is {'*' * len(KEY)}"
+    assert said(await replied(model, [*GO, ModelSaid((Say(first),)), UserSaid("more")])) == "b"
+
+
+@pytest.mark.parametrize("key", ["n", "1", "true", '"', "\\"])
+def test_a_key_that_stands_in_the_spelling_of_json_hides_nothing_else(key: str) -> None:
+    asked: Json = {"a\n": [1, True, None, f"x{key}\n"]}
+    assert masked(asked, key) == {"a\n": [1, True, None, f"x{'*' * len(key)}\n"]}
 
 
 @given(
