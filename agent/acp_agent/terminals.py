@@ -7,6 +7,7 @@ Source: ACP, Terminals.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -16,7 +17,6 @@ import anyio
 
 from acp_protocol.errors import AcpError, ConnectionClosedError, RequestFailedError
 from acp_protocol.jsonrpc import Json
-from acp_protocol.tasks import OwnedTasks
 
 FAREWELL: Final = 0.5
 """Seconds that a client has to take note that a terminal is wanted no more."""
@@ -48,6 +48,7 @@ class ClientTerminals:
     def __init__(self, client: Asker, session_id: str) -> None:
         self._client = client
         self._session_id = session_id
+        self._making: set[asyncio.Task[None]] = set()
 
     @asynccontextmanager
     async def open(
@@ -72,12 +73,8 @@ class ClientTerminals:
             await self._create(terminal, params)
             yield terminal
         finally:
-            if terminal.id:
-                with (
-                    anyio.move_on_after(FAREWELL, shield=True),
-                    suppress(TerminalFailedError, ConnectionClosedError),
-                ):
-                    await self.ask("release", terminal.id)
+            if terminal.id and terminal.is_wanted:
+                await self._take_leave("release", terminal.id)
 
     async def ask(self, deed: str, id_: str, **members: Json) -> Mapping[str, Json]:
         """Ask the client to do something with a terminal.
@@ -94,38 +91,47 @@ class ClientTerminals:
         return cast("Mapping[str, Json]", result) if isinstance(result, dict) else {}
 
     async def _create(self, terminal: ClientTerminal, params: Mapping[str, Json]) -> None:
-        """Have the terminal made; where nobody wants it any more, learn at least what it is called.
+        """Have the terminal made.
 
-        What is made and has no name could not be released.
+        Where the turn ends before the answer, the question outlives it, as long as the connection
+        does: what is made and has no name could not be released.
         """
-        has_answer = anyio.Event()
-        patience = anyio.CancelScope(shield=True)
-        problems: list[TerminalFailedError | ConnectionClosedError] = []
-
-        async def create() -> None:
-            with patience:
-                try:
-                    answer = await self.ask("create", "", **params)
-                    id_ = answer.get("terminalId")
-                    terminal.id = id_ if isinstance(id_, str) else ""
-                except (TerminalFailedError, ConnectionClosedError) as problem:
-                    problems.append(problem)
-            has_answer.set()
-
-        async with OwnedTasks() as tasks:
-            tasks.start_soon(create)
-            try:
-                await has_answer.wait()
-            except anyio.get_cancelled_exc_class():
+        # No task group of the turn's may hold it; the end of the connection ends it.
+        making = asyncio.create_task(self._make(terminal, params))  # noqa: TID251
+        self._making.add(making)
+        making.add_done_callback(self._making.discard)
+        try:
+            await terminal.has_answer.wait()
+        except anyio.get_cancelled_exc_class():
+            if not terminal.has_answer.is_set():
+                terminal.is_wanted = False
                 with anyio.move_on_after(FAREWELL, shield=True):
-                    await has_answer.wait()
-                raise
-            finally:
-                patience.cancel()
-        if problems:
-            raise problems[0]
+                    await asyncio.wait([making])
+            raise
+        if terminal.problem is not None:
+            raise terminal.problem
         if not terminal.id:
             raise TerminalFailedError("the client's answer names no terminal")
+
+    async def _make(self, terminal: ClientTerminal, params: Mapping[str, Json]) -> None:
+        try:
+            answer = await self.ask("create", "", **params)
+            id_ = answer.get("terminalId")
+            terminal.id = id_ if isinstance(id_, str) else ""
+        except (TerminalFailedError, ConnectionClosedError) as problem:
+            terminal.problem = problem
+        finally:
+            terminal.has_answer.set()
+        if terminal.id and not terminal.is_wanted:
+            await self._take_leave("kill", terminal.id)
+            await self._take_leave("release", terminal.id)
+
+    async def _take_leave(self, deed: str, id_: str) -> None:
+        with (
+            anyio.move_on_after(FAREWELL, shield=True),
+            suppress(TerminalFailedError, ConnectionClosedError),
+        ):
+            await self.ask(deed, id_)
 
 
 class ClientTerminal:
@@ -135,6 +141,12 @@ class ClientTerminal:
         self._client = client
         self.id = ""
         """What the client calls it."""
+        self.has_answer = anyio.Event()
+        """The client has said whether it is made."""
+        self.problem: TerminalFailedError | ConnectionClosedError | None = None
+        """Why it is not."""
+        self.is_wanted = True
+        """Whoever asked for it still waits for it."""
 
     async def wait(self) -> Ending:
         """Return how the program ended, once it has.

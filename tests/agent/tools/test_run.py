@@ -12,6 +12,7 @@ import anyio
 import anyio.lowlevel
 import pytest
 
+from acp_agent import terminals
 from acp_agent.tools import run
 from acp_agent.tools.output import HEAD_LIMIT, TAIL_LIMIT
 from acp_agent.tools.run import RunTool
@@ -262,24 +263,47 @@ async def test_a_terminal_is_released_whenever_the_turn_is_cancelled(cwd: Path, 
     assert ("release" in editor.deeds()) == (deed != "create")
 
 
+class SlowEditor(Editor):
+    """A client that makes terminals when it is told to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.was_asked, self.makes, self.has_released = (anyio.Event() for _ in range(3))
+
+    async def request(self, method: str, params: Json = None) -> Json:
+        answer = await super().request(method, params)
+        if method == "terminal/create":
+            self.was_asked.set()
+            await self.makes.wait()
+        if method == "terminal/release":
+            self.has_released.set()
+        return answer
+
+
 async def test_a_terminal_that_is_made_too_late_is_released_all_the_same(cwd: Path) -> None:
-    asked, made = anyio.Event(), anyio.Event()
-
-    class SlowEditor(Editor):
-        async def request(self, method: str, params: Json = None) -> Json:
-            answer = await super().request(method, params)
-            if method == "terminal/create":
-                asked.set()
-                await made.wait()
-            return answer
-
     editor = SlowEditor()
     async with anyio.create_task_group() as outer, anyio.create_task_group() as tasks:
         tasks.start_soon(ran, watched(editor, cwd), "make")
-        await asked.wait()
+        await editor.was_asked.wait()
         tasks.cancel_scope.cancel()
-        outer.start_soon(_set_late, made)
-    assert editor.deeds() == ["create", "release"]
+        outer.start_soon(_set_late, editor.makes)
+    assert editor.deeds() == ["create", "kill", "release"]
+
+
+async def test_a_terminal_that_is_made_after_the_turn_is_released_too(
+    cwd: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(terminals, "FAREWELL", 0.05)
+    editor = SlowEditor()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(ran, watched(editor, cwd), "make")
+        await editor.was_asked.wait()
+        tasks.cancel_scope.cancel()
+    assert editor.deeds() == ["create"]
+    editor.makes.set()
+    with anyio.fail_after(LIMIT):
+        await editor.has_released.wait()
+    assert editor.deeds() == ["create", "kill", "release"]
 
 
 async def _set_late(made: anyio.Event) -> None:
