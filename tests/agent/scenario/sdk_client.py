@@ -34,7 +34,7 @@ class SdkClient:
     def __init__(self) -> None:
         self.updates: list[Any] = []
         self.has_heard = anyio.Event()
-        self.files = {"/work/notes.md": "Buy milk.\n"}
+        self.files = {"/project/notes.md": "Buy milk.\n"}
 
     async def session_update(self, session_id: str, update: Any, **kwargs: Any) -> None:
         self.updates.append(update)

@@ -233,7 +233,7 @@ async def played(
                 hello = dict(HELLO[version])
                 hello["capabilities" if version == 2 else "clientCapabilities"] = offers or {}
                 await client.ask("initialize", **hello)
-                await client.ask("session/new", cwd="/work", mcpServers=[])
+                await client.ask("session/new", cwd="/project", mcpServers=[])
             yield client
             client.leave()
 

@@ -24,14 +24,14 @@ capabilities = { _meta = { own = true } }
 [[session]]
 id = "old"
 title = "Old"
-cwd = "/work"
+cwd = "/project"
 updated_at = "2026-01-05T09:00:00Z"
 steps = [{ user = "Hi" }, { text = "Hello." }]
 [[session]]
 id = "older"
 cwd = "/elsewhere"
 """.replace("\n  options", " options")
-OPENED: Json = {"cwd": "/work", "mcpServers": []}
+OPENED: Json = {"cwd": "/project", "mcpServers": []}
 
 
 def code(answer: Json) -> int:
@@ -79,7 +79,7 @@ async def test_sessions_are_listed_page_by_page_and_by_directory() -> None:
     async with played(CARD) as client:
         first = await fitting(client, "session/list")
         second = await fitting(client, "session/list", cursor=first["nextCursor"])
-        here = await fitting(client, "session/list", cwd="/work")
+        here = await fitting(client, "session/list", cwd="/project")
         strange = await fitting(client, "session/list", cursor="what?")
     assert [each["sessionId"] for each in second["sessions"]] == ["session-1"]
     assert "nextCursor" not in second
@@ -119,7 +119,7 @@ async def test_a_session_is_told_again_as_it_was() -> None:
 SAVED = """
 [[session]]
 id = "old"
-cwd = "/work"
+cwd = "/project"
 steps = [{ user = "Hi" }, { text = "Hello." }, { tool = "c" }, { terminal = "t", tool = "c" }]
 [[prompt]]
 steps = [{ text = "More." }, { tool = "c", status = "completed" }]

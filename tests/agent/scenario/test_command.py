@@ -201,7 +201,7 @@ def test_our_client_bears_what_chance_brings(seed: str) -> None:
 def opening(version: int = 1) -> bytes:
     lines = [
         request_line(0, "initialize", HELLO[version]),
-        request_line(1, "session/new", {"cwd": "/work", "mcpServers": []}),
+        request_line(1, "session/new", {"cwd": "/project", "mcpServers": []}),
     ]
     return b"".join(line + b"\n" for line in lines)
 
@@ -338,7 +338,7 @@ def said(words: str) -> list[Any]:
 )
 async def test_the_official_client_is_played_to(name: str, words: str, text: str) -> None:
     async with sdk(name) as (client, agent):
-        opened = await agent.new_session(cwd="/work")
+        opened = await agent.new_session(cwd="/project")
         ended = await agent.prompt(session_id=opened.session_id, prompt=said(words))
         assert ended.stop_reason == "end_turn"
         assert client.text.startswith(text)
@@ -347,7 +347,7 @@ async def test_the_official_client_is_played_to(name: str, words: str, text: str
 @pytest.mark.parametrize(("words", "reason"), [("wait", "cancelled"), ("wrong", "refusal")])
 async def test_the_official_client_cancels(words: str, reason: str) -> None:
     async with sdk("cancel") as (client, agent):
-        opened = await agent.new_session(cwd="/work")
+        opened = await agent.new_session(cwd="/project")
         async with anyio.create_task_group() as tasks:
 
             async def cancel() -> None:
@@ -362,14 +362,14 @@ async def test_the_official_client_cancels(words: str, reason: str) -> None:
 async def test_the_official_client_loads_the_sessions_of_a_scenario() -> None:
     async with sdk("sessions") as (client, agent):
         with pytest.raises(acp.RequestError) as caught:
-            await agent.new_session(cwd="/work")
+            await agent.new_session(cwd="/project")
         assert caught.value.code == -32000
         await agent.authenticate(method_id="key")
         listed = await agent.list_sessions()
         assert [entry.session_id for entry in listed.sessions] == ["monday", "tuesday"]
         rest = await agent.list_sessions(cursor=listed.next_cursor)
         assert [entry.session_id for entry in rest.sessions] == ["wednesday"]
-        await agent.load_session(session_id="monday", cwd="/work")
+        await agent.load_session(session_id="monday", cwd="/project")
         assert client.text == "Nine o'clock."
         assert [each.title for each in client.updates if isinstance(each, ToolCallStart)] == [
             "Look at the clock"

@@ -19,7 +19,7 @@ from tests.agent.scenario.stages import HELLO, Client, heard, played
 
 OPENING = (
     request_line(0, "initialize", HELLO[1]),
-    request_line(1, "session/new", {"cwd": "/work", "mcpServers": []}),
+    request_line(1, "session/new", {"cwd": "/project", "mcpServers": []}),
 )
 FAULTS = """
 [[fault]]

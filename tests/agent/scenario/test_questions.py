@@ -129,7 +129,7 @@ async def test_a_file_is_read_and_its_content_told() -> None:
         question = await answered(client, "fs/read_text_file", {"content": "milk"})
     assert question["params"] == {
         "sessionId": "session-1",
-        "path": "/work/a",
+        "path": "/project/a",
         "line": 2,
         "limit": 3,
     }

@@ -56,4 +56,4 @@ async def test_what_is_known_can_be_said() -> None:
     text = "[[prompt]]\nsteps = [{ text = '$prompt $session $cwd $id $seed $params.sessionId' }]"
     async with played(text, seed=9) as client:
         await client.prompt("Hi")
-    assert client.text == "Hi session-1 /work 3 9 session-1"
+    assert client.text == "Hi session-1 /project 3 9 session-1"

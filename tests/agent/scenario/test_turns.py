@@ -7,7 +7,7 @@ import pytest
 from acp_protocol.jsonrpc import Json
 from tests.agent.scenario.stages import HELLO, played
 
-OPENED: Json = {"cwd": "/work", "mcpServers": []}
+OPENED: Json = {"cwd": "/project", "mcpServers": []}
 CANCEL = """
 [[prompt]]
 steps = [{ text = "a" }, { wait = "cancel" }, { text = "b" }]

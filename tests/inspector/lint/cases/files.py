@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import PurePath
 from typing import Any
 
 from tests.inspector.lint.talk import CWD, Call, Talk, breaks, keeps
@@ -168,7 +169,7 @@ def a_path_has_a_colon(talk: Talk) -> None:
 def a_directory_only_shares_its_last_name(talk: Talk) -> None:
     talk.open()
     talk.prompt()
-    talk.ask("fs/read_text_file", side="agent", sessionId="s1", path="/work/x.txt")
+    talk.ask("fs/read_text_file", side="agent", sessionId="s1", path=f"/{PurePath(CWD).name}/x.txt")
 
 
 @keeps("ACP-L248")
