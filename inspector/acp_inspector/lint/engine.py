@@ -145,12 +145,13 @@ class Linter:
 
     def feed(self, entry: Entry) -> tuple[Finding, ...]:
         """Judge an entry and return what is new."""
-        before: tuple[Finding, ...] = ()
-        if isinstance(entry, JournalEvent) and entry.begins_connection:
-            before = self._end_of_the_last()
+        if isinstance(entry, Frame):
+            self._last = Point(entry.n, entry.at)
+            return self._noted(self._any_frame(entry))
+        is_next = isinstance(entry, JournalEvent) and entry.begins_connection
+        before = self._end_of_the_last() if is_next else ()
         self._last = Point(entry.n, entry.at)
-        found = self._any_frame(entry) if isinstance(entry, Frame) else self._beside(entry)
-        return before + self._noted(found) if found or before else before
+        return before + self._noted(self._beside(entry))
 
     def _end_of_the_last(self) -> tuple[Finding, ...]:
         """Finish with one connection where the next one begins, of which nothing is known yet.
@@ -178,6 +179,8 @@ class Linter:
         return self._noted(found)
 
     def _noted(self, found: list[Finding]) -> tuple[Finding, ...]:
+        if not found:
+            return ()
         for each in found:
             if self._counts is not None and not self._counts(each):
                 continue

@@ -271,11 +271,8 @@ def _is_glued(moment: Moment) -> bool:
 def members_stand_once(moment: Moment) -> Found:
     """Tell of names that an object has twice: readers disagree on which one counts."""
     raw = moment.frame.raw
-    if not (
-        _may_repeat(raw, moment.value)
-        or _may_repeat(raw, moment.params)
-        or _may_repeat(raw, moment.result_object)
-    ):
+    inner = moment.params or moment.result_object
+    if not (_may_repeat(raw, moment.value) or (inner and _may_repeat(raw, inner))):
         return FINE
     twice = _twice(raw)
     if not twice:
