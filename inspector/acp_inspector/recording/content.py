@@ -10,15 +10,27 @@ import os
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
+from acp_inspector.recording import lines
 from acp_inspector.recording.compression import OUTPUT, RecordingStream
+from acp_inspector.recording.format import Digest
 
 BLOCK: Final = 1 << 17
 """Bytes that are looked at in one go; with more, the processor's caches are of less use."""
+CHUNK: Final = 1 << 20
+"""Bytes that are hashed in one go."""
 
 Read: TypeAlias = Callable[[int, int], bytes]
 """Returns so many bytes from a place on; fewer only at the end."""
+
+
+class LongSpan(NamedTuple):
+    """Where a line stands that is too long to be held."""
+
+    begin: int
+    end: int
+    """Behind its newline, if it has one."""
 
 
 class RecordingContent:
@@ -105,14 +117,22 @@ def read_at(descriptor: int, at: int, size: int) -> bytes:
     return b"".join(pieces)
 
 
-def whole_lines(read: Read, begin: int, end: int) -> Iterator[bytes]:
+def whole_lines(read: Read, begin: int, end: int) -> Iterator[bytes | LongSpan]:
     """Yield the bytes between two places in blocks of whole lines.
 
     Only the last block may end without a newline; a block is longer than `BLOCK` only if a line is.
+    Of a line longer than `LINE_LIMIT`, which is `BLOCK` at least, its place is told instead.
     """
     rest: list[bytes] = []
     at = begin
     while at < end and (block := read(at, min(BLOCK, end - at))):
+        held = sum(map(len, rest))
+        if held and held + (block.find(b"\n") + 1 or len(block)) > lines.LINE_LIMIT:
+            rest.clear()
+            long = LongSpan(at - held, line_end(read, at, end))
+            yield long
+            at = long.end
+            continue
         at += len(block)
         last = block.rfind(b"\n") + 1
         if last:
@@ -122,6 +142,17 @@ def whole_lines(read: Read, begin: int, end: int) -> Iterator[bytes]:
             rest.append(block)
     if left := b"".join(rest):
         yield left
+
+
+def ends_line(read: Read, end: int) -> bool:
+    """Tell whether what ends at `end` has its newline."""
+    return read(end - 1, 1) == b"\n"
+
+
+def digest_between(read: Read, begin: int, end: int, digest: Digest) -> None:
+    """Hash the bytes between two places."""
+    for at in range(begin, end, CHUNK):
+        digest.update(read(at, min(CHUNK, end - at)))
 
 
 def line_begin(read: Read, end: int, begin: int = 0) -> int:

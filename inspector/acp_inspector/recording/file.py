@@ -8,7 +8,6 @@ same for what others write behind it meanwhile.
 from __future__ import annotations
 
 import hashlib
-import re
 import sys
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
@@ -19,8 +18,16 @@ from types import TracebackType
 from typing import Final, Self, overload
 
 from acp_inspector.journal import Entry, Frame, JournalEvent, StderrText
-from acp_inspector.recording import cache
-from acp_inspector.recording.content import RecordingContent, line_begin, line_end, whole_lines
+from acp_inspector.recording import cache, lines
+from acp_inspector.recording.content import (
+    LongSpan,
+    RecordingContent,
+    digest_between,
+    ends_line,
+    line_begin,
+    line_end,
+    whole_lines,
+)
 from acp_inspector.recording.format import (
     Digest,
     Footer,
@@ -30,7 +37,8 @@ from acp_inspector.recording.format import (
     decode_line,
 )
 from acp_inspector.recording.index import Brief, Index
-from acp_inspector.recording.outlines import Kind, outline
+from acp_inspector.recording.numbering import place_of
+from acp_inspector.recording.outlines import Kind, broken_line, outline
 from acp_inspector.recording.reader import (
     CHANGED,
     CUT_LINE,
@@ -47,8 +55,6 @@ WORTH_KEEPING: Final = 32 << 20
 """Bytes of a recording from which on its index is kept beside it."""
 KEPT_SHARE: Final = 4
 """The index is kept anew once it has grown by one part in so many."""
-
-_NUMBER: Final = re.compile(rb'\{"n":(0|[1-9]\d{0,17}),')
 
 
 class RecordingFile:
@@ -111,11 +117,14 @@ class RecordingFile:
             self._index.close()
             self._begin_anew()
         self._unpack(self._end + step)
-        size = self._content.size
         # A line longer than a step is taken whole.
-        limit = min(size, max(self._end + step, line_end(self._read, self._end, size)))
+        line = line_end(self._read, self._end, sys.maxsize)
+        size = self._content.size
+        limit = min(size, max(self._end + step, line))
         for block in whole_lines(self._read, self._end, limit):
-            if block.endswith(b"\n"):
+            if isinstance(block, LongSpan):
+                self._pass(block)
+            elif block.endswith(b"\n"):
                 self._take(block)
         self._is_complete = limit == size and self._content.is_unpacked
         # What grows line by line is kept now and then, and when it is closed.
@@ -160,9 +169,16 @@ class RecordingFile:
         return map(self._row, reversed(range(len(self))))
 
     def block(self, first: int, behind: int | None = None) -> bytes:
-        """Return the lines of some rows, or of one, as they stand in the file."""
+        """Return the lines of some rows, or of one, as they stand in the file.
+
+        One that is too long to be held is empty.
+        """
         at = self._offset(first)
-        return self._read(at, self._offset(first + 1 if behind is None else behind) - at)
+        end = self._offset(first + 1 if behind is None else behind)
+        if end - at <= lines.LINE_LIMIT:
+            return self._read(at, end - at)
+        blocks = whole_lines(self._read, at, end)
+        return b"".join(b"\n" if isinstance(block, LongSpan) else block for block in blocks)
 
     def brief(self, row: int) -> Brief:
         """Return what is known of a row without decoding it."""
@@ -192,9 +208,13 @@ class RecordingFile:
             return ()
         line, fault = len(self) + 2, self._content.fault
         told = (LineFault(line, fault, self._end),) if fault else ()
-        if not (left := self._read(self._end, self._content.size - self._end)):
+        row: Row | Unreadable
+        if self._content.size - self._end > lines.LINE_LIMIT:
+            row = LineFault(line, lines.TOO_LONG, self._end)
+        elif left := self._read(self._end, self._content.size - self._end):
+            row = decode_line(left)
+        else:
             return told
-        row = decode_line(left)
         if isinstance(row, Unreadable):
             return told or (LineFault(line, CUT_LINE, self._end),)
         return (row, *(replace(fault, line=line + 1, offset=self._content.size) for fault in told))
@@ -227,10 +247,9 @@ class RecordingFile:
         at = self._begin
         while len(rows) < count:
             end = line_end(self._read, at, sys.maxsize)
-            line = self._read(at, end - at)
-            if not line.endswith(b"\n"):
+            if end == at or not ends_line(self._read, end):
                 break
-            rows.append(self._decoded(at, line))
+            rows.append(self._between(at, end))
             at = end
         return rows
 
@@ -244,7 +263,7 @@ class RecordingFile:
         end = self._last_newline()
         while len(rows) < count and end > self._begin:
             at = line_begin(self._read, end, self._begin)
-            rows.append(self._decoded(at, self._read(at, end - at)))
+            rows.append(self._between(at, end))
             end = at
         return rows[::-1]
 
@@ -256,7 +275,7 @@ class RecordingFile:
         at = self._place_of(n)
         if at is None:
             return None
-        row = self._decoded(at, self._read(at, line_end(self._read, at, self._content.size) - at))
+        row = self._between(at, line_end(self._read, at, self._content.size))
         return row if isinstance(row, Frame | StderrText | JournalEvent) else None
 
     def row_of(self, n: int) -> int | None:
@@ -303,14 +322,17 @@ class RecordingFile:
     # Rows.
 
     def _row(self, row: int) -> Row:
-        at, end = self._offset(row), self._offset(row + 1)
-        return self._decoded(at, self._read(at, end - at))
+        return self._between(self._offset(row), self._offset(row + 1))
 
     def _rows(self, first: int, behind: int) -> Iterator[Row]:
         if first >= behind:
             return
         at = self._offset(first)
         for block in whole_lines(self._read, at, self._offset(behind)):
+            if isinstance(block, LongSpan):
+                yield self._between(*block)
+                at = block.end
+                continue
             for line in block[:-1].split(b"\n"):
                 yield self._decoded(at, line)
                 at += len(line) + 1
@@ -319,40 +341,24 @@ class RecordingFile:
         """Return where a row begins; that behind the last begins where the last ends."""
         return self._end if row == len(self) else self._index.offset(row)
 
+    def _between(self, at: int, end: int) -> Row:
+        """Return the row that stands between two places."""
+        if end - at > lines.LINE_LIMIT:
+            return self._fault(at, lines.TOO_LONG)
+        return self._decoded(at, self._read(at, end - at))
+
     def _decoded(self, at: int, line: bytes) -> Row:
         row = decode_line(line.rstrip(b"\n"))
-        if not isinstance(row, Unreadable):
-            return row
-        number = self._index.row_at(at) + 2 if at < self._end else 0
-        return LineFault(number, row.reason, at)
+        return self._fault(at, row.reason) if isinstance(row, Unreadable) else row
+
+    def _fault(self, at: int, reason: str) -> LineFault:
+        return LineFault(self._index.row_at(at) + 2 if at < self._end else 0, reason, at)
 
     def _digest_fault(self, row: int) -> LineFault:
         return LineFault(row + 2, CHANGED, self._index.offset(row))
 
     def _place_of(self, n: int) -> int | None:
-        low, high = self._begin, self._last_newline()
-        while low < high:
-            at = line_begin(self._read, (low + high) // 2 + 1, low)
-            place, number, end = self._next_number(at, high)
-            if number == n:
-                return place
-            if number is not None and number < n:
-                low = end
-            else:
-                high = at
-        return None
-
-    def _next_number(self, at: int, limit: int) -> tuple[int, int | None, int]:
-        """Return place, number and end of the first entry from `at` on, where there is one."""
-        while at < limit:
-            end = line_end(self._read, at, limit)
-            if found := _NUMBER.match(self._read(at, 32)):
-                return at, int(found[1]), end
-            row = self._decoded(at, self._read(at, end - at))
-            if isinstance(row, Frame | StderrText | JournalEvent):
-                return at, row.n, end
-            at = end
-        return at, None, at
+        return place_of(self._read, self._begin, self._last_newline(), n)
 
     # The index.
 
@@ -375,13 +381,22 @@ class RecordingFile:
             self._index.add(found)
         self._end += len(block)
 
+    def _pass(self, long: LongSpan) -> None:
+        """Give a line that is too long a row, if its end has come."""
+        if not ends_line(self._read, long.end):
+            return
+        if self._digest is not None:
+            digest_between(self._read, *long, self._digest)
+        with _told(self.path):
+            self._index.add(broken_line(long.begin))
+        self._end = long.end
+
     def _hash(self, data: bytes) -> Digest:
         """Return the digest of everything up to `data`, with it."""
         if self._digest is None:
             # The index was kept beside the file, but not the state of the digest.
             self._digest = hashlib.sha256()
-            for at in range(0, self._end, STEP):
-                self._digest.update(self._read(at, min(STEP, self._end - at)))
+            digest_between(self._read, 0, self._end, self._digest)
         self._digest.update(data)
         return self._digest
 

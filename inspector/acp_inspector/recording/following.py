@@ -10,11 +10,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
-from acp_inspector.recording.content import read_at, whole_lines
+from acp_inspector.recording.content import LongSpan, ends_line, line_end, read_at, whole_lines
 from acp_inspector.recording.format import Footer, Header, RecordingError, Unreadable, decode_line
+from acp_inspector.recording.lines import TOO_LONG
 from acp_inspector.recording.names import part_path
 from acp_inspector.recording.parts import series_of
-from acp_inspector.recording.reader import LineFault, Row
+from acp_inspector.recording.reader import HEADER_LIMIT, LineFault, Row
 from acp_protocol.errors import describe_os_error
 
 OVERWRITTEN: Final = "the file became shorter: what was read of it before is there no more"
@@ -86,9 +87,18 @@ class Follower:
             yield LineFault(self._line, OVERWRITTEN, size)
             self._begin()
         for block in whole_lines(partial(read_at, self._descriptor), self._at, size):
-            if block.endswith(b"\n"):
+            if isinstance(block, LongSpan):
+                if ends_line(partial(read_at, self._descriptor), block.end):
+                    yield self._passed(block)
+            elif block.endswith(b"\n"):
                 for line in block[:-1].split(b"\n"):
                     yield self._row(line)
+
+    def _passed(self, long: LongSpan) -> Row:
+        self._at = long.end
+        self._line += 1
+        self._has_ended = False
+        return LineFault(self._line, TOO_LONG, long.begin)
 
     def _row(self, line: bytes) -> Row:
         row = decode_line(line)
@@ -108,8 +118,9 @@ class Follower:
             following = os.open(part_path(self._first, self._part + 1), os.O_RDONLY | os.O_CLOEXEC)
         except FileNotFoundError:
             return False
-        lines = whole_lines(partial(read_at, following), 0, os.fstat(following).st_size)
-        first = next(lines, b"").partition(b"\n")
+        read = partial(read_at, following)
+        size = min(os.fstat(following).st_size, HEADER_LIMIT)
+        first = read(0, line_end(read, 0, size)).partition(b"\n")
         header = decode_line(first[0])
         is_next = isinstance(header, Header) and header.meta.get("series") == self._series
         if not (is_next and first[1]):

@@ -127,6 +127,17 @@ class Outlines:
     """Places of the events after which another process is spoken with."""
 
 
+def broken_line(at: int) -> Outlines:
+    """Return the outline of a line at `at` that is not looked at."""
+    return Outlines(
+        array("Q", [at]),
+        array("d", [0.0]),
+        array("B", [Kind.FAULT]),
+        array("H", [UNKNOWN_METHOD]),
+        0,
+    )
+
+
 def outline(lines: bytes, at: int, methods: Methods) -> Outlines:
     """Return the outlines of `lines`, of which each ends in a newline; the first begins at `at`."""
     parts = lines.split(b"\n")

@@ -21,6 +21,7 @@ from acp_inspector.recording.format import (
     Unreadable,
     decode_line,
 )
+from acp_inspector.recording.lines import TOO_LONG, LongLine, stream_lines
 from acp_protocol.errors import describe_os_error
 
 HEADER_LIMIT: Final = 2**20
@@ -137,7 +138,13 @@ def _read_stream(path: Path, stream: RecordingStream) -> Generator[Row]:
     offset = len(line)
     number = 1
     is_cut = False
-    for number, line in enumerate(stream.file, start=2):
+    for number, line in enumerate(stream_lines(stream.file), start=2):
+        if isinstance(line, LongLine):
+            yield LineFault(number, TOO_LONG, offset)
+            for piece in line.pieces:
+                digest.update(piece)
+                offset += len(piece)
+            continue
         read = decode_line(line.rstrip(b"\n"))
         if isinstance(read, Unreadable):
             is_cut = not line.endswith(b"\n")

@@ -16,12 +16,20 @@ from functools import partial
 from typing import Final
 
 from acp_inspector.journal import Frame, JournalEvent, StderrText
-from acp_inspector.recording.content import Read, line_begin, line_end, read_at, whole_lines
+from acp_inspector.recording.content import (
+    LongSpan,
+    Read,
+    digest_between,
+    ends_line,
+    line_begin,
+    line_end,
+    read_at,
+    whole_lines,
+)
 from acp_inspector.recording.format import Digest, Footer, Header, Line, Unreadable, decode_line
+from acp_inspector.recording.lines import LINE_LIMIT
 from acp_inspector.recording.outlines import Kind, Methods, outline
-
-CHUNK: Final = 1 << 20
-"""Bytes that are hashed in one go."""
+from acp_inspector.recording.reader import HEADER_LIMIT
 
 COUNTED: Final[Mapping[int, str]] = {
     Kind.CLIENT: "frames",
@@ -55,7 +63,7 @@ def read_resumption(descriptor: int) -> Resumption | None:
     """
     read = partial(read_at, descriptor)
     size = os.fstat(descriptor).st_size
-    first = read(0, line_end(read, 0, size))
+    first = read(0, line_end(read, 0, min(size, HEADER_LIMIT)))
     if not isinstance(_decoded(first), Header):
         return None
     return _after_a_clean_end(read, size) or _after_a_sudden_end(read, size)
@@ -64,13 +72,13 @@ def read_resumption(descriptor: int) -> Resumption | None:
 def _after_a_clean_end(read: Read, size: int) -> Resumption | None:
     """Return what the footer says; None if there is none, or if it does not fit."""
     at = line_begin(read, size)
-    line = read(at, size - at)
+    # No footer is longer than a header may be.
+    line = read(at, min(size - at, HEADER_LIMIT))
     footer = _decoded(line)
     if not (isinstance(footer, Footer) and line.endswith(b"\n")):
         return None
     digest = hashlib.sha256()
-    for place in range(0, at, CHUNK):
-        digest.update(read(place, min(CHUNK, at - place)))
+    digest_between(read, 0, at, digest)
     if digest.hexdigest() != footer.digest:
         return None
     digest.update(line)
@@ -83,7 +91,7 @@ def _last_entry(read: Read, end: int) -> tuple[int, float]:
     while end:
         # Before it may stand footers of runs that wrote nothing.
         begin = line_begin(read, end)
-        line = _decoded(read(begin, end - begin))
+        line = _decoded(read(begin, min(end - begin, LINE_LIMIT)))
         if isinstance(line, Frame | StderrText | JournalEvent):
             return line.n, line.at
         end = begin
@@ -95,8 +103,10 @@ def _after_a_sudden_end(read: Read, size: int) -> Resumption:
     counts: Counter[str] = Counter()
     methods = Methods()
     number, time = 0, 0.0
-    block = b""
     for block in whole_lines(read, 0, size):
+        if isinstance(block, LongSpan):
+            digest_between(read, *block, digest)
+            continue
         digest.update(block)
         found = outline(_good_lines(block), 0, methods)
         for kind, count in Counter(found.kinds).items():
@@ -105,7 +115,7 @@ def _after_a_sudden_end(read: Read, size: int) -> Resumption:
         number = max(number, found.last_number)
         latest = max(found.times, default=0.0)
         time = max(time, latest)
-    return Resumption(digest, counts, number, time, block.endswith(b"\n"))
+    return Resumption(digest, counts, number, time, ends_line(read, size))
 
 
 def _good_lines(block: bytes) -> bytes:

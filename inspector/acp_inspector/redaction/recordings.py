@@ -21,6 +21,7 @@ from acp_inspector.recording.format import (
     RecordingError,
     decode_line,
 )
+from acp_inspector.recording.lines import TOO_LONG, LongLine, stream_lines
 from acp_inspector.recording.replacement import written_beside
 from acp_inspector.redaction.finder import Finder, Hit
 from acp_inspector.redaction.ledger import Ledger, highest_placeholder, redact_text
@@ -75,7 +76,8 @@ def redact_recording(
         overwrite: replace `target` if it exists.
 
     Raises:
-        RecordingError: a file cannot be read or written, is no recording, or exists already.
+        RecordingError: a file cannot be read or written, is no recording, has a line that is too
+            long to be looked at, or exists already.
         UnknownRuleError: there is no rule of a name in `rules`.
         UnmatchedRuleError: a rule in `rules` found nothing; `target` was not written.
     """
@@ -98,18 +100,25 @@ def leftovers(path: Path, *, environment: Mapping[str, str] = os.environ) -> Ite
     """Yield the secrets that are left in the file at `path`, whatever kind of text it is.
 
     Raises:
-        RecordingError: the file cannot be read.
+        RecordingError: the file cannot be read, or, when all others were looked at, that a line
+            is too long for it.
     """
     finder = Finder(chosen_rules(()), environment)
     ledger, seams = Ledger(), Seams(finder)
     with _opened(path) as lines:
-        for number, line in enumerate(lines, start=1):
+        unseen = 0
+        for number, line in enumerate(stream_lines(lines), start=1):
+            if isinstance(line, LongLine):
+                unseen = unseen or number
+                continue
             text = _text(line)
             ledger.first = max(ledger.first, highest_placeholder(text) + 1)
             cut, hits = redact_text(text, finder, ledger)
             yield from _told(number, cut, hits, ledger)
             yield from _told_of_seams(seams.feed(number, text), finder, ledger)
     yield from _told_of_seams(seams.finish(), finder, ledger)
+    if unseen:
+        raise _too_long(path, unseen)
 
 
 def _told(number: int, cut: str, hits: Iterable[Hit], ledger: Ledger) -> Iterator[Leftover]:
@@ -150,7 +159,9 @@ def _learn(source: Path, finder: Finder) -> _Lesson:
     lesson, seams = _Lesson(Ledger(), 0, Stitches()), Seams(finder)
     number = 0
     with _opened(source) as lines:
-        for number, line in enumerate(lines, start=1):
+        for number, line in enumerate(stream_lines(lines), start=1):
+            if isinstance(line, LongLine):
+                raise _too_long(source, number)
             if number == 1 and not isinstance(decode_line(line.rstrip(b"\n")), Header):
                 raise RecordingError(f"{source} is no recording: its first line is no header")
             text = _text(line)
@@ -173,7 +184,9 @@ def _copy(
 ) -> None:
     """Write the lines without their secrets."""
     before, after = hashlib.sha256(), hashlib.sha256()
-    for number, line in enumerate(lines, start=1):
+    for number, line in enumerate(stream_lines(lines), start=1):
+        if isinstance(line, LongLine):
+            raise RecordingError(f"line {number} has become too long to be looked at")
         cut = redact_text(stitches.cut(number, _text(line), ledger), finder, ledger)[0]
         if number == 1:
             cut = stamp_header(cut, applied)
@@ -191,6 +204,11 @@ def _digest(line: bytes) -> str:
     """Return the digest that a footer tells; nothing for any other line."""
     footer = decode_line(line.rstrip(b"\n")) if line.startswith(b'{"end":') else None
     return footer.digest if isinstance(footer, Footer) else ""
+
+
+def _too_long(path: Path, number: int) -> RecordingError:
+    # What was not looked at may hold anything, so it is neither copied nor called clean.
+    return RecordingError(f"cannot look into all of {path}: line {number}: {TOO_LONG}")
 
 
 def _text(line: bytes) -> str:

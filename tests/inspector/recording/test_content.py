@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_inspector.recording import content
+from acp_inspector.recording import content, lines
 from acp_inspector.recording.compression import CUT
 from acp_inspector.recording.content import (
+    LongSpan,
     RecordingContent,
     line_begin,
     line_end,
@@ -30,7 +31,8 @@ def small_blocks() -> object:
 
 @given(texts, st.integers(0, 20))
 def test_blocks_are_whole_lines_and_lose_nothing(text: bytes, begin: int) -> None:
-    blocks = list(whole_lines(lambda at, size: text[at : at + size], begin, len(text)))
+    found = whole_lines(lambda at, size: text[at : at + size], begin, len(text))
+    blocks = [block for block in found if isinstance(block, bytes)]
     assert b"".join(blocks) == text[begin:]
     assert all(block.endswith(b"\n") for block in blocks[:-1])
 
@@ -99,3 +101,18 @@ def test_a_compressed_file_that_is_cut_says_so(tmp_path: Path) -> None:
     it.unpack()
     assert (it.read(0, 100), it.fault) == (b"one\ntwo\n", CUT)
     it.close()
+
+
+@given(st.lists(st.integers(0, 40).map(lambda size: b"x" * size)).map(b"\n".join))
+def test_of_a_line_that_is_too_long_its_place_is_told(text: bytes) -> None:
+    found: list[bytes] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(lines, "LINE_LIMIT", 12)
+        for block in whole_lines(lambda at, size: text[at : at + size], 0, len(text)):
+            if isinstance(block, LongSpan):
+                found.append(text[slice(*block)])
+                assert len(found[-1]) > 12
+            else:
+                found += block.splitlines(keepends=True)
+                assert len(found[-1]) <= 12
+    assert found == text.splitlines(keepends=True)

@@ -17,10 +17,13 @@ from acp_inspector.journal import Entry, Frame, JournalEvent, StderrText
 from acp_inspector.recording import content as content_module
 from acp_inspector.recording import file as module
 from acp_inspector.recording import index as index_module
+from acp_inspector.recording import lines as lines_module
 from acp_inspector.recording.cache import index_path
 from acp_inspector.recording.compression import CUT
+from acp_inspector.recording.content import RecordingContent
 from acp_inspector.recording.file import RecordingFile
 from acp_inspector.recording.format import Footer, Header, RecordingError, encode_entry
+from acp_inspector.recording.lines import TOO_LONG
 from acp_inspector.recording.outlines import Kind
 from acp_inspector.recording.reader import CHANGED, CUT_LINE, LineFault, Row, read_lines
 from acp_inspector.recording.writer import RecordingWriter
@@ -317,3 +320,41 @@ def test_compressed_data_that_are_cut_say_so_at_the_end(path: Path) -> None:
     with RecordingFile(path).complete() as file:
         assert len(file) == len(ENTRIES) + 1
         assert [fault.reason for fault in file.faults()] == [CUT]
+
+
+@compressions
+@pytest.mark.parametrize("end", [b"", b"\n"])
+def test_a_line_that_is_too_long_has_a_row_and_is_never_held(
+    path: Path,
+    compress: Callable[[bytes], bytes],
+    end: bytes,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(lines_module, "LINE_LIMIT", 1500)
+    lines = path.read_bytes().splitlines(keepends=True)
+    text = b"".join((*lines[:4], b"\0" * 5000 + b"\n", *lines[4:], b'{"n":99,' + b"1" * 3000 + end))
+    path.write_bytes(compress(text))
+    asked: list[int] = []
+    read = RecordingContent.read
+
+    def measured(content: RecordingContent, at: int, size: int) -> bytes:
+        asked.append(size)
+        return read(content, at, size)
+
+    monkeypatch.setattr(RecordingContent, "read", measured)
+    with RecordingFile(path, keeps_index=False) as file:
+        assert file.head(5)[3] == LineFault(0, TOO_LONG, len(b"".join(lines[:4])))
+        file.complete()
+        asked.clear()
+        # The reader tells of a footer that does not fit in a fault behind it.
+        told = [row for row in rows_of(path) if getattr(row, "reason", "") != CHANGED]
+        assert [*file, *file.rest] == told
+        assert file[3] == LineFault(5, TOO_LONG, len(b"".join(lines[:4])))
+        assert file.block(3) == b"\n"
+        assert file.block(2, 5) == lines[3] + b"\n" + lines[4]
+        assert file.tail(2)[-1] == (told[-1] if end else told[-2])
+        assert file.entry(28) == ENTRIES[-1]
+        assert file.entry(99) is None
+        assert [fault.line for fault in file.faults()] == [5, len(lines) + 1, len(lines) + 2]
+    # The pieces of one line join to no more than the limit.
+    assert max(asked) <= 1500

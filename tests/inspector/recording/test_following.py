@@ -10,6 +10,7 @@ import pytest
 from acp_inspector.journal import Entry, Frame
 from acp_inspector.recording.following import OVERWRITTEN, Follower
 from acp_inspector.recording.format import Footer, Header, RecordingError, encode_entry
+from acp_inspector.recording.lines import TOO_LONG
 from acp_inspector.recording.reader import LineFault, Row
 from acp_inspector.recording.rotation import Limits, RotatingWriter
 from acp_inspector.recording.writer import RecordingWriter
@@ -115,3 +116,19 @@ def test_what_is_no_recording_is_told(tmp_path: Path) -> None:
         pytest.raises(RecordingError, match="its first line is no header"),
     ):
         list(follower.read())
+
+
+def test_a_line_that_is_too_long_is_told_once_its_end_has_come(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("acp_inspector.recording.content.BLOCK", 100)
+    monkeypatch.setattr("acp_inspector.recording.lines.LINE_LIMIT", 1000)
+    writer = RecordingWriter(path, HEADER)
+    with Follower(path) as follower, path.open("ab", buffering=0) as file:
+        file.write(b"x" * 3000)
+        assert list(follower.read()) == [HEADER]
+        size = len(path.read_bytes().splitlines(keepends=True)[0])
+        file.write(b"\n")
+        writer.write(frames(1, 1))
+        assert list(follower.read()) == [LineFault(2, TOO_LONG, size), *frames(1, 1)]
+    writer.close()

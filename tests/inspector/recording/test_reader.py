@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from acp_inspector.journal import Entry, Frame, JournalEvent
 from acp_inspector.recording.compression import CUT
 from acp_inspector.recording.format import Header, RecordingError
+from acp_inspector.recording.lines import TOO_LONG
 from acp_inspector.recording.reader import CUT_LINE, LineFault, read_header, read_recording
 from acp_inspector.recording.writer import RecordingWriter
 
@@ -126,3 +127,17 @@ def test_what_cannot_be_opened_is_told_in_one_sentence(tmp_path: Path) -> None:
         read_recording(tmp_path / "gone")
     with pytest.raises(RecordingError, match="is a directory"):
         read_recording(tmp_path)
+
+
+def test_a_line_that_is_too_long_is_a_fault_and_the_rest_is_read(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = path.read_bytes().splitlines(keepends=True)
+    text = b"".join((*lines[:2], b"\0" * 5000 + b"\n", *lines[2:]))
+    path.write_bytes(gzip.compress(text))
+    monkeypatch.setattr("acp_inspector.recording.lines.LINE_LIMIT", 1000)
+    recording = read_recording(path)
+    assert list(recording.entries) == ENTRIES
+    assert recording.faults[0] == LineFault(3, TOO_LONG, len(lines[0] + lines[1]))
+    # The digest covers what was passed over, and did so not when it was written.
+    assert [fault.line for fault in recording.faults] == [3, 6]
