@@ -1,0 +1,65 @@
+"""The messages of a server, read from its lines.
+
+Read leniently where that is harmless: whoever waits for an answer is not to wait for nothing
+because one sign of it is no sign.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Final, cast
+
+from mcp_types import PARSE_ERROR, ErrorData, JSONRPCError, JSONRPCMessage, jsonrpc_message_adapter
+
+from acp_protocol.json_text import Json, parse
+
+_ESCAPED: Final = re.compile(
+    rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+    rb"|(?P<half>u[dD][89a-fA-F][0-9a-fA-F]{2})|.)",
+    re.DOTALL,
+)
+"""What is escaped: a whole sign of two halves, a half one alone, or anything else."""
+_REPLACED: Final = rb"\ufffd"
+
+
+def read_message(line: bytes) -> JSONRPCMessage:
+    """Return the message that stands on a line; half signs and bytes that are none are replaced.
+
+    An answer that is none is read as an error: its request fails at once.
+
+    Raises:
+        ValueError: it is no message, and answers nothing.
+    """
+    try:
+        return jsonrpc_message_adapter.validate_json(line, by_name=False)
+    except ValueError:
+        mended = _mended(line)
+    try:
+        return jsonrpc_message_adapter.validate_json(mended, by_name=False)
+    except ValueError:
+        return _failed(parse(mended))
+
+
+def _mended(line: bytes) -> bytes:
+    """Return a line in which each half sign is the sign that stands for what is unknown."""
+    return _ESCAPED.sub(
+        lambda found: _REPLACED if found["half"] else found[0],
+        line.decode(errors="replace").encode(),
+    )
+
+
+def _failed(value: Json) -> JSONRPCMessage:
+    """Return the failure of the request that `value` answers.
+
+    Raises:
+        ValueError: it answers none.
+    """
+    members: Mapping[str, Json] = (
+        cast("Mapping[str, Json]", value) if isinstance(value, dict) else {}
+    )
+    id_: Json = members.get("id")
+    if type(id_) not in {str, int} or "method" in members:
+        raise ValueError("no message")
+    error = ErrorData(code=PARSE_ERROR, message="the answer is no MCP")
+    return JSONRPCError(jsonrpc="2.0", id=id_, error=error)
