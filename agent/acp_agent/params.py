@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TypeAlias, cast
+from typing import Final, TypeAlias, cast
 
 import anyio
 
@@ -15,6 +15,9 @@ from acp_protocol.jsonrpc import Json
 
 Params: TypeAlias = Mapping[str, Json]
 Answerer: TypeAlias = Callable[[Params], Awaitable[Json]]
+
+CONTINUUM: Final = "continuum"
+"""The dialect whose words, as far as the protocol has none for them, stand in `_meta` by it."""
 
 
 def value_of(option: Option, value: Json, member: str) -> str:

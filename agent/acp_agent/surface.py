@@ -143,15 +143,15 @@ class Surface(ABC):
         while (changing := self._changing.get(session_id)) is not None:
             await changing.wait()
 
-    async def new(self, params: Params) -> Session:
-        """Open a new session as the params of `session/new` want it."""
+    async def new(self, params: Params, settings: Mapping[str, str] | None = None) -> Session:
+        """Open a new session as the params of `session/new` want it, with these options chosen."""
         self.auth.check()
         servers, directories = self._servers(params), await extent_of(params)
         home = self.household
         session_id = home.new_id()
         async with self._furnished(session_id, servers, directories[0]) as room:
             names = [str(directory) for directory in directories]
-            record = home.store.create(session_id, names[0], names[1:], {})
+            record = home.store.create(session_id, names[0], names[1:], dict(settings or {}))
             return self._opened(Chronicle(home.store, record), Revived(), directories, room)
 
     async def reopened(self, params: Params) -> Session:
@@ -254,7 +254,7 @@ class Surface(ABC):
         limit = self.household.limit
         if len(self.sessions) + len(self._changing) >= limit:
             raise RequestFailedError(
-                jsonrpc.INTERNAL_ERROR, f"Too many open sessions: {limit}; close one of them first"
+                jsonrpc.INVALID_REQUEST, f"Too many open sessions: {limit}; close one of them first"
             )
         with self._change(session_id):
             room = McpServers(TOOLS, Relay(self.ways))

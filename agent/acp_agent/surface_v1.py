@@ -10,11 +10,20 @@ from pathlib import Path
 
 from acp_agent.elicitation import ways_in
 from acp_agent.mcp.bridge import Bridge
-from acp_agent.params import Answerer, Params, busy, invalid, markers, members_of, value_of
+from acp_agent.params import (
+    CONTINUUM,
+    Answerer,
+    Params,
+    busy,
+    invalid,
+    markers,
+    members_of,
+    value_of,
+)
 from acp_agent.prompts import blocks_of, read_prompt
 from acp_agent.session import Session
 from acp_agent.sessions.chronicle import Chronicle
-from acp_agent.sessions.options import MODE
+from acp_agent.sessions.options import MODE, options_for
 from acp_agent.surface import Household, Surface
 from acp_agent.surface_providers import Providers
 from acp_agent.surface_saved import SavedSessions
@@ -63,7 +72,7 @@ class SurfaceV1(Surface):
         title = f"acp-agent ({self.household.staff.models[0].name})"
         # What the Continuum dialect claims, and the published protocol has no word for.
         bridge = {"mcp": True, "mcpCapabilities": {"acp": True}}
-        claims = {"_meta": {"continuum": bridge}} if self.household.mcp.configured else {}
+        claims = {"_meta": {CONTINUUM: bridge}} if self.household.mcp.configured else {}
         if self.household.is_unstable:
             claims["providers"] = {}
         return {
@@ -115,12 +124,21 @@ class SurfaceV1(Surface):
         providers = Providers(self.household.staff.models).answerers
         return {"session/fork": self._fork_session, **providers}
 
+    def _wanted(self, params: Params) -> dict[str, str]:
+        """Return the mode that a new session begins in, which only a dialect can choose."""
+        mode = _of_continuum(params).get("mode")
+        if mode is None:
+            return {}
+        options = options_for(self.household.staff.models)
+        option = next(each for each in options if each.id == MODE)
+        return {MODE: value_of(option, mode, "mode")}
+
     def _reached(self) -> dict[str, Json]:
         """Return how servers may be reached, beside stdio."""
         return {"http": True, "sse": True} | ({"acp": True} if self.household.is_unstable else {})
 
     async def _new_session(self, params: Params) -> Json:
-        session = await self.new(params)
+        session = await self.new(params, self._wanted(params))
         # Sent behind the answer: before it, the client does not know the session.
         return Followed({"sessionId": session.id, **session.settings()}, session.announce)
 
@@ -129,7 +147,9 @@ class SurfaceV1(Surface):
             _check_free(open_one)
         session = await self.reopened(params)
         await session.updates.replay(session.chronicle.told(), session.surroundings)
-        return Followed(session.settings(), session.announce)
+        kept = {"historyLength": session.history_length}
+        history: dict[str, Json] = {"_meta": {CONTINUUM: kept}} if _of_continuum(params) else {}
+        return Followed(session.settings() | history, session.announce)
 
     async def _resume_session(self, params: Params) -> Json:
         session = await self.reopened(params)
@@ -183,6 +203,11 @@ def _bridge_of(household: Household) -> Mapping[str, Answerer]:
         allowed=mcp.allowed,
     )
     return bridge.answerers
+
+
+def _of_continuum(params: Params) -> Params:
+    """Return what a client has said in the Continuum dialect alone."""
+    return members_of(members_of(params.get("_meta")).get(CONTINUUM))
 
 
 def _check_free(session: Session) -> None:

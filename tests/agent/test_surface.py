@@ -217,8 +217,9 @@ async def test_no_more_sessions_are_open_than_may_be(cwd: Path, version: int) ->
             await it.new()
         await it.ask("session/close", sessionId=first)
         await it.new()
-        with pytest.raises(RequestFailedError, match="Too many open sessions: 2"):
+        with pytest.raises(RequestFailedError, match="Too many open sessions: 2") as refusal:
             await it.reopen(first)
+        assert refusal.value.code == jsonrpc.INVALID_REQUEST
 
 
 @VERSIONS

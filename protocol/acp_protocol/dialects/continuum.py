@@ -46,6 +46,7 @@ from acp_protocol.dialects.interpreter import (
     with_result,
 )
 from acp_protocol.dialects.members import (
+    META,
     OFFICIAL_ALONE,
     Object,
     as_list,
@@ -76,6 +77,7 @@ _HISTORY: Final = ("createdAt", "updatedAt", "mode", "historyLength")
 _BRIDGE: Final = ("mcp", "mcpCapabilities")
 _FILES: Final = ("readTextFile", "writeTextFile")
 _PROMPTS: Final = ("image", "audio", "embeddedContext")
+_OPENING: Final = ("session/new", "session/load")
 _MODES: Final = {"code": "Code", "architect": "Architect"}
 """The modes that its own examples name."""
 
@@ -93,6 +95,8 @@ class Continuum(Interpreter):
         self._directory = directory
         self._now = now
         self._modes: dict[str, str] = {}
+        self._former: dict[str, str] = {}
+        """The modes before those."""
         self._tools: dict[str, None] = {}
         self._cancels = 0
 
@@ -109,11 +113,11 @@ class Continuum(Interpreter):
             case "initialize":
                 params = _read_capabilities(params)
             case "authenticate":
-                params = without(renamed(params, {"method": "methodId"}), "token")
+                params = _marked(without(renamed(params, {"method": "methodId"}), "token"))
             case "session/new":
                 params = self._placed(set_aside(params, ("mode",), self.name))
             case "session/load":
-                params = self._placed(params)
+                params = self._placed(_marked(params))
             case "session/set_mode":
                 params = self._in_session(renamed(params, {"mode": "modeId"}))
             case "session/prompt":
@@ -216,7 +220,7 @@ class Continuum(Interpreter):
             case "initialize":
                 params = _write_capabilities(params)
             case "authenticate":
-                params = renamed(params, {"methodId": "method"})
+                params = renamed(without_aside(params, self.name), {"methodId": "method"})
             case "session/new" | "session/load":
                 params = without(taken_back(params, ("mode",), self.name), "cwd", "mcpServers")
             case "session/set_mode":
@@ -230,7 +234,7 @@ class Continuum(Interpreter):
     def write_answer(self, answer: Answer, question: Question) -> tuple[bytes, ...]:
         """Turn an official answer into the dialect."""
         if isinstance(answer, Failure):
-            return (self._write_failure(answer),)
+            return (self._write_failure(answer, question),)
         result = as_object(answer.result)
         match question.method:
             case "initialize":
@@ -279,16 +283,21 @@ class Continuum(Interpreter):
 
     def _write_modes(self, result: Object, question: Question) -> Object:
         session, mode = question.session, as_text(question.notes.get("mode"))
-        before = self._modes.get(session or "")
+        # An update that tells of the mode comes before the answer.
+        is_told = self._modes.get(session or "") == mode
+        before = (self._former if is_told else self._modes).get(session or "")
         self._note_mode(session, mode)
         modes = {"mode": mode} | ({"previousMode": before} if before else {})
         return modes | taken_back(result, ("mode", "previousMode"), self.name)
 
-    def _write_failure(self, answer: Failure) -> bytes:
+    def _write_failure(self, answer: Failure, question: Question) -> bytes:
         if answer.code == jsonrpc.RESOURCE_NOT_FOUND:
             return with_code(answer, APPLICATION_ERROR)
         if answer.code == jsonrpc.INVALID_REQUEST and not self.is_initialized:
             return with_code(answer, NOT_INITIALIZED)
+        if answer.code == jsonrpc.INVALID_REQUEST and question.method in _OPENING:
+            # What cannot be as things stand, above all one more session than may be open.
+            return with_code(answer, APPLICATION_ERROR)
         return answer.raw
 
     # What the connection knows
@@ -307,6 +316,7 @@ class Continuum(Interpreter):
 
     def _note_mode(self, session: str | None, mode: str) -> None:
         if session and mode:
+            keep(self._former, session, self._modes.get(session, mode))
             keep(self._modes, session, mode)
 
     def _placed(self, params: Object) -> Object:
@@ -319,6 +329,12 @@ class Continuum(Interpreter):
 
     def _out_of_session(self, params: Object) -> Object:
         return without(params, "sessionId") if session_in(params) == self.session else params
+
+
+def _marked(params: Object) -> Object:
+    """Return `params` so that an agent knows whose answer is wanted: that of the dialect."""
+    meta = as_object(params.get(META))
+    return params | {META: {Continuum.name: {"isClient": True}} | meta}
 
 
 def _read_capabilities(params: Object) -> Object:

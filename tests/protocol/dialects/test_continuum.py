@@ -164,26 +164,6 @@ EXCHANGES = [
         asked_by="agent",
     ),
 ]
-BLOCKS = [
-    ({"type": "text", "text": "a"}, {"type": "text", "text": "a"}),
-    (
-        {"type": "image", "data": "iVBORw0KGgo=", "mediaType": "image/png"},
-        {"type": "image", "data": "iVBORw0KGgo=", "mimeType": "image/png"},
-    ),
-    (
-        {"type": "resource", "uri": "file:///abs/project/a.md", "mediaType": "text/markdown"},
-        {
-            "type": "resource_link",
-            "uri": "file:///abs/project/a.md",
-            "name": "a.md",
-            "mimeType": "text/markdown",
-        },
-    ),
-    (
-        {"type": "resource", "uri": "file:///abs/a%20b/"},
-        {"type": "resource_link", "uri": "file:///abs/a%20b/", "name": "a b"},
-    ),
-]
 
 
 @pytest.fixture
@@ -226,6 +206,22 @@ def test_an_answer_to_setting_the_mode_names_both(opened: Continuum) -> None:
     assert json.loads(answer)["result"] == {"mode": "architect", "previousMode": "code"}
 
 
+def test_the_mode_before_is_known_where_an_update_comes_first(opened: Continuum) -> None:
+    for mode, before in [("architect", "code"), ("code", "architect"), ("code", "code")]:
+        opened.read(call("session/set_mode", {"mode": mode}, id=5), "client")
+        told = {"sessionUpdate": "current_mode_update", "currentModeId": mode}
+        opened.write(json.dumps(update(told, SESSION)).encode(), "agent")
+        (answer,) = opened.write(frame(id=5, result={}), "agent")
+        assert json.loads(answer)["result"] == {"mode": mode, "previousMode": before}
+
+
+def test_a_session_more_than_may_be_is_an_error_of_the_application(opened: Continuum) -> None:
+    for method, code in [("session/new", -32001), ("session/prompt", -32600)]:
+        opened.read(call(method, {}, id=1), "client")
+        (written,) = said(*opened.write(failure((-32600, "too many", None)), "agent"))
+        assert written["error"]["code"] == code
+
+
 def test_a_session_that_was_not_used_last_is_named(opened: Continuum) -> None:
     (asked,) = said(
         *opened.write(
@@ -259,29 +255,6 @@ def test_cancelling_is_written_as_a_request_whose_answer_nobody_else_sees(
     (asked,) = said(*opened.write(call("session/cancel", {"sessionId": SESSION}), "client"))
     assert asked == {"jsonrpc": "2.0", "id": asked["id"], "method": "session/cancel"}
     assert opened.read(frame(id=asked["id"], result={}), "agent") == Reading(())
-
-
-@pytest.mark.parametrize(("theirs", "ours"), BLOCKS)
-def test_a_block_is_read_and_written(dialect: Continuum, theirs: Json, ours: Json) -> None:
-    asked = call("session/prompt", {"sessionId": "s1", "content": [theirs]}, id=1)
-    official = call("session/prompt", {"sessionId": "s1", "prompt": [ours]}, id=1)
-    (read,) = said(*dialect.read(asked, "client").onward)
-    assert read == json.loads(official)
-    assert is_valid(read)
-    assert said(*dialect.write(official, "client")) == said(asked)
-
-
-@pytest.mark.parametrize(
-    "block",
-    [
-        {"type": "audio", "data": "UklGRg==", "mimeType": "audio/wav"},
-        {"type": "resource", "resource": {"uri": "file:///a", "text": "a"}},
-    ],
-)
-def test_a_block_without_a_counterpart_passes(dialect: Continuum, block: Json) -> None:
-    official = call("session/prompt", {"sessionId": "s1", "prompt": [block]}, id=1)
-    assert said(*dialect.write(official, "client"))[0]["params"]["content"] == [block]
-    assert dialect.read(official, "client").onward[0] is official
 
 
 def test_an_update_of_several_blocks_is_as_many_chunks(dialect: Continuum) -> None:

@@ -1,0 +1,87 @@
+"""What version 1 says to clients of the Continuum dialect, which chooses modes at once."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import anyio
+import pytest
+
+from acp_agent.server import AgentServer, Keeping
+from acp_agent.sessions.store import Store
+from acp_protocol import jsonrpc
+from acp_protocol.connection import Connection
+from acp_protocol.dialects.continuum import Continuum
+from acp_protocol.errors import RequestFailedError
+from acp_protocol.jsonrpc import Json
+from acp_protocol.tasks import OwnedTasks
+from acp_protocol.transport.memory import memory_pair
+from acp_protocol.transport.translated import TranslatedTransport
+from tests.agent.conftest import LIMIT
+from tests.agent.visits import Visitor, visit
+
+HELLO: Json = {"protocolVersion": 1, "clientCapabilities": {"readTextFile": False}}
+
+
+@asynccontextmanager
+async def continuum(cwd: Path, visitor: Visitor, sessions: int = 9) -> AsyncGenerator[Connection]:
+    """Connect a client that speaks as those of the Continuum Router do."""
+    ours, theirs = memory_pair()
+    server = AgentServer(keeping=Keeping(Store(), sessions))
+    spoken = TranslatedTransport(theirs, "agent", Continuum(str(cwd)))
+    server.connection = Connection(spoken, server)
+    with anyio.fail_after(LIMIT):
+        async with (
+            OwnedTasks() as server.tasks,
+            server.connection,
+            Connection(ours, visitor) as connection,
+        ):
+            await connection.request("initialize", HELLO)
+            yield connection
+
+
+async def test_a_continuum_client_begins_in_the_mode_it_names(cwd: Path) -> None:
+    visitor = Visitor()
+    async with continuum(cwd, visitor) as client:
+        opened = await client.request("session/new", {"mode": "code"})
+        assert (opened["mode"], opened["historyLength"]) == ("code", 0)
+        content = [{"type": "text", "text": "run true"}]
+        asked = {"sessionId": opened["sessionId"], "content": content}
+        assert await client.request("session/prompt", asked) == {"stopReason": "end_turn"}
+        assert visitor.asked == []
+        loaded = await client.request("session/load", {"sessionId": opened["sessionId"]})
+        assert (loaded["mode"], loaded["historyLength"]) == ("code", 4)
+
+
+async def test_a_continuum_client_is_told_the_mode_before(cwd: Path) -> None:
+    async with continuum(cwd, Visitor()) as client:
+        await client.request("session/new", {"mode": "code"})
+        for mode, before in [("architect", "code"), ("ask", "architect"), ("ask", "ask")]:
+            told = await client.request("session/set_mode", {"mode": mode})
+            assert told == {"mode": mode, "previousMode": before}
+
+
+async def test_a_continuum_client_logs_in_by_whatever_it_has(cwd: Path) -> None:
+    async with continuum(cwd, Visitor()) as client:
+        assert await client.request("authenticate", {"method": "api_key", "token": "k"}) == {}
+
+
+@pytest.mark.parametrize(
+    ("mode", "sessions", "code"), [("zz", 9, jsonrpc.INVALID_PARAMS), ("code", 0, -32001)]
+)
+async def test_a_continuum_client_reads_why_no_session_is_opened(
+    cwd: Path, mode: str, sessions: int, code: int
+) -> None:
+    async with continuum(cwd, Visitor(), sessions) as client:
+        with pytest.raises(RequestFailedError) as refusal:
+            await client.request("session/new", {"mode": mode})
+        assert refusal.value.code == code
+
+
+async def test_an_official_client_hears_nothing_of_the_dialect(cwd: Path) -> None:
+    async with visit(cwd, lints=False) as it:
+        assert "_meta" not in await it.reopen(await it.new())
+        with pytest.raises(RequestFailedError, match="there is no method"):
+            await it.ask("authenticate", methodId="api_key")
