@@ -1,8 +1,8 @@
 """Where a host on the network really is, and whether everybody can reach it.
 
 A name may lead anywhere: to this machine, to a router, to the service that knows a cloud machine's
-keys. So a name is looked up before anybody is asked, judged by all that it leads to, and whoever
-connects goes to what was judged and not to the name.
+keys. So a name is judged by all that it leads to, and whoever connects goes to what was judged and
+not to the name. Looking it up tells others of it, so that needs consent as well.
 """
 
 from __future__ import annotations
@@ -20,6 +20,22 @@ _TUNNELS: Final = tuple(
     ip_network(net) for net in ("64:ff9b::/96", "64:ff9b:1::/48", "2002::/16", "2001::/32")
 )
 """Addresses that stand for others, which may be private."""
+
+
+def spelled_out(host: str) -> list[str]:
+    """Return the addresses that `host` leads to as it is written; none for a name to be looked up.
+
+    `127.1` is an address, too. This machine's own name needs no look-up.
+    """
+    if host == "localhost" or host.endswith(".localhost"):
+        return ["127.0.0.1", "::1"]
+    try:
+        entries = socket.getaddrinfo(
+            host, None, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST
+        )
+    except (OSError, ValueError):
+        return []
+    return [str(entry[4][0]) for entry in entries]
 
 
 async def addresses_of(host: str, port: int) -> list[str]:

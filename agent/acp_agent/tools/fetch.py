@@ -1,8 +1,10 @@
 """Fetching what stands at an address on the web.
 
-The user is asked, about an address that not everybody can reach each time anew. Where a name leads
-is found out before, and the connection goes there: no second look-up decides otherwise. A
-redirection is followed on the same host only, because consent was given for that one.
+The user is asked, about an address that not everybody can reach each time anew. Nothing is looked
+up before there is consent: the name alone may tell what nobody else should know. A name that turns
+out to lead to a private address is not fetched. The connection goes to what was judged, no second
+look-up decides otherwise. A redirection is followed on the same host only, because consent was
+given for that one.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 import anyio.to_thread
 
 from acp_agent.models.model import ToolOffer
-from acp_agent.tools.addresses import addresses_of, are_public
+from acp_agent.tools.addresses import addresses_of, are_public, spelled_out
 from acp_agent.tools.subject import name_subject
 from acp_agent.tools.tool import (
     Call,
@@ -72,23 +74,24 @@ class FetchTool:
     kind: Kind = "fetch"
 
     async def prepare(self, arguments: Mapping[str, Json], workspace: Workspace) -> Call:
-        """Find out where the address leads, without going there."""
+        """Read the address; nobody is asked where it leads."""
         del workspace
-        target = await _target(argument(arguments, "url"))
+        target = _target(argument(arguments, "url"))
+        is_private = bool(target.addresses) and not target.is_public
 
         async def run(report: Report) -> Outcome:
             del report
             with anyio.move_on_after(TIME_LIMIT):
-                return await _fetched(target)
+                return await _fetched(await _located(target))
             raise ToolFailedError(f"{target.shown} does not answer within {TIME_LIMIT:g} s")
 
         return Call(
             f"Fetch {target.shown}",
             self.kind,
             run,
-            content=() if target.is_public else [text_content(_warning(target))],
+            content=[text_content(_warning(target))] if is_private else (),
             subjects=[name_subject(target.site)],
-            asks_always=not target.is_public,
+            asks_always=is_private,
         )
 
 
@@ -97,8 +100,12 @@ class _Target:
     """An address and where it leads."""
 
     url: httpx.URL
-    addresses: Sequence[str]
-    is_public: bool
+    addresses: Sequence[str] = ()
+    """None as long as its name has not been looked up."""
+
+    @property
+    def is_public(self) -> bool:
+        return bool(self.addresses) and are_public(self.addresses)
 
     @property
     def host(self) -> str:
@@ -124,11 +131,11 @@ def _warning(target: _Target) -> str:
     return f"{one_line(target.site, TITLE_WIDTH)} is not open to everybody: it leads to {leads}."
 
 
-async def _target(text: str) -> _Target:
-    """Return where an address leads.
+def _target(text: str) -> _Target:
+    """Return what an address says, with where it leads if it says that, too.
 
     Raises:
-        ToolFailedError: it is none that may be fetched, or leads nowhere.
+        ToolFailedError: it is none that may be fetched.
     """
     # Imported where somebody fetches: the agent starts without it.
     import httpx
@@ -136,19 +143,39 @@ async def _target(text: str) -> _Target:
     shown = one_line(text, TITLE_WIDTH)
     try:
         url = httpx.URL(text) if len(text) <= URL_LIMIT else None
-    except httpx.InvalidURL:
-        url = None
-    if url is None or not url.host or not 0 < (url.port or 1) < PORT_LIMIT:
+        # Looked at here, because a name such as `xn--a` only turns out to be none when it is read.
+        host = url.host if url is not None else ""
+    except (httpx.InvalidURL, ValueError):
+        url, host = None, ""
+    if url is None or not host or not 0 < (url.port or 1) < PORT_LIMIT:
         raise ToolFailedError(f"{shown} is no web address")
     if url.scheme not in _PORTS:
         raise ToolFailedError(f"{shown}: only http and https are fetched")
     if url.userinfo:
-        raise ToolFailedError(f"{url.host}: an address with a name or a password is not fetched")
-    target = _Target(url.copy_with(fragment=None), (), is_public=False)
-    addresses = await addresses_of(target.host, target.port)
-    if not addresses:
-        raise ToolFailedError(f"there is no host {one_line(url.host, TITLE_WIDTH)}")
-    return replace(target, addresses=addresses, is_public=are_public(addresses))
+        raise ToolFailedError(f"{host}: an address with a name or a password is not fetched")
+    target = _Target(url.copy_with(fragment=None))
+    return replace(target, addresses=spelled_out(target.host))
+
+
+async def _located(target: _Target) -> _Target:
+    """Return `target` with where it leads; its name is looked up.
+
+    Raises:
+        ToolFailedError: it leads nowhere, or to what its name does not let expect.
+    """
+    if target.addresses:
+        return target
+    name = one_line(target.host, TITLE_WIDTH)
+    found = replace(target, addresses=await addresses_of(target.host, target.port))
+    if not found.addresses:
+        raise ToolFailedError(f"there is no host {name}")
+    if not found.is_public:
+        leads = ", ".join(found.addresses)
+        raise ToolFailedError(
+            f"{name} is not open to everybody: it leads to {leads}. Consent to a name does not "
+            "hold for a private address; that can be fetched by its number."
+        )
+    return found
 
 
 async def _fetched(target: _Target) -> Outcome:
@@ -159,13 +186,11 @@ async def _fetched(target: _Target) -> Outcome:
             if answer.status_code not in _REDIRECTIONS or goal is None:
                 return await _told(target, answer, *await _body(answer))
             status = answer.status_code
-        following = await _target(_joined(target, goal))
+        following = _target(_joined(target, goal))
         if not _is_same_site(target, following):
             text = f"{target.shown} redirects to {following.url}; fetch that if you need it."
             return Outcome(text, [text_content(text)], {"status": status})
-        if target.is_public and not following.is_public:
-            raise ToolFailedError(f"{following.shown} now leads to a private address")
-        target = following
+        target = await _located(following)
     raise ToolFailedError(f"{target.shown}: more than {HOP_LIMIT} redirections")
 
 
@@ -175,7 +200,7 @@ def _joined(target: _Target, goal: str) -> str:
 
     try:
         return str(target.url.join(goal))
-    except httpx.InvalidURL:
+    except (httpx.InvalidURL, ValueError):
         raise ToolFailedError(f"{target.shown} redirects to what is no address") from None
 
 
@@ -225,6 +250,10 @@ async def _answer(target: _Target) -> AsyncGenerator[httpx.Response]:
                 continue
             except httpx.HTTPError as problem:
                 why = str(problem) or "the answer is no HTTP"
+                break
+            except ValueError:
+                # The client reads where an answer redirects to, although it is not to follow.
+                why = "it redirects to what is no address"
                 break
             try:
                 yield answer

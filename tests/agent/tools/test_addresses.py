@@ -6,7 +6,7 @@ import anyio
 import pytest
 
 from acp_agent.tools import addresses
-from acp_agent.tools.addresses import addresses_of, are_public
+from acp_agent.tools.addresses import addresses_of, are_public, spelled_out
 
 
 @pytest.mark.parametrize(
@@ -49,10 +49,12 @@ def test_an_address_is_public(address: str) -> None:
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.1", "2130706433", "0x7f000001", "0177.0.0.1"])
 async def test_a_number_however_it_is_spelled_leads_to_this_machine(host: str) -> None:
     assert await addresses_of(host, 80) == ["127.0.0.1"]
+    assert spelled_out(host) == ["127.0.0.1"]
 
 
 @pytest.mark.parametrize("host", ["", "x" * 300, "a..b", "no such host", "\ud800"])
 async def test_what_is_no_host_leads_nowhere(host: str) -> None:
+    assert spelled_out(host) == []
     found = await addresses_of(host, 80)
     assert found == [] or not are_public(found)
 

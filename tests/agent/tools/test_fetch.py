@@ -173,7 +173,13 @@ async def test_a_redirection_elsewhere_is_told_and_not_followed(workspace: Works
             site.answers[name] = redirection(goal)
             outcome = await fetched(workspace, f"{base}/{name}")
             assert f"redirects to {goal}" in outcome.text
-        for name, goal in [("c", "file:///etc/passwd"), ("d", "http://"), ("e", "gopher://x/")]:
+        for name, goal in [
+            ("c", "file:///etc/passwd"),
+            ("d", "http://"),
+            ("e", "gopher://x/"),
+            ("f", "http://xn--a/"),
+            ("g", "//xn--a/"),
+        ]:
             site.answers[name] = redirection(goal)
             with pytest.raises(ToolFailedError):
                 await fetched(workspace, f"{base}/{name}")
@@ -192,9 +198,9 @@ async def test_a_redirection_elsewhere_is_told_and_not_followed(workspace: Works
         ("http://user:secret@127.0.0.1/", "a name or a password"),
         ("http://127.0.0.1:99999/", "no web address"),
         ("http://[::1", "no web address"),
-        ("http://a b/", "no web address|no host"),
+        ("http://xn--a/", "no web address"),
+        ("http://xn--/", "no web address"),
         ("http://127.0.0.1/\r\nX: y", "no web address"),
-        ("http://x.invalid/", "no host"),
         ("http://127.0.0.1/" + "x" * 3000, "no web address"),
     ],
 )
@@ -215,46 +221,89 @@ async def test_a_private_address_is_asked_about_each_time_and_says_so(
     assert str(call.about[0]) == "127.1:8080"
 
 
-async def test_a_public_address_is_asked_about_by_its_host(
-    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async def known(host: str, port: int) -> list[str]:
-        del host, port
-        return ["8.8.8.8"]
-
-    monkeypatch.setattr(fetch, "addresses_of", known)
-    call = await prepared(workspace, "https://example.com/a?b=c")
-    assert (call.title, call.kind) == ("Fetch https://example.com/a?b=c", "fetch")
-    assert not call.asks_always
-    assert str(call.about[0]) == "example.com"
+@pytest.mark.parametrize("url", ["http://a b/", "http://x.invalid/"])
+async def test_a_name_that_leads_nowhere_fails_the_tool(workspace: Workspace, url: str) -> None:
+    call = await prepared(workspace, url)
+    with pytest.raises(ToolFailedError, match="no host"):
+        await call.run(ignore)
 
 
-async def test_a_name_that_turns_private_after_consent_is_not_followed(
-    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The first look-up is what was consented to, and where the connection goes."""
-    looks: list[str] = []
+class Names:
+    """What names lead to, and which were looked up."""
 
-    async def turning(host: str, port: int) -> list[str]:
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *addresses: str) -> None:
+        self.looked_up: list[str] = []
+        self._addresses = addresses
+        monkeypatch.setattr(fetch, "addresses_of", self._look_up)
+
+    async def _look_up(self, host: str, port: int) -> list[str]:
         del port
-        looks.append(host)
-        return ["127.0.0.1"]
+        self.looked_up.append(host)
+        return list(self._addresses)
 
-    monkeypatch.setattr(fetch, "addresses_of", turning)
 
-    def is_first(addresses: list[str]) -> bool:
+async def test_a_name_is_asked_about_before_anybody_looks_it_up(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = Names(monkeypatch, "8.8.8.8")
+    call = await prepared(workspace, "https://a-secret.example.com/a?b=c")
+    assert (call.title, call.kind) == ("Fetch https://a-secret.example.com/a?b=c", "fetch")
+    assert not call.asks_always
+    assert str(call.about[0]) == "a-secret.example.com"
+    assert names.looked_up == []
+
+
+async def test_without_consent_no_name_is_looked_up(
+    cwd: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = Names(monkeypatch)
+    for choice in ("reject", "allow"):
+        async with talk(cwd, answers={"session/request_permission": selected(choice)}) as it:
+            await it.prompt("call fetch url=http://example.com/")
+        assert names.looked_up == ["example.com"] * (choice == "allow")
+        assert it.client.calls[0]["status"] == "failed"
+
+
+async def test_a_name_that_leads_to_a_private_address_is_not_fetched(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Names(monkeypatch, "127.0.0.1")
+    site = Site(a=answer(b"secret"))
+    async with serving(site):
+        call = await prepared(workspace, f"http://example.com:{site.port}/a")
+        with pytest.raises(ToolFailedError, match=r"example.com .* it leads to 127.0.0.1"):
+            await call.run(ignore)
+    assert site.asked == []
+
+
+async def test_a_name_that_turns_private_is_not_followed_and_another_not_looked_up(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was judged is where the connection goes, and each redirection is judged anew."""
+    names = Names(monkeypatch, "127.0.0.1")
+
+    def is_first(addresses: object) -> bool:
         del addresses
-        return len(looks) == 1
+        return len(names.looked_up) == 1
 
     monkeypatch.setattr(fetch, "are_public", is_first)
-    site = Site(a=redirection("/b"))
-    async with serving(site) as base:
-        call = await prepared(workspace, f"{base}/a".replace("127.0.0.1", "example.com"))
-        assert not call.asks_always
-        with pytest.raises(ToolFailedError, match="now leads to a private address"):
-            await call.run(ignore)
-    assert len(site.asked) == 1
+    site = Site(a=redirection("/b"), c=redirection("http://elsewhere.example/"))
+    async with serving(site):
+        elsewhere = await fetched(workspace, f"http://example.com:{site.port}/c")
+        assert "redirects to http://elsewhere.example/" in elsewhere.text
+        assert names.looked_up == ["example.com"]
+        names.looked_up.clear()
+        with pytest.raises(ToolFailedError, match="not open to everybody"):
+            await fetched(workspace, f"http://example.com:{site.port}/a")
+    assert len(site.asked) == 2
     assert f"host: example.com:{site.port}".encode() in site.asked[0].lower()
+
+
+@pytest.mark.parametrize("host", ["localhost", "my.localhost", "[::1]", "0x7f.1"])
+async def test_this_machine_is_asked_about_each_time_by_any_name(
+    workspace: Workspace, host: str
+) -> None:
+    assert (await prepared(workspace, f"http://{host}/")).asks_always
 
 
 async def test_a_private_address_is_asked_about_whatever_the_mode_says(cwd: Path) -> None:
