@@ -201,7 +201,8 @@ def _print(
 
             found = {file: report.findings for file, report in reports.items()}
             lines = {file: _lines(file, each) for file, each in found.items()}
-            click.echo(ascii_json(sarif(found, lines, faults)))
+            failed = {file: report.failed for file, report in reports.items()}
+            click.echo(ascii_json(sarif(found, lines, faults, failed)))
         case "junit":
             from acp_inspector.lint.junit import junit
 
@@ -220,6 +221,7 @@ def lint_json(
     every = list(reports.values())
     exercised = frozenset[str]().union(*(each.exercised for each in every))
     applied = frozenset[str]().union(*(each.applied for each in every))
+    failed = {rule: problem for each in every for rule, problem in each.failed.items()}
     return {
         "acp_lint": VERSION,
         "findings": cast("Json", findings),
@@ -232,7 +234,8 @@ def lint_json(
         "omitted": sum(sum(each.omitted.values()) for each in every),
         "exercised": len(exercised & applied),
         "rules": len(applied),
-        "idle": _words(sorted(applied - exercised)),
+        "idle": _words(sorted(applied - exercised - failed.keys())),
+        "failed": dict[str, Json](failed),
         "versions": sorted({version for each in every for version in each.versions}),
         "dialects": _words(sorted({name for each in every for name in each.dialects})),
     }

@@ -86,7 +86,9 @@ def _frames(finding: Finding) -> str:
 
 def _ending(report: Report) -> str:
     exercised, applied = len(report.exercised & report.applied), len(report.applied)
+    failed = len(report.failed.keys() - report.exercised)
+    broken = f"; {failed} could not be judged" if failed else ""
     return (
         f"{exercised} of {applied} rules had something to look at; "
-        f"that the other {applied - exercised} found nothing says nothing"
+        f"that the other {applied - exercised - failed} found nothing says nothing{broken}"
     )

@@ -9,8 +9,10 @@ from xml.etree import ElementTree
 import pytest
 
 from acp_console.cli import exits
-from acp_console.cli.lint import KEPT
+from acp_console.cli.lint import KEPT, lint_json
+from acp_console.cli.lint_text import print_report
 from acp_inspector.lint.catalogue import rules
+from acp_inspector.lint.engine import Report
 from acp_inspector.recording.format import Header, encode_entry, encode_header
 from tests.console.conftest import Call
 from tests.inspector.lint.talk import Talk
@@ -241,3 +243,17 @@ def test_a_dialect_is_recognised_and_told_of(call: Call, tmp_path: Path) -> None
     assert "sounds like continuum; --dialect continuum" in call("lint", str(file)).err
     meant = call("lint", "--dialect", "continuum", "--format", "json", str(file))
     assert "ACP-L065" not in {each["rule"] for each in json.loads(meant.out)["findings"]}
+
+
+def test_a_rule_that_could_not_be_judged_is_not_called_idle(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    report = Report(applied=frozenset({"ACP-L001", "ACP-L002", "ACP-L003"}))
+    report.exercised.add("ACP-L003")
+    report.failed["ACP-L001"] = "ValueError: no"
+    told = lint_json({"a": report}, {"a": []})
+    assert (told["idle"], told["failed"]) == (["ACP-L002"], {"ACP-L001": "ValueError: no"})
+    print_report("a", report, is_all=False)
+    ending = capsys.readouterr().out.splitlines()[-1]
+    assert ending.startswith("1 of 3 rules had something to look at; that the other 1 found")
+    assert ending.endswith("; 1 could not be judged")
