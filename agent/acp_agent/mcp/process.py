@@ -57,7 +57,14 @@ async def open_process(
     end = limits.kill_after
     with stream_pair() as (session_side, (to_session, from_session)):
         async with (
-            spawn(server.command, cwd=cwd, env=env, on_stderr=stderr.feed, grace=end) as child,
+            spawn(
+                server.command,
+                cwd=cwd,
+                env=env,
+                on_stderr=stderr.feed,
+                grace=end,
+                is_marked=True,
+            ) as child,
             OwnedTasks() as tasks,
         ):
             pump = _Pump(server.id, child, to_session, on_end)

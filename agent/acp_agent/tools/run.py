@@ -194,7 +194,12 @@ async def _run_here(job: _Job, report: Report) -> Outcome:
     output = Output()
     try:
         async with spawn(
-            job.command, cwd=Path(job.shown.cwd), env=os.environ, grace=GRACE, is_joined=True
+            job.command,
+            cwd=Path(job.shown.cwd),
+            env=os.environ,
+            grace=GRACE,
+            is_joined=True,
+            is_marked=True,
         ) as child:
             await report([output_content("", job.shown)])
             code = await _watch(child, output, report, job)

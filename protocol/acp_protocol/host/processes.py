@@ -23,6 +23,7 @@ from anyio.abc import Process
 
 from acp_protocol.descriptors import DescriptorReader, DescriptorWriter
 from acp_protocol.errors import AgentStartError, start_error
+from acp_protocol.host.strays import Mark
 from acp_protocol.tasks import OwnedTasks
 
 GRACE: Final = 2.0
@@ -71,7 +72,9 @@ class ChildProcess:
         command: tuple[str, ...],
         stdin: DescriptorWriter,
         stdout: DescriptorReader,
+        mark: Mark | None,
     ) -> None:
+        self._mark = mark
         self._process = process
         self._tail = StderrTail()
         self._stderr_done = anyio.Event()
@@ -133,16 +136,23 @@ class ChildProcess:
     async def terminate(self, grace: float = GRACE) -> None:
         """End the child and its group: SIGTERM, then SIGKILL within about `grace` seconds.
 
+        Of a child that is marked, also those that have left its group.
+
         Its output has to be read meanwhile, or it may not be able to end by itself.
         """
         if not self._is_killed:
             # The leader may be gone and what it started still be there.
             self.signal_group(signal.SIGTERM)
+            deadline = anyio.current_time() + grace
+            if self._mark is not None:
+                await self._mark.signal(signal.SIGTERM, but=self.pid)
             with anyio.move_on_after(grace):
                 await self._process.wait()
             with anyio.move_on_after(ORPHAN_GRACE):
                 await self.wait_group()
             self.signal_group(signal.SIGKILL)
+            if self._mark is not None:
+                await self._mark.end(deadline)
             self._is_killed = True
         with anyio.move_on_after(grace):
             await self._process.wait()
@@ -202,17 +212,20 @@ async def spawn(
     on_stderr: Callable[[bytes], object] | None = None,
     grace: float = GRACE,
     is_joined: bool = False,
+    is_marked: bool = False,
 ) -> AsyncGenerator[ChildProcess]:
     """Start `command` (no shell) in a process group of its own; end it with the block.
 
     `on_stderr` gets stderr as it comes, in chunks. `grace` is in seconds, see `ChildProcess.stop`.
     `is_joined` has the child write stderr into the pipe of stdout, so that their order is kept.
+    `is_marked` has also those ended that leave the group, where the system tells (see `strays`).
 
     Raises:
         AgentStartError: the command could not be started; the message says why, in one sentence.
     """
     command = tuple(command)
-    child = await _start(command, cwd, env, stderr=STDOUT if is_joined else PIPE)
+    mark = Mark() if is_marked else None
+    child = await _start(command, cwd, env, mark, stderr=STDOUT if is_joined else PIPE)
     async with OwnedTasks() as tasks:
         tasks.start_soon(child.read_stderr, on_stderr)
         try:
@@ -222,7 +235,12 @@ async def spawn(
 
 
 async def _start(
-    command: tuple[str, ...], cwd: Path | None, env: Mapping[str, str] | None, *, stderr: int
+    command: tuple[str, ...],
+    cwd: Path | None,
+    env: Mapping[str, str] | None,
+    mark: Mark | None,
+    *,
+    stderr: int,
 ) -> ChildProcess:
     """Start the child on two pipes of our own, which are read faster than those of asyncio."""
     if not command:
@@ -243,13 +261,14 @@ async def _start(
                 stdout=stdout,
                 stderr=stderr,
                 cwd=cwd,
-                env=env,
+                env=env if mark is None else mark.on(os.environ if env is None else env),
                 start_new_session=True,
             )
         except (OSError, ValueError) as problem:
             raise start_error(command[0], problem) from None
         ours.pop_all()
-    return ChildProcess(process, command, DescriptorWriter(outgoing), DescriptorReader(incoming))
+    writer, reader = DescriptorWriter(outgoing), DescriptorReader(incoming)
+    return ChildProcess(process, command, writer, reader, mark)
 
 
 def _pipe(program: str) -> tuple[int, int]:

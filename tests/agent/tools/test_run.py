@@ -386,3 +386,26 @@ async def test_a_program_that_is_no_longer_wanted_is_ended_with_all_it_started(
         assert [lives(pid) for pid in pids] == [True, True]
         tasks.cancel_scope.cancel()
     await have_ended(*pids)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells environments")
+async def test_what_leaves_the_group_of_a_program_ends_with_it_too(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run, "REPORT_EVERY", 0.01)
+    pids: list[int] = []
+
+    async with anyio.create_task_group() as tasks:
+
+        def told(content: Content) -> None:
+            if content[0]["text"].strip():
+                pids.append(int(content[0]["text"]))
+                tasks.cancel_scope.cancel()
+
+        async def go() -> None:
+            left = "setsid sh -c 'trap \"\" TERM; echo $$; sleep 1000; sleep 1000'"
+            await ran(workspace, "sh", "-c", f"trap '' TERM; {left} & sleep 1000", told=told)
+
+        tasks.start_soon(go)
+    await have_ended(*pids)
+    assert pids

@@ -1,0 +1,58 @@
+"""Processes that leave the group of the command that started them; real ones."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+
+import anyio
+import pytest
+
+from acp_protocol.host.processes import spawn
+from acp_protocol.host.strays import VARIABLE, Mark
+from tests.protocol.host.test_processes import LIMIT, first_line, is_running, script
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells environments")
+
+LEAVING = """
+import subprocess, sys
+code = "import signal, time; signal.signal(signal.SIGTERM, signal.{}); print(1); time.sleep(1000)"
+left = subprocess.Popen(
+    [sys.executable, "-uc", code], start_new_session=True, stdout=subprocess.PIPE
+)
+left.stdout.readline()
+print(left.pid, flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.mark.parametrize("answer", ["SIG_DFL", "SIG_IGN"])
+async def test_who_leaves_the_group_ends_with_a_marked_child(answer: str) -> None:
+    with anyio.fail_after(LIMIT):
+        async with spawn(script(LEAVING.format(answer)), grace=0.2, is_marked=True) as child:
+            left = int(await first_line(child))
+            assert is_running(left)
+        while is_running(left):
+            await anyio.sleep(0.01)
+
+
+async def test_who_is_not_marked_is_left_alone() -> None:
+    command = ["sleep", "1000"]
+    others = {**os.environ, VARIABLE: "0123"}
+    with subprocess.Popen(command, env=others) as other:
+        assert not await Mark().signal(signal.SIGKILL)
+        await Mark().end(0.0)
+        assert other.poll() is None
+        other.kill()
+
+
+async def test_a_command_within_a_command_has_both_marks() -> None:
+    outer, inner = Mark(), Mark()
+    env = inner.on(outer.on({"PATH": os.environ["PATH"]}))
+    with subprocess.Popen(["sleep", "1000"], env=env, stdout=subprocess.DEVNULL) as command:
+        assert await outer.signal(0)
+        await inner.end(0.0)
+        assert command.wait() == -signal.SIGKILL
+    assert not await outer.signal(0)
