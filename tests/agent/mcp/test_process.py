@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from pathlib import Path
 
+import anyio
 import pytest
 
 from acp_agent.mcp.process import LOG_HELD, StderrLog
 from acp_agent.tools.tool import ToolFailedError
-from tests.agent.mcp.rooms import LIMITS, call, logged, opened, scripted, weather
+from tests.agent.mcp.rooms import LIMIT, LIMITS, call, logged, opened, scripted, weather
+from tests.protocol.host.test_processes import is_running
 
 ANSWERING = """
 import json, sys
@@ -156,3 +159,20 @@ def test_stderr_is_held_and_logged_in_bounds() -> None:
     assert len(log.lines) == 2
     assert len(log.lines[0]) < 600
     assert log.lines[1] == "MCP server s: ␛[2Jreddish�"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells environments")
+async def test_what_leaves_the_group_of_a_server_ends_with_it_too(tmp_path: Path) -> None:
+    code = f"""{ANSWERING}
+import subprocess
+left = subprocess.Popen(["sleep", "1000"], start_new_session=True, stdout=2)
+def called(asked):
+    answer(asked, result={{"content": [{{"type": "text", "text": str(left.pid)}}]}})
+serve(one)
+"""
+    async with opened(tmp_path, scripted(code)) as room:
+        left = int((await call(room, "s__do")).text)
+        assert is_running(left)
+    with anyio.fail_after(LIMIT):
+        while is_running(left):
+            await anyio.sleep(0.01)
