@@ -206,7 +206,8 @@ def history_comes_before_the_answer(moment: Moment) -> Found:
     if session is None:
         return None
     done = histories.done.get(session.id)
-    if done is None or session.is_busy:
+    # What was taken up before may be told again by another load.
+    if done is None or session.is_busy or session.id in histories.pending:
         return FINE
     if session.last_prompt is not None and session.last_prompt.n > done.n:
         return FINE

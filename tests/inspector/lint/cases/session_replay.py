@@ -154,6 +154,15 @@ def history_comes_before_the_load_is_answered(talk: Talk) -> None:
     talk.answer(load)
 
 
+@keeps("ACP-L113")
+def history_is_told_again_by_a_second_load(talk: Talk) -> None:
+    talk.initialize()
+    talk.answer(_load(talk))
+    load = _load(talk)
+    _user(talk)
+    talk.answer(load)
+
+
 @keeps("ACP-L113", 2)
 def a_prompt_is_echoed_after_the_resume(talk: Talk) -> None:
     talk.initialize()
