@@ -91,7 +91,7 @@ def _ask(proxy: str | None, questions: Sequence[str]) -> int:
         if not is_attached:
             attachment.ask("hello", passing=True)
         for question in _questions_of_stdin() if is_attached else read:
-            answer = question if "error" in question else attachment.exchange(question)
+            answer = _answer(attachment, question)
             _print(jsonrpc.encode(answer))
             code = exits.FOUND if "error" in answer else code
             if question.get("do") == "watch" and "ok" in answer:
@@ -100,6 +100,20 @@ def _ask(proxy: str | None, questions: Sequence[str]) -> int:
                     _print(line)
                 break
     return code
+
+
+class _Refused(dict[str, Any]):
+    """What a line is answered with that is no question."""
+
+
+def _answer(attachment: Attachment, question: Mapping[str, Any]) -> Mapping[str, Any]:
+    if isinstance(question, _Refused):
+        return question
+    try:
+        jsonrpc.encode(question)
+    except ValueError:
+        return {"error": "the question holds a number that is too large"}
+    return attachment.exchange(question)
 
 
 def _close_with_stdout(attachment: Attachment) -> None:
@@ -121,7 +135,7 @@ def _questions_of_stdin() -> Iterator[Mapping[str, Any]]:
             try:
                 yield _read(line.decode())
             except (click.UsageError, UnicodeDecodeError) as problem:
-                yield {"error": str(problem)}
+                yield _Refused(error=str(problem))
 
 
 def _read(question: str) -> Mapping[str, Any]:

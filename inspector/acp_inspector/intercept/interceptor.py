@@ -18,9 +18,15 @@ from acp_inspector.intercept.injection import Injection, Injections
 from acp_inspector.intercept.judging import Judge
 from acp_inspector.intercept.lane import Lane
 from acp_inspector.intercept.matching import Matcher, Matching
-from acp_inspector.intercept.passage import WAIT_LIMIT, DeedError, Interferer, Passage, Scribe
+from acp_inspector.intercept.passage import (
+    WAIT_LIMIT,
+    DeedError,
+    Interferer,
+    Passage,
+    Scribe,
+    refuse_no_json,
+)
 from acp_inspector.journal import Frame
-from acp_protocol import jsonrpc
 from acp_protocol.framing import Side
 from acp_protocol.jsonrpc import Json
 
@@ -227,10 +233,7 @@ class Interceptor:
             DeedError: it is no JSON, there is a line ending inside, or nothing is held.
         """
         if not is_forced:
-            try:
-                jsonrpc.parse(raw)
-            except ValueError as problem:
-                raise DeedError(f"{problem}; to send it all the same, force it") from None
+            refuse_no_json(raw)
         with self._changed:
             lane = self._lane_of(number)
             self._passage(lane).edit(raw, by)

@@ -282,6 +282,18 @@ def refuse_line_endings(raw: bytes) -> None:
         raise DeedError("a frame is one line: there must be no line ending inside")
 
 
+def refuse_no_json(raw: bytes) -> None:
+    """Do nothing, unless `raw` is no JSON.
+
+    Raises:
+        DeedError: it is none.
+    """
+    try:
+        jsonrpc.parse(raw)
+    except ValueError as problem:
+        raise DeedError(f"{problem}; to send it all the same, force it") from None
+
+
 def verbatim(key: str, raw: bytes) -> dict[str, Json]:
     """Return the member of an event that keeps bytes: text, or `KEY_b64` where it is no UTF-8."""
     try:

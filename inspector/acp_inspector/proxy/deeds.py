@@ -166,10 +166,16 @@ def _inject(interceptor: Interceptor, question: Question) -> Any:
     side: Any = question.get("from")
     if side not in {"client", "agent"}:
         raise ValueError("from has to be client or agent: who shall seem to have sent it")
+    raw, is_forced = _raw(question), question.get("force") is True
+    if not is_forced:
+        # Late, because a proxy with which nobody interferes must start light.
+        from acp_inspector.intercept.passage import refuse_no_json
+
+        refuse_no_json(raw)
     injection = interceptor.inject(
         cast("Side", side),
-        _raw(question),
-        is_forced=question.get("force") is True,
+        raw,
+        is_forced=is_forced,
         keeps_id=question.get("keep_id") is True,
     )
     wait = _patience(question, "wait")
@@ -216,7 +222,10 @@ def _seconds(question: Question, name: str, default: float | None = None) -> flo
     value = question.get(name, default)
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise TypeError(f"{name} has to be a number of seconds")
-    return float(value)
+    try:
+        return float(value)
+    except OverflowError:
+        raise ValueError(f"{name} is more seconds than anybody can wait") from None
 
 
 def _patience(question: Question, name: str) -> float:

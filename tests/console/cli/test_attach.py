@@ -180,6 +180,25 @@ def test_a_question_that_cannot_be_asked_is_told_so(
     assert sentence in outcome.err
 
 
+@pytest.mark.parametrize("number", ["1e400", "1" + "0" * 400])
+def test_a_number_without_bounds_is_refused_in_a_sentence(
+    echo: subprocess.Popen[bytes], number: str
+) -> None:
+    del echo
+    (answer,) = asked(f'{{"do":"keep","seconds":{number}}}', code=exits.FOUND)
+    assert list(answer) == ["error"]
+    assert "foreseen" not in answer["error"]
+    assert "cannot be done" not in answer["error"]
+
+
+def test_an_error_to_answer_with_reaches_the_proxy(echo: subprocess.Popen[bytes]) -> None:
+    del echo
+    error = '{"code":-32000,"message":"no"}'
+    assert asked(f'{{"do":"answer","error":{error}}}', code=exits.FOUND) == [
+        {"error": "nothing is held"}
+    ]
+
+
 def test_who_watches_leaves_when_nobody_reads_any_more(echo: subprocess.Popen[bytes]) -> None:
     command = [sys.executable, "-m", "acp_console", "attach", "--ask", '{"do":"watch"}']
     with subprocess.Popen(command, stdout=subprocess.PIPE) as shell:

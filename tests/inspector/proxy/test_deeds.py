@@ -213,6 +213,11 @@ def test_what_is_injected_tells_its_id_its_number_and_the_answer() -> None:
         ("inject", {"from": "nobody", "text": "{}"}),
         ("inject", {"from": "agent"}),
         ("inject", {"from": "agent", "text": "{}", "wait": -1}),
+        ("inject", {"from": "agent", "text": "{} or so"}),
+        ("inject", {"from": "agent", "b64": "/wA="}),
+        ("keep", {"seconds": float("inf")}),
+        ("keep", {"seconds": 10**400}),
+        ("delay", {"seconds": float("nan")}),
     ],
 )
 def test_what_makes_no_sense_is_refused_in_a_sentence_and_changes_nothing(
@@ -224,6 +229,14 @@ def test_what_makes_no_sense_is_refused_in_a_sentence_and_changes_nothing(
         stage.do(name, **members)
     assert str(caught.value)
     assert [hold["text"] for hold in stage.do("state")["holds"]] == [ASK.decode()]
+
+
+@pytest.mark.parametrize("frame", [{"text": "no JSON"}, {"b64": "/wA="}, {"text": "{}\n[]"}])
+def test_what_is_no_json_is_injected_when_it_is_forced(frame: dict[str, str]) -> None:
+    stage = Stage()
+    stage.do("inject", **{"from": "client", "force": True, **frame})
+    raw = frame["text"].encode() if "text" in frame else b"\xff\0"
+    assert b"".join(stage.scene.out("client")) == raw + b"\n"
 
 
 def test_where_nothing_is_held_there_is_nothing_to_release() -> None:
