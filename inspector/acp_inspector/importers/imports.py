@@ -18,6 +18,7 @@ from acp_inspector.recording.compression import RecordingStream
 from acp_inspector.recording.format import Header, RecordingError
 from acp_inspector.recording.origin import header_of_this_run
 from acp_inspector.recording.replacement import written_beside
+from acp_inspector.recording.validity import BOM
 from acp_inspector.recording.writer import RecordingWriter
 from acp_protocol.errors import describe_os_error
 
@@ -100,7 +101,8 @@ def _format(source: Path, head: bytes, name: str | None) -> Format:
     if name is not None:
         return find_format(name)
     try:
-        return recognise(head)
+        # A mark of the byte order is none of what a line says.
+        return recognise(head.removeprefix(BOM))
     except UnknownFormatError as problem:
         raise UnknownFormatError(f"cannot import {source}: {problem}") from None
 

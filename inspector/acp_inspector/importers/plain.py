@@ -11,6 +11,7 @@ from typing import BinaryIO
 from acp_inspector.importers.items import Item, Said
 from acp_inspector.importers.sides import NOISE, Sides
 from acp_inspector.journal import split_ending
+from acp_inspector.recording.validity import BOM
 
 
 def is_plain(head: bytes) -> bool:
@@ -26,7 +27,8 @@ def is_plain(head: bytes) -> bool:
 def read_plain(file: BinaryIO) -> Iterator[Item]:
     """Yield a frame for each line; who said it is guessed."""
     sides = Sides()
-    for line in file:
+    for number, told in enumerate(file):
+        line = told if number else told.removeprefix(BOM)
         if not line.strip():
             continue
         raw, end = split_ending(line[:-1]) if line.endswith(b"\n") else (line, b"")

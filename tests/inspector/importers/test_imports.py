@@ -377,3 +377,11 @@ def test_what_is_unknown_or_ours_is_refused_and_nothing_written(tmp_path: Path) 
     with pytest.raises(RecordingError, match="cannot read"):
         import_file(tmp_path / "missing", out)
     assert not out.exists()
+
+
+def test_plain_messages_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
+    source, target = tmp_path / "plain", tmp_path / "a.acp.ndjson"
+    line = b'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}'
+    source.write_bytes(b"\xef\xbb\xbf" + line + b"\n")
+    assert import_file(source, target).format.name == "ndjson"
+    assert [frame.raw for frame in read_recording(target).frames] == [line]
