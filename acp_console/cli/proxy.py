@@ -146,7 +146,7 @@ def _parser() -> argparse.ArgumentParser:
         "--rotate-size",
         type=_size,
         metavar="BYTES",
-        help="begin the next file after so many bytes, such as 100mb",
+        help="begin the next file after so many bytes, such as 100mb; a burst may exceed it",
     )
     parser.add_argument(
         "--rotate-age",
