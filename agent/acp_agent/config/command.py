@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from acp_agent.config.documents import ConfigurationError
-from acp_agent.config.layers import Layers, read_layers
+from acp_agent.config.layers import Layers, read_layers, strangers
 from acp_agent.config.place import NAMES, PlaceError, config_directory, config_file
 from acp_agent.config.sample import sample, write_sample
 from acp_agent.config.showing import as_json, as_toml
@@ -72,7 +72,8 @@ def _check(options: argparse.Namespace) -> int:
     except SettingsError as problem:
         _write(f"{path}: {problem}\n")
         return FOUND
-    for note in layers.notes:
+    # Nothing else of the environment counts here: whether a file is right is no matter of it.
+    for note in (*layers.notes, *strangers(os.environ)):
         _say(note)
     _write(f"{path}: can be used\n")
     return DONE

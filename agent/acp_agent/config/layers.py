@@ -83,7 +83,8 @@ def read_layers(
         problems += file.problems
         notes += file.notes
         settings, others = _named(file.settings, problems), _all_named(file.others, problems)
-    named = _from_environment(environment, problems, notes)
+    named = _from_environment(environment, problems)
+    notes += strangers(environment)
     told = {path: Setting(value, BY_PATH[path].flag or path) for path, value in flags.items()}
     for layer in (named, told):
         settings, others = _above(settings, others, layer, problems)
@@ -93,19 +94,22 @@ def read_layers(
     return Layers(path, settings, tuple(mine | other for other in others), tuple(notes))
 
 
-def _from_environment(
-    environment: Mapping[str, str], problems: list[str], notes: list[str]
-) -> Settings:
-    settings: Settings = {}
+def strangers(environment: Mapping[str, str]) -> list[str]:
+    """Return a sentence for each variable that looks as if it set something, and does not."""
+    told: list[str] = []
     for name in sorted(environment):
-        if not name.startswith(PREFIX) or name in _OWN_VARIABLES:
+        if not name.startswith(PREFIX) or name in _OWN_VARIABLES or name in BY_VARIABLE:
             continue
-        key = BY_VARIABLE.get(name)
-        if key is None:
-            near = nearest(name.removeprefix(PREFIX).lower().replace("_", "."))
-            hint = BY_PATH[near].variable if near in BY_PATH else None
-            notes.append(f"{name} sets nothing" + (f"; the nearest is {hint}" if hint else ""))
-            continue
+        near = nearest(name.removeprefix(PREFIX).lower().replace("_", "."))
+        hint = BY_PATH[near].variable if near in BY_PATH else None
+        told.append(f"{name} sets nothing" + (f"; the nearest is {hint}" if hint else ""))
+    return told
+
+
+def _from_environment(environment: Mapping[str, str], problems: list[str]) -> Settings:
+    settings: Settings = {}
+    for name in sorted(environment.keys() & BY_VARIABLE.keys()):
+        key = BY_VARIABLE[name]
         try:
             settings[key.path] = Setting(key.kind(environment[name]), name)
         except UnfitError as problem:

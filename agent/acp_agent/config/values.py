@@ -73,8 +73,10 @@ def whole(least: int, most: int = MOST) -> Kind[int]:
     """Return the kind of whole numbers in a range."""
 
     def read(raw: object) -> int:
-        if type(raw) is not int or not least <= raw <= most:
+        if type(raw) is not int or raw < least:
             raise ValueError
+        if raw > most:
+            raise UnfitError(f"must be a whole number of at most {most}")
         return raw
 
     bounds = f"of at least {least}" if most == MOST else f"from {least} to {most}"
@@ -113,7 +115,7 @@ def _split(text: str) -> list[str]:
 
 def _number(text: str) -> object:
     """Return the number that `text` is, or `text` itself."""
-    return int(text) if re.fullmatch(r"\d{1,9}", text, re.ASCII) else text
+    return int(text) if re.fullmatch(r"\d{1,1000}", text, re.ASCII) else text
 
 
 def _truth(text: str) -> object:

@@ -119,6 +119,8 @@ def configured_servers(
         where = f"{key}.{id_}"
         if not is_server_id(id_):
             raise DeclarationError(f"{where}: {_ID_RULE}")
+        if "command" in members and "url" in members:
+            raise DeclarationError(f"{where}: has command and url; one of them has to go")
         kind = members.get("type", "http" if "url" in members else "stdio")
         if not isinstance(kind, str) or kind not in TRANSPORTS[1]:
             raise DeclarationError(f"{where}.type: {kind!r} is none of http, sse, stdio")

@@ -221,8 +221,11 @@ def full_name(name: str, service: str | None = None) -> str:
     """Return the name of a model with its service before it.
 
     Raises:
-        UnfitError: it has none that is known.
+        UnfitError: it has none that is known, or that of another service.
     """
+    named = name.partition(":")[0]
+    if service is not None and ":" in name and named in SERVICES and named != service:
+        raise UnfitError(f"must be a model of {service}, not of {named}; one of the two has to go")
     if service is not None and not name.startswith(f"{service}:"):
         name = f"{service}:{name}"
     if name == DemoModel.name:

@@ -114,6 +114,16 @@ def test_what_means_nothing_is_told_on_stderr(
     assert "x.yaml:3: agent.version means nothing here" in told.err
 
 
+def test_check_tells_of_variables_that_set_nothing(
+    own: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ACP_AGENT_BOGUS", "1")
+    monkeypatch.setenv("ACP_AGENT_LOG_LEVEL", "of no matter")
+    Path("x.toml").write_text("")
+    assert run_command(["config", "check", "x.toml"]) == 0
+    assert capsys.readouterr().err == "acp-agent: ACP_AGENT_BOGUS sets nothing\n"
+
+
 def test_agent_json_is_told_as_configured(own: Path, capsys: pytest.CaptureFixture[str]) -> None:
     Path("x.toml").write_text("agent.name = 'Mine'")
     assert run_command(["agent-json", "--config", "x.toml"]) == 0

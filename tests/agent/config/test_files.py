@@ -76,6 +76,10 @@ def settings(text: str) -> FileSettings:
             ),
         ),
         ("[model]\napi_key_env = 'sk-secret'", "the name of an environment variable"),
+        (
+            "[mcp.servers.x]\ncommand = 'y'\nurl = 'http://z'",
+            "1: mcp.servers.x: has command and url; one of them has to go",
+        ),
         ("[[model.others]]\nthinking = 'low'", "1: model.others.0.name: is missing"),
         ("model.others = 3", "1: model.others: must be a list of tables"),
         (

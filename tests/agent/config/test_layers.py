@@ -143,6 +143,10 @@ def test_a_service_alone_takes_the_name_that_is_there(tmp_path: Path) -> None:
         ("model.name = 'gpt'", ":1: model.name: must be one of demo, openai:NAME"),
         ("model.service = 'openai'", ":1: model.service needs model.name besides"),
         (
+            "[model]\nservice = 'anthropic'\nname = 'openai:x'",
+            ":3: model.name: must be a model of anthropic, not of openai; one of the two has to go",
+        ),
+        (
             "[[model.others]]\nname = 'demo'\n[[model.others]]\nname = 'demo'",
             ":4: model.others: demo stands there twice",
         ),

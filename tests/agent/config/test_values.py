@@ -120,6 +120,13 @@ def test_a_text_that_does_not_fit_is_refused(kind: Kind[object], text: str) -> N
         kind(text)
 
 
+@pytest.mark.parametrize("told", [10**9 + 1, 10**23 - 1])
+def test_a_number_that_is_too_large_is_told_as_that(told: int) -> None:
+    for read in (lambda: COUNT.value(told), lambda: COUNT(str(told))):
+        with pytest.raises(UnfitError, match=r"^must be a whole number of at most 1000000000$"):
+            read()
+
+
 def test_a_range_is_told() -> None:
     assert whole(1, 2).must == "a whole number from 1 to 2"
     assert whole(1).must == "a whole number of at least 1"
