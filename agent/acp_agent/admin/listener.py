@@ -5,6 +5,7 @@ The server writes nothing to stdout, where the client is spoken to, and leaves s
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import logging
 import os
@@ -17,6 +18,7 @@ from typing import Final
 
 import anyio
 import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from acp_agent.admin.endpoints import PATH, Endpoints
 from acp_agent.admin.guard import Guard
@@ -34,6 +36,10 @@ REQUESTS: Final = 16
 HEAD_SIZE: Final = 16 * 1024
 """Bytes of the head of a request."""
 BACKLOG: Final = 16
+HEAD_WAIT: Final = 2.0
+"""Seconds for the head of the first request: who says nothing takes nobody's place for long."""
+KEEP_ALIVE: Final = 1
+"""Seconds between two requests of one connection."""
 
 
 class InUseError(SettingsError):
@@ -86,7 +92,7 @@ class Listener:
         server = _Server(
             uvicorn.Config(
                 Guard(endpoints.app(), self.hosts, self.token),
-                http="h11",
+                http=_Protocol,
                 ws="none",
                 lifespan="off",
                 log_config=None,
@@ -96,6 +102,7 @@ class Listener:
                 proxy_headers=False,
                 limit_concurrency=REQUESTS,
                 backlog=BACKLOG,
+                timeout_keep_alive=KEEP_ALIVE,
                 timeout_graceful_shutdown=GRACE,
                 h11_max_incomplete_event_size=HEAD_SIZE,
             )
@@ -149,6 +156,19 @@ class Listener:
             opened.close()
             raise
         return opened
+
+
+class _Protocol(H11Protocol):
+    def connection_made(  # pyright: ignore[reportIncompatibleMethodOverride] - as it has itself
+        self, transport: asyncio.Transport
+    ) -> None:
+        """Begin to wait for the head of a request."""
+        super().connection_made(transport)
+        self.loop.call_later(HEAD_WAIT, self._give_up)
+
+    def _give_up(self) -> None:
+        if not self.scope:
+            self.transport.close()
 
 
 class _Server(uvicorn.Server):

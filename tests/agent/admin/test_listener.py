@@ -8,8 +8,10 @@ import socket
 import stat
 import subprocess
 import tempfile
+from contextlib import AsyncExitStack
 from pathlib import Path
 
+import anyio
 import httpx
 import pytest
 
@@ -66,6 +68,24 @@ async def test_a_disk_that_takes_no_token_ends_no_agent(
     async with listening(environment={}) as listener, visiting(listener, listener.token) as client:
         assert (await client.get("/admin/acp/status")).status_code == 200
     assert "nobody can be told the token: no space left on device" in caplog.text
+
+
+async def test_who_connects_and_says_nothing_takes_nobodys_place(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("acp_agent.admin.listener.HEAD_WAIT", 0.05)
+    async with listening() as listener, AsyncExitStack() as stack:
+        port = int(listener.address.rpartition(":")[2])
+        idle = [
+            await stack.enter_async_context(await anyio.connect_tcp("127.0.0.1", port))
+            for _ in range(20)
+        ]
+        await idle[0].send(b"GET / HT")
+        for each in idle:
+            with pytest.raises(anyio.EndOfStream):
+                await each.receive()
+        async with visiting(listener) as client:
+            assert (await client.get("/admin/acp/status")).status_code == 200
 
 
 def test_an_address_in_use_is_told() -> None:
