@@ -59,14 +59,26 @@ def assignment_places(text: str) -> Iterator[tuple[int, int]]:
             # `a token abcdefg1` is prose.
             at = found.end("name")
             continue
-        if _is_secret(name, text, found.start()) and _is_value(
-            found[group], is_bare=group == "bare"
-        ):
+        is_value = _is_announced(found) or _is_value(found[group], is_bare=group == "bare")
+        if is_value and _is_secret(name, text, found.start()):
             yield found.span(group)
             at = found.end(group)
         else:
             # The value may itself be the name of the next assignment.
             at = found.end("name")
+
+
+def _is_announced(found: re.Match[str]) -> bool:
+    """Tell whether what stands there is a value whatever it looks like, be it an everyday word.
+
+    So it is in a header that names its scheme, and behind a variable of the environment.
+    """
+    value = found["bare"]
+    if value is None or says_nothing(value):
+        return False
+    is_header = found["scheme"] is not None and found["name"].lower().endswith("authorization")
+    is_variable = found["name"].isupper() and found.string[found.end("name")] == "="
+    return is_header or (is_variable and not _is_reference(value))
 
 
 def _is_secret(name: str, text: str, at: int) -> bool:
@@ -89,6 +101,10 @@ def _is_value(value: str, *, is_bare: bool) -> bool:
         return False
     has_both = _LETTER.search(value) is not None and _DIGIT.search(value) is not None
     if is_bare:
-        is_reference = _REFERENCE.fullmatch(value) is not None or "(" in value or "/" in value[:2]
-        return len(value) >= _LEAST_BARE and has_both and not is_reference
+        return len(value) >= _LEAST_BARE and has_both and not _is_reference(value)
     return has_both or len(value) >= _LONG or not value.isalnum()
+
+
+def _is_reference(value: str) -> bool:
+    """Tell whether it names where a secret comes from: a member, a call, a file."""
+    return _REFERENCE.fullmatch(value) is not None or "(" in value or "/" in value[:2]
