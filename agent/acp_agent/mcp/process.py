@@ -18,10 +18,10 @@ import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.client.stdio import get_default_environment
 from mcp.shared.message import SessionMessage
-from mcp_types import jsonrpc_message_adapter
 
 from acp_agent.mcp.declarations import StdioServer
 from acp_agent.mcp.limits import Limits
+from acp_agent.mcp.messages import read_message
 from acp_agent.mcp.streams import Streams, stream_pair
 from acp_protocol.errors import FrameTooLongError, describe_exit
 from acp_protocol.framing import LineFramer
@@ -156,7 +156,7 @@ class _Pump:
         if not line.strip():
             return
         try:
-            message = jsonrpc_message_adapter.validate_json(line, by_name=False)
+            message = read_message(line)
         except ValueError:
             self._rubbish += 1
             if self._rubbish <= RUBBISH_LOGGED:

@@ -176,3 +176,13 @@ serve(one)
     with anyio.fail_after(LIMIT):
         while is_running(left):
             await anyio.sleep(0.01)
+
+
+async def test_half_a_sign_in_an_answer_is_replaced(tmp_path: Path) -> None:
+    code = f"""{ANSWERING}
+def called(asked):
+    answer(asked, result={{"content": [{{"type": "text", "text": "a\\ud800b"}}]}})
+serve(one)
+"""
+    async with opened(tmp_path, scripted(code)) as room:
+        assert (await call(room, "s__do")).text == "a\ufffdb"
