@@ -9,6 +9,7 @@ Source: MCP, Transports, "stdio"; MCP, Lifecycle, "Shutdown".
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -33,6 +34,10 @@ logger = logging.getLogger(__name__)
 
 EXIT_WAIT: Final = 0.5
 """Seconds for a server that has closed its stdout to be gone."""
+MINUTE: Final = 60.0
+"""Seconds in which so many lines of a server's stderr are logged."""
+LOG_LINES: Final = 200
+"""Lines of a server's stderr in a minute; the others are counted."""
 LOG_WIDTH: Final = 500
 """Characters of one line of a server that are logged."""
 LOG_HELD: Final = 4 * LOG_WIDTH
@@ -74,6 +79,7 @@ async def open_process(
                 yield session_side
             finally:
                 pump.is_leaving = True
+                stderr.tell_left_out()
                 with anyio.CancelScope(shield=True):
                     await _end(child, limits)
 
@@ -88,11 +94,15 @@ async def _end(child: ChildProcess, limits: Limits) -> None:
 
 
 class StderrLog:
-    """Writes a server's stderr to our log, line by line."""
+    """Writes a server's stderr to our log, line by line, so many in a minute at most."""
 
-    def __init__(self, server: str) -> None:
+    def __init__(self, server: str, clock: Callable[[], float] = time.monotonic) -> None:
+        """Begin; `clock` tells the time in seconds."""
         self._server = server
+        self._clock = clock
         self._unfinished = b""
+        self._since = clock()
+        self._logged = 0
 
     def feed(self, chunk: bytes) -> None:
         """Take the next bytes; of a line that is too long, log the beginning."""
@@ -100,8 +110,22 @@ class StderrLog:
         self._unfinished = rest[:LOG_HELD]
         for line in lines:
             text = line.decode(errors="replace").rstrip()
-            if text:
+            if text and self._has_room():
                 logger.warning("MCP server %s: %s", self._server, one_line(text, LOG_WIDTH))
+
+    def _has_room(self) -> bool:
+        """Count a line; say how many were left out once a minute is over."""
+        now = self._clock()
+        if now - self._since >= MINUTE:
+            self.tell_left_out()
+            self._since, self._logged = now, 0
+        self._logged += 1
+        return self._logged <= LOG_LINES
+
+    def tell_left_out(self) -> None:
+        """Say how many lines of this minute were left out, if any were."""
+        if (left_out := self._logged - LOG_LINES) > 0:
+            logger.warning("MCP server %s: … %s more lines", self._server, left_out)
 
 
 class _Pump:

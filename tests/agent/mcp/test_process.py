@@ -9,7 +9,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from acp_agent.mcp.process import LOG_HELD, StderrLog
+from acp_agent.mcp.process import LOG_HELD, LOG_LINES, MINUTE, StderrLog
 from acp_agent.tools.tool import ToolFailedError
 from tests.agent.mcp.rooms import LIMIT, LIMITS, call, logged, opened, scripted, weather
 from tests.protocol.host.test_processes import is_running
@@ -176,6 +176,19 @@ serve(one)
     with anyio.fail_after(LIMIT):
         while is_running(left):
             await anyio.sleep(0.01)
+
+
+def test_a_server_that_never_stops_talking_does_not_fill_the_log(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    times = [0.0]
+    stderr = StderrLog("s", lambda: times[0])
+    stderr.feed(b"on and on\n" * 100_000)
+    assert len(caplog.messages) == LOG_LINES
+    times[0] = MINUTE
+    stderr.feed(b"still there\n")
+    left_out = f"MCP server s: … {100_000 - LOG_LINES} more lines"
+    assert caplog.messages[LOG_LINES:] == [left_out, "MCP server s: still there"]
 
 
 async def test_half_a_sign_in_an_answer_is_replaced(tmp_path: Path) -> None:
