@@ -169,8 +169,10 @@ def _inject(interceptor: Interceptor, question: Question) -> Any:
     raw, is_forced = _raw(question), question.get("force") is True
     if not is_forced:
         # Late, because a proxy with which nobody interferes must start light.
-        from acp_inspector.intercept.passage import refuse_no_json
+        from acp_inspector.intercept.passage import refuse_line_endings, refuse_no_json
 
+        # No force makes one line of several, so that is said first.
+        refuse_line_endings(raw)
         refuse_no_json(raw)
     injection = interceptor.inject(
         cast("Side", side),
