@@ -123,8 +123,9 @@ class Control:
                 target=self._serve, args=(peer,), name="observer", daemon=True
             )
             with self._lock:
+                # Whoever closes us waits for each of these, which must have begun by then.
+                thread.start()
                 self._threads.add(thread)
-            thread.start()
 
     def _has_room(self) -> bool:
         with self._lock:

@@ -281,8 +281,9 @@ class Recorder:
         if self._warning is None:
             told = f"{why}; what is missing is counted there, and the traffic goes on"
             # Whoever comes here must not wait for a stderr that nobody reads.
-            self._warning = threading.Thread(target=self._warn, args=(told,), daemon=True)
-            self._warning.start()
+            warning = threading.Thread(target=self._warn, args=(told,), daemon=True)
+            warning.start()
+            self._warning = warning
 
     def _rests(self) -> list[Item]:
         at = self._clock() - self._began
