@@ -26,10 +26,10 @@ def disable(talk: Talk) -> Any:
     return talk.ask("providers/disable", providerId="main")
 
 
-def choose(talk: Talk, kind: str) -> None:
-    """Configure the provider."""
-    asked = {"providerId": "main", "apiType": kind, "baseUrl": "https://example.com"}
-    talk.answer(talk.ask("providers/set", asked | {"headers": {}}))
+def choose(talk: Talk, kind: str, name: str = "main") -> Any:
+    """Configure a provider."""
+    asked = {"providerId": name, "apiType": kind, "baseUrl": "https://example.com"}
+    return talk.ask("providers/set", asked | {"headers": {}})
 
 
 @breaks("ACP-L399", unstable=True)
@@ -90,38 +90,22 @@ def no_headers_are_listed(talk: Talk) -> None:
 @breaks("ACP-L403", unstable=True)
 def a_kind_is_not_supported(talk: Talk) -> None:
     listed(talk, provider())
-    choose(talk, "anthropic")
+    talk.answer(choose(talk, "anthropic"))
 
 
 @keeps("ACP-L403", unstable=True)
 def a_kind_is_supported(talk: Talk) -> None:
     listed(talk, provider())
-    choose(talk, "openai")
+    talk.answer(choose(talk, "openai"))
 
 
 @breaks("ACP-L403", unstable=True)
 def a_provider_that_was_not_listed_is_set(talk: Talk) -> None:
-    talk.initialize(None, {"providers": {}})
-    listed = [{"providerId": "main", "supported": ["openai"], "required": False, "current": None}]
-    talk.answer(talk.ask("providers/list"), providers=listed)
-    told: dict[str, Any] = {
-        "providerId": "other",
-        "apiType": "openai",
-        "baseUrl": "https://x.org",
-        "headers": {},
-    }
-    talk.answer(talk.ask("providers/set", told))
+    listed(talk, provider())
+    talk.answer(choose(talk, "openai", "other"))
 
 
 @keeps("ACP-L403", unstable=True)
 def a_provider_that_was_not_listed_is_refused(talk: Talk) -> None:
-    talk.initialize(None, {"providers": {}})
-    listed = [{"providerId": "main", "supported": ["openai"], "required": False, "current": None}]
-    talk.answer(talk.ask("providers/list"), providers=listed)
-    told: dict[str, Any] = {
-        "providerId": "other",
-        "apiType": "openai",
-        "baseUrl": "https://x.org",
-        "headers": {},
-    }
-    talk.refuse(talk.ask("providers/set", told), -32602)
+    listed(talk, provider())
+    talk.refuse(choose(talk, "openai", "other"), -32602)
