@@ -22,6 +22,7 @@ from acp_agent.models.model import (
     ModelEvent,
     ModelFailedError,
     ModelSaid,
+    Paused,
     Say,
     Sealed,
     ShowPlan,
@@ -29,6 +30,7 @@ from acp_agent.models.model import (
     Think,
     ToolAnswered,
     Used,
+    UserSaid,
 )
 from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
@@ -57,8 +59,10 @@ class Context:
 class _Reply:
     """What came of asking the model once."""
 
-    calls: Sequence[CallTool]
-    stop: Literal["max_tokens", "refusal"] | None
+    calls: Sequence[CallTool] = ()
+    stop: Stopped | None = None
+    is_paused: bool = False
+    has_said: bool = False
 
 
 async def run_turn(context: Context) -> StopReason:
@@ -80,11 +84,15 @@ async def run_turn(context: Context) -> StopReason:
 async def _loop(context: Context) -> StopReason:
     limits = context.limits
     before = context.spent.total
+    has_said = False
     for _ in range(limits.requests):
         reply = await _stream_reply(context)
+        has_said = has_said or reply.has_said
         if reply.stop is not None:
-            return reply.stop
-        if not reply.calls:
+            return reply.stop.reason
+        if not reply.calls and not reply.is_paused:
+            if not has_said:
+                await _tell(context, "The model has ended its turn without a word.")
             return "end_turn"
         if not await _carry_out(context, reply.calls):
             return "cancelled"
@@ -97,7 +105,10 @@ async def _loop(context: Context) -> StopReason:
 
 async def _tell_limit(context: Context, limit: str) -> None:
     """Say why the turn ends here, as if the model had."""
-    sentence = f"\n\nI stop here: {limit} is the limit."
+    await _tell(context, f"\n\nI stop here: {limit} is the limit.")
+
+
+async def _tell(context: Context, sentence: str) -> None:
     context.history.append(ModelSaid((Say(sentence),)))
     await context.desk.updates.text("agent_message_chunk", sentence)
 
@@ -106,31 +117,56 @@ async def _stream_reply(context: Context) -> _Reply:
     """Show the model's next reply as it comes; return what is to be done about it."""
     events: list[ModelEvent] = []
     stop = None
+    is_paused = False
     is_whole = False
     try:
         async with aclosing(_replied(context)) as reply:
             async for event in reply:
                 match event:
-                    case Stopped(reason):
-                        stop = reason
+                    case Stopped():
+                        stop = event
+                    case Paused():
+                        is_paused = True
                     case Used():
                         await _account(context, event)
                     case _:
                         events.append(event)
                         await _show(context, event)
+        if stop is not None and stop.why:
+            events.append(why := Say(f"\n\nI stop here: {stop.why}."))
+            await _show(context, why)
         is_whole = stop is None
     finally:
         if not is_whole:
             # What was not carried out was never asked for.
             events = [event for event in events if not isinstance(event, CallTool)]
-        context.history.append(ModelSaid(tuple(events)))
-    return _Reply([event for event in events if isinstance(event, CallTool)], stop)
+        refusal = (stop,) if stop is not None and stop.reason == "refusal" else ()
+        context.history.append(ModelSaid((*events, *refusal)))
+    calls = [event for event in events if isinstance(event, CallTool)]
+    has_said = any(isinstance(event, Say | ShowPlan) for event in events)
+    return _Reply(calls, stop, is_paused, has_said)
+
+
+def remembered(history: Sequence[HistoryEntry]) -> Sequence[HistoryEntry]:
+    """Return what the model is told of: a prompt that was refused is gone, with what followed it.
+
+    Source: ACP, Prompt Turn, "Stop Reasons".
+    """
+    kept: list[HistoryEntry] = []
+    begun = 0
+    for entry in history:
+        if isinstance(entry, UserSaid):
+            begun = len(kept)
+        kept.append(entry)
+        if isinstance(entry, ModelSaid) and any(isinstance(each, Stopped) for each in entry.events):
+            del kept[begun:]
+    return kept
 
 
 async def _replied(context: Context) -> AsyncGenerator[ModelEvent]:
     """Yield what the model does; its failure becomes the answer to the prompt."""
     offers = [tool.offer for tool in context.desk.tools.values()]
-    reply = context.model.reply(context.history, offers)
+    reply = context.model.reply(remembered(context.history), offers)
     try:
         async for event in reply:
             yield event

@@ -18,6 +18,7 @@ from acp_agent.models.model import (
     ModelEvent,
     ModelFailedError,
     ModelSaid,
+    Paused,
     Say,
     Sealed,
     ShowPlan,
@@ -213,8 +214,54 @@ async def test_a_reply_that_was_stopped_ends_the_turn_and_none_of_its_calls_is_r
     read = CallTool("read", {"path": "notes.md"})
     turn = context(cwd, ListedModel([Say("a"), read, Stopped(reason)]), client)
     assert await run_turn(turn) == reason
-    assert turn.history[1:] == [ModelSaid((Say("a"),))]
+    kept = (Stopped("refusal"),) if reason == "refusal" else ()
+    assert turn.history[1:] == [ModelSaid((Say("a"), *kept))]
     assert [update["sessionUpdate"] for update in client.told] == ["agent_message_chunk"]
+
+
+async def test_why_a_reply_was_stopped_is_told_behind_it(cwd: Path) -> None:
+    client = DeafClient()
+    turn = context(cwd, ListedModel([Say("a"), Stopped("max_tokens", "it is long")]), client)
+    assert await run_turn(turn) == "max_tokens"
+    told = "".join(update["content"]["text"] for update in client.told)
+    assert told == "a\n\nI stop here: it is long."
+
+
+async def test_a_paused_reply_goes_on_behind_what_it_has_said(cwd: Path) -> None:
+    client = DeafClient()
+    model = ListedModel([Say("a"), Paused()], [Say("b")])
+    turn = context(cwd, model, client)
+    assert await run_turn(turn) == "end_turn"
+    assert model.seen[1] == [UserSaid("go"), ModelSaid((Say("a"),))]
+    assert "".join(update["content"]["text"] for update in client.told) == "ab"
+
+
+async def test_a_reply_that_pauses_again_and_again_reaches_the_limit(cwd: Path) -> None:
+    turn = context(cwd, model := ListedModel([Say("a"), Paused()]))
+    turn.limits = TurnLimits(requests=3)
+    assert await run_turn(turn) == "max_turn_requests"
+    assert len(model.seen) == 3
+
+
+async def test_a_refused_prompt_and_all_behind_it_is_no_part_of_the_next(cwd: Path) -> None:
+    read = CallTool("read", {"path": "notes.md"})
+    model = ListedModel([Say("a")], [read], [Stopped("refusal")], [Say("b")])
+    turn = context(cwd, model)
+    assert await run_turn(turn) == "end_turn"
+    turn.history.append(UserSaid("evil"))
+    assert await run_turn(turn) == "refusal"
+    turn.history.append(UserSaid("good"))
+    assert await run_turn(turn) == "end_turn"
+    assert model.seen[3] == [UserSaid("go"), ModelSaid((Say("a"),)), UserSaid("good")]
+
+
+@pytest.mark.parametrize("reply", [[], [Think("hm")]])
+async def test_a_turn_without_a_word_is_told_as_that(
+    cwd: Path, reply: Sequence[ModelEvent]
+) -> None:
+    client = DeafClient()
+    assert await run_turn(context(cwd, ListedModel(reply), client)) == "end_turn"
+    assert client.told[-1]["content"]["text"] == "The model has ended its turn without a word."
 
 
 async def test_what_only_the_model_reads_stays_in_the_history_and_is_not_shown(cwd: Path) -> None:
@@ -240,9 +287,9 @@ async def test_what_replies_have_taken_adds_up_and_is_told(cwd: Path) -> None:
 
 async def test_without_a_known_window_nothing_is_told_of_it(cwd: Path) -> None:
     client = DeafClient()
-    turn = context(cwd, ListedModel([Used(100, 10)]), client)
+    turn = context(cwd, ListedModel([Say("a"), Used(100, 10)]), client)
     assert await run_turn(turn) == "end_turn"
-    assert client.told == []
+    assert [update["sessionUpdate"] for update in client.told] == ["agent_message_chunk"]
     assert turn.spent.total == 110
 
 

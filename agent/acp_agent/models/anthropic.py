@@ -21,6 +21,7 @@ from acp_agent.models.model import (
     HistoryEntry,
     ModelEvent,
     ModelSaid,
+    Paused,
     Say,
     Sealed,
     Stopped,
@@ -43,6 +44,17 @@ LENGTH: Final = 16_384
 """Tokens that a reply may be long unless somebody says otherwise: this API has to be told."""
 CACHED: Final[Mapping[str, Json]] = {"cache_control": {"type": "ephemeral"}}
 """Marks a place up to which the next request will say the same."""
+STOPS: Final[Mapping[str, ModelEvent]] = {
+    "max_tokens": Stopped("max_tokens", "the reply has reached the length that it may have"),
+    "model_context_window_exceeded": Stopped(
+        "max_tokens", "the conversation fills all that the model can bear in mind"
+    ),
+    "refusal": Stopped("refusal", "the service refuses to go on with this"),
+    "pause_turn": Paused(),
+}
+"""What reasons mean that are no usual end, as the end of a turn and that of a call are."""
+FOREIGN: Final = frozenset({"server_tool_use", "mcp_tool_use"})
+"""Calls that the service carries out itself; they go back as they came, with their results."""
 
 
 class MessagesModel:
@@ -94,10 +106,9 @@ class MessagesModel:
         }
         if told := instructions(self._wishes):
             body["system"] = [{"type": "text", "text": told, **CACHED}]
-        if messages:
-            # What is cached must not be a thought: those move.
-            last = messages[-1]["content"][-1]
-            last |= CACHED
+        # What is cached must not be a thought, which moves; a paused reply may end with one.
+        if asked := [each for each in messages if each["role"] == "user"]:
+            asked[-1]["content"][-1] |= CACHED
         if tools:
             body["tools"] = [
                 {
@@ -144,7 +155,16 @@ def conversation(
                 _add(messages, "user", [result])
             case _:
                 assert_never(entry)
+    _trim(messages)
     return messages
+
+
+def _trim(messages: list[dict[str, Json]]) -> None:
+    """Take the space from the end of a paused reply: the service refuses to go on behind it."""
+    if messages and messages[-1]["role"] == "assistant":
+        last = messages[-1]["content"][-1]
+        if last["type"] == "text":
+            last["text"] = last["text"].rstrip()
 
 
 def _add(messages: list[dict[str, Json]], role: str, blocks: list[dict[str, Json]]) -> None:
@@ -199,7 +219,7 @@ def _assistant_blocks(
             calls += 1
     close_words()
     # Thoughts that led to nothing are taken by no service.
-    has_content = any(block["type"] in {"text", "tool_use"} for block in blocks)
+    has_content = any(not block["type"].endswith("thinking") for block in blocks)
     return blocks if has_content else []
 
 
@@ -286,7 +306,7 @@ class MessagesReader:
             raise self._refusals.malformed("a piece of a block that has not begun")
         delta = members(message.get("delta"))
         block.seal.append(text(delta.get("signature")))
-        if block.kind == "tool_use":
+        if block.kind == "tool_use" or block.kind in FOREIGN:
             block.pieces.append(text(delta.get("partial_json")))
             return ()
         return _shown(block, text(delta.get("text")), text(delta.get("thinking")))
@@ -300,8 +320,11 @@ class MessagesReader:
             seal = "".join(block.seal) or text(block.start.get("signature"))
             content = {"type": "thinking", "thinking": whole, "signature": seal}
             return [Sealed(self._maker, content)]
-        if block.kind == "redacted_thinking":
+        if block.kind == "redacted_thinking" or block.kind.endswith("_tool_result"):
             return [Sealed(self._maker, dict(block.start))]
+        if block.kind in FOREIGN:
+            called = self._call(block, whole)
+            return [Sealed(self._maker, {**block.start, "input": called.arguments})]
         if block.kind == "tool_use":
             return [self._call(block, whole)]
         return ()
@@ -321,10 +344,8 @@ class MessagesReader:
         events: list[ModelEvent] = []
         if self._usage:
             events.append(used(self._usage, self._wishes))
-        if self._reason in {"max_tokens", "model_context_window_exceeded"}:
-            events.append(Stopped("max_tokens"))
-        elif self._reason == "refusal":
-            events.append(Stopped("refusal"))
+        if self._reason in STOPS:
+            events.append(STOPS[self._reason])
         return events
 
 

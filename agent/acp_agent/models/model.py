@@ -106,9 +106,16 @@ class Stopped:
     """Why the reply ended, where that ends the turn too; the last event if it comes at all."""
 
     reason: Literal["max_tokens", "refusal"]
+    why: str = ""
+    """For the user, the end of a sentence; empty where what was said tells it."""
 
 
-ModelEvent: TypeAlias = Say | Think | ShowPlan | CallTool | Sealed | Used | Stopped
+@dataclass(frozen=True, slots=True)
+class Paused:
+    """The reply is not over: asked once more behind it, the model goes on; the last event."""
+
+
+ModelEvent: TypeAlias = Say | Think | ShowPlan | CallTool | Sealed | Used | Stopped | Paused
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +147,7 @@ class UserSaid:
 
 @dataclass(frozen=True, slots=True)
 class ModelSaid:
-    """What the model yielded in one go, without what it took and why it ended."""
+    """What the model yielded in one go, without what it took; of its end only a refusal."""
 
     events: tuple[ModelEvent, ...]
 
@@ -202,7 +209,7 @@ class Model(Protocol):
     def reply(
         self, history: Sequence[HistoryEntry], tools: Sequence[ToolOffer]
     ) -> AsyncIterator[ModelEvent]:
-        """Yield what comes next; no `CallTool` among it ends the turn.
+        """Yield what comes next; neither a `CallTool` nor `Paused` among it ends the turn.
 
         Every call in `history` has its answer, a cancelled one too.
 

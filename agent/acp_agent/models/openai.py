@@ -40,6 +40,12 @@ from acp_protocol.json_text import Json
 
 CALLS_LIMIT: Final = 1000
 """Tool calls in one reply that are taken."""
+TOO_LONG: Final = Stopped("max_tokens", "the reply has reached the length that it may have")
+FILTERED: Final = Stopped("refusal", "a filter of the service keeps the rest back")
+CUT: Final = frozenset({"length", "model_length"})
+"""Reasons for an end in the middle; the second one is Mistral's."""
+FAILED: Final = frozenset({"error", "abort", "insufficient_system_resource"})
+"""Reasons that some services give where they could not go on."""
 
 
 class ChatModel:
@@ -248,16 +254,20 @@ class ChatReader:
         """
         if not self._reason:
             raise self._refusals.cut()
+        if self._reason in FAILED:
+            raise self._refusals.broken_off({"type": "server_error", "message": self._reason})
         events: list[ModelEvent] = []
         # Behind "length" the last call may lack its end, and nothing of it could be told.
-        if self._reason != "length":
+        if self._reason not in CUT:
             events += self._read_calls()
         if self._usage:
             events.append(used(self._usage, self._wishes))
-        if self._reason == "length":
-            events.append(Stopped("max_tokens"))
-        elif self._reason == "content_filter" or self._has_refused:
+        if self._reason in CUT:
+            events.append(TOO_LONG)
+        elif self._has_refused:
             events.append(Stopped("refusal"))
+        elif self._reason == "content_filter":
+            events.append(FILTERED)
         return events
 
     def _read_calls(self) -> list[ModelEvent]:
@@ -282,6 +292,9 @@ class ChatReader:
         self._details += entries(delta.get("reasoning_details"))
         for piece in entries(delta.get("tool_calls")):
             self._add(members(piece))
+        if function := members(delta.get("function_call")):
+            # The word of old for a call, of which there is one.
+            self._add({"function": function})
         events: list[ModelEvent] = [Think(thought)] if thought else []
         said = text(delta.get("content")) + refusal
         return [*events, Say(said)] if said else events

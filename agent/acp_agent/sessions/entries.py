@@ -20,6 +20,7 @@ from acp_agent.models.model import (
     Sealed,
     ShowPlan,
     Step,
+    Stopped,
     Think,
     ToolAnswered,
     UserSaid,
@@ -31,7 +32,7 @@ _CLASSES: Final[Mapping[str, type[Any]]] = {
     each.__name__: each
     for each in (
         *(UserSaid, Attachment, Image),
-        *(ModelSaid, Say, Think, ShowPlan, Step, CallTool, Sealed),
+        *(ModelSaid, Say, Think, ShowPlan, Step, CallTool, Sealed, Stopped),
         ToolAnswered,
     )
 }

@@ -18,6 +18,7 @@ from acp_agent.models.model import (
     ModelEvent,
     ModelFailedError,
     ModelSaid,
+    Paused,
     Say,
     Sealed,
     Stopped,
@@ -163,7 +164,42 @@ def test_what_a_reply_took_is_told_with_its_price() -> None:
     ],
 )
 def test_an_unusual_end_ends_the_turn(reason: str, stopped: Any) -> None:
-    assert folded(*text(0, "a"), ended(reason), STOP)[-1] == Stopped(stopped)
+    last = folded(*text(0, "a"), ended(reason), STOP)[-1]
+    assert isinstance(last, Stopped)
+    assert last.reason == stopped
+    assert last.why
+
+
+@pytest.mark.parametrize("reason", ["end_turn", "stop_sequence", "tool_use", "new_reason", ""])
+def test_any_other_end_is_a_usual_one(reason: str) -> None:
+    assert folded(*text(0, "a"), ended(reason), STOP) == [Say("a"), Used(0, 30)]
+
+
+async def test_a_paused_reply_is_sent_back_as_it_came_and_goes_on() -> None:
+    asked: Json = {"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}}
+    query = {"type": "input_json_delta", "partial_json": '{"query": "x"}'}
+    found_: Json = {"type": "web_search_tool_result", "tool_use_id": "s", "content": []}
+    begun = [*text(0, "I look. "), *block(1, asked, query), *block(2, found_)]
+    first = sse(START, *begun, *text(3, "So \n"), ended("pause_turn"), STOP)
+    second = sse(START, *text(0, "it is."), ended("end_turn"), STOP)
+    async with providing(streamed(first), streamed(second)) as provider:
+        model = MessagesModel(found("anthropic", provider.url), "m", Wishes())
+        events = await replied(model, [UserSaid("hi")])
+        assert events[-1] == Paused()
+        kept = tuple(event for event in events if not isinstance(event, Used | Paused))
+        assert (await replied(model, [UserSaid("hi"), ModelSaid(kept)]))[0] == Say("it is.")
+    assert provider.asked[1].body["messages"] == [
+        {"role": "user", "content": [{"type": "text", "text": "hi", **CACHED}]},
+        {
+            "role": "assistant",
+            "content": [
+                {"type": "text", "text": "I look. "},
+                asked | {"input": {"query": "x"}},
+                found_,
+                {"type": "text", "text": "So"},
+            ],
+        },
+    ]
 
 
 def test_an_answer_without_an_end_is_cut() -> None:

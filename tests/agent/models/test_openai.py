@@ -28,8 +28,8 @@ from acp_agent.models.model import (
     UserSaid,
 )
 from acp_agent.models.names import ToolNames
-from acp_agent.models.openai import ChatModel, ChatReader, conversation
-from acp_agent.models.refusals import Refusals
+from acp_agent.models.openai import FILTERED, TOO_LONG, ChatModel, ChatReader, conversation
+from acp_agent.models.refusals import Refusals, ServiceFailedError
 from acp_agent.models.services import SERVICES
 from acp_agent.models.wishes import Prices, Wishes
 from acp_protocol.jsonrpc import Json
@@ -179,17 +179,36 @@ def test_what_a_reply_took_is_told_with_its_price() -> None:
 @pytest.mark.parametrize(
     ("last", "stopped"),
     [
-        (chunk("length"), "max_tokens"),
-        (chunk("content_filter"), "refusal"),
-        (chunk("stop", refusal="No."), "refusal"),
+        (chunk("length"), TOO_LONG),
+        (chunk("model_length"), TOO_LONG),
+        (chunk("content_filter"), FILTERED),
+        (chunk("stop", refusal="No."), Stopped("refusal")),
     ],
 )
-def test_an_unusual_end_ends_the_turn(last: Json, stopped: Any) -> None:
-    assert folded(chunk(content="a"), last)[-1] == Stopped(stopped)
+def test_an_unusual_end_ends_the_turn(last: Json, stopped: Stopped) -> None:
+    assert folded(chunk(content="a"), last)[-1] == stopped
+
+
+@pytest.mark.parametrize("reason", ["stop", "tool_calls", "function_call", "new_reason"])
+def test_any_other_end_is_a_usual_one(reason: str) -> None:
+    assert folded(chunk(content="a"), chunk(reason)) == [Say("a")]
+
+
+@pytest.mark.parametrize("reason", ["error", "abort", "insufficient_system_resource"])
+def test_an_end_that_is_a_failure_is_told_as_one(reason: str) -> None:
+    with pytest.raises(ServiceFailedError, match=reason) as caught:
+        folded(chunk(content="a"), chunk(reason))
+    assert caught.value.is_passing
+
+
+def test_a_call_in_the_word_of_old_is_one() -> None:
+    pieces = [{"name": "read", "arguments": ""}, {"arguments": '{"a":'}, {"arguments": "1}"}]
+    chunks = [chunk(function_call=each) for each in pieces]
+    assert folded(*chunks, chunk("function_call")) == [CallTool("read", {"a": 1})]
 
 
 def test_a_call_that_was_cut_by_the_length_is_none() -> None:
-    assert folded(piece(0, '{"pa', id="a", name="read"), chunk("length")) == [Stopped("max_tokens")]
+    assert folded(piece(0, '{"pa', id="a", name="read"), chunk("length")) == [TOO_LONG]
 
 
 @pytest.mark.parametrize("written", ['{"path": ', "[1]", "nope", '"x"'])

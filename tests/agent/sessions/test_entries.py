@@ -18,6 +18,7 @@ from acp_agent.models.model import (
     Sealed,
     ShowPlan,
     Step,
+    Stopped,
     Think,
     ToolAnswered,
     UserSaid,
@@ -43,6 +44,7 @@ EVENTS = st.one_of(
     st.builds(ShowPlan, several(st.builds(Step, TEXT, st.just("pending")))),
     st.builds(CallTool, TEXT, JSON, TEXT, st.none() | TEXT),
     st.builds(Sealed, TEXT, JSON),
+    st.builds(Stopped, st.just("refusal"), TEXT),
 )
 ENTRIES = st.one_of(
     st.builds(
