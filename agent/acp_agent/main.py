@@ -132,6 +132,7 @@ def _server(configuration: Configuration, keeping: Keeping, pace: float) -> Agen
         conduct=conduct_of(configuration),
         auth=configuration.auth.mode,
         namespace=configuration.agent.namespace,
+        title=configuration.agent.name,
     )
 
 

@@ -26,7 +26,7 @@ from acp_agent.params import Params, invalid, members_of
 from acp_agent.session import Session, Staff
 from acp_agent.sessions.errors import StoreError
 from acp_agent.sessions.store import Store
-from acp_agent.surface import SESSION_LIMIT, Household, Surface
+from acp_agent.surface import SESSION_LIMIT, TITLE, Household, Surface
 from acp_agent.surface_auth import AuthMode
 from acp_agent.surface_v1 import SurfaceV1
 from acp_agent.surface_v2 import SurfaceV2
@@ -73,7 +73,7 @@ class AgentServer:
     sessions. `pace` is in seconds, see `Context.pace`. `keeping` tells where sessions are kept and
     for how long; without it, in memory. `mcp` tells which MCP servers every session has,
     `conduct` what its turns may do and how far they go, `auth` who is let in. `namespace` stands
-    before the names of commands, see `Staff`.
+    before the names of commands, see `Staff`. `title` is what users know the agent by.
     """
 
     connection: Connection
@@ -92,6 +92,7 @@ class AgentServer:
         conduct: Conduct | None = None,
         auth: AuthMode = "keys",
         namespace: str | None = None,
+        title: str = TITLE,
     ) -> None:
         self._models = (model or DemoModel(), *others)
         self._pace = pace
@@ -101,6 +102,7 @@ class AgentServer:
         self._conduct = conduct or Conduct()
         self._auth: AuthMode = auth
         self._namespace = namespace
+        self._title = title
         self._versions = tuple(version for version in SURFACES if version <= newest)
         self._surface: Surface | None = None
         self._has_begun = False
@@ -194,6 +196,7 @@ class AgentServer:
             keeping.is_unstable,
             self._mcp,
             self._auth,
+            self._title,
         )
 
     def _agreed(self, params: Params) -> int:

@@ -42,6 +42,7 @@ from acp_protocol.jsonrpc import Json
 logger = logging.getLogger(__name__)
 
 TITLE_LENGTH: Final = 60
+INFO: Final = "session_info_update"
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,8 +126,7 @@ class Session:
         self._turn = turn = anyio.CancelScope()
         try:
             with turn, self.servers.relay.listening():
-                self.chronicle.touch()
-                await self._name_after(said.text)
+                await self._begin(said.text)
                 await self.warn(is_in_turn=True)
                 self._context.history.append(self._plain(said))
                 stop = await run_turn(self._context)
@@ -208,9 +208,7 @@ class Session:
     def surroundings(self) -> list[tuple[str, Mapping[str, Json]]]:
         """Return the updates that tell what stands beside the conversation."""
         record = self.chronicle.current()
-        told: list[tuple[str, Mapping[str, Json]]] = []
-        if record.title is not None:
-            told.append(("session_info_update", {"title": record.title}))
+        told: list[tuple[str, Mapping[str, Json]]] = [(INFO, self._info())]
         if record.usage is not None:
             told.append((USAGE, record.usage))
         return told
@@ -254,14 +252,27 @@ class Session:
             model = model.at(effort)
         self._context.model = model
 
-    async def _name_after(self, text: str) -> None:
-        words = " ".join(text.split())
-        if not words:
-            return
-        is_long = len(words) > TITLE_LENGTH
-        title = words[: TITLE_LENGTH - 1] + "…" if is_long else words
-        if self.chronicle.suggest_title(title):
-            await self.updates.title(title)
+    async def retitled(self) -> None:
+        """Tell the client that the session is called otherwise."""
+        await self.updates.send(INFO, self._info())
+
+    async def _begin(self, text: str) -> None:
+        """Note and tell that the session is used, and what it is called from its first words on."""
+        told = {"updatedAt": self.chronicle.touch()}
+        if (words := " ".join(text.split())) and self.chronicle.suggest_title(title := _cut(words)):
+            told["title"] = title
+        await self.updates.send(INFO, told)
+
+    def _info(self) -> dict[str, Json]:
+        """Return what the session is called, if it is, and when it was used last."""
+        record = self.chronicle.current()
+        title = {"title": record.title} if record.title is not None else {}
+        return title | {"updatedAt": record.updated}
+
+
+def _cut(words: str) -> str:
+    """Return `words` as a title."""
+    return words[: TITLE_LENGTH - 1] + "…" if len(words) > TITLE_LENGTH else words
 
 
 def _asking_tools(user: Elicitation, ways: Collection[Way]) -> dict[str, Tool]:

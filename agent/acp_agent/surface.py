@@ -32,9 +32,13 @@ from acp_agent.workspace import Workspace
 from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import Json
+from acp_protocol.version import VERSION
 
 SESSION_LIMIT: Final = 1000
 """Sessions that may be open at once, unless another number is given."""
+NAME: Final = "acp-agent"
+"""What programs know the agent by."""
+TITLE: Final = "ACP Agent"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +56,8 @@ class Household:
     """Whether parts of the protocol are offered that are not stable yet."""
     mcp: McpSettings = field(default_factory=McpSettings)
     auth: AuthMode = "keys"
+    title: str = TITLE
+    """What users know the agent by."""
 
 
 class Surface(ABC):
@@ -101,6 +107,10 @@ class Surface(ABC):
     def takes_images(self) -> bool:
         """Whether images may be among a prompt, for one of the models at least."""
         return any(takes_images(model) for model in self.household.staff.models)
+
+    def info(self) -> dict[str, Json]:
+        """Return what the agent is called."""
+        return {"name": NAME, "title": self.household.title, "version": VERSION}
 
     def notified(self, method: str, params: Params) -> None:
         """Take note of what the client says; what is not known is ignored."""

@@ -134,7 +134,7 @@ class SavedSessions:
             raise invalid("title is empty")
         self._store.change(record.number, title=title, is_named=1)
         if (session := self._surface.sessions.get(record.id)) is not None:
-            await session.updates.title(title)
+            await session.retitled()
         return {"title": title}
 
     async def _freed(self, session_id: str) -> None:

@@ -31,7 +31,6 @@ from acp_agent.updates import Updates, new_message_id
 from acp_agent.workspace import Workspace
 from acp_protocol.handling import Followed
 from acp_protocol.jsonrpc import Json
-from acp_protocol.version import VERSION
 
 
 class SurfaceV1(Surface):
@@ -69,7 +68,6 @@ class SurfaceV1(Surface):
         offers = ["list", "close", "resume", "delete", "additionalDirectories"]
         if self.household.is_unstable:
             offers += ["fork", "archive", "status", "title"]
-        title = f"acp-agent ({self.household.staff.models[0].name})"
         # What the Continuum dialect claims, and the published protocol has no word for.
         bridge = {"mcp": True, "mcpCapabilities": {"acp": True}}
         claims = {"_meta": {CONTINUUM: bridge}} if self.household.mcp.configured else {}
@@ -77,7 +75,7 @@ class SurfaceV1(Surface):
             claims["providers"] = {}
         return {
             "protocolVersion": self.version,
-            "agentInfo": {"name": "acp-agent", "title": title, "version": VERSION},
+            "agentInfo": self.info(),
             "agentCapabilities": {
                 "loadSession": True,
                 "promptCapabilities": {
@@ -147,7 +145,9 @@ class SurfaceV1(Surface):
             _check_free(open_one)
         session = await self.reopened(params)
         await session.updates.replay(session.chronicle.told(), session.surroundings)
-        kept = {"historyLength": session.history_length}
+        record = session.chronicle.current()
+        times = {"createdAt": record.created, "updatedAt": record.updated}
+        kept = times | {"historyLength": session.history_length}
         history: dict[str, Json] = {"_meta": {CONTINUUM: kept}} if _of_continuum(params) else {}
         return Followed(session.settings() | history, session.announce)
 

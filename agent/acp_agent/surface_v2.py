@@ -31,7 +31,6 @@ from acp_protocol.errors import ConnectionClosedError, RequestFailedError
 from acp_protocol.handling import Followed
 from acp_protocol.jsonrpc import Json
 from acp_protocol.tasks import Turnstile
-from acp_protocol.version import VERSION
 
 logger = logging.getLogger(__name__)
 
@@ -74,7 +73,6 @@ class SurfaceV2(Surface):
         able = members_of(params.get("capabilities"))
         self.ways = ways_in(able)
         terminals = members_of(able.get("auth")).get("terminal")
-        title = f"acp-agent ({self.household.staff.models[0].name})"
         offers = ["delete", "additionalDirectories"]
         if self.household.is_unstable:
             offers += ["fork", "archive", "status", "title"]
@@ -86,7 +84,7 @@ class SurfaceV2(Surface):
         claims = markers(["providers"] if self.household.is_unstable else [])
         return {
             "protocolVersion": self.version,
-            "info": {"name": "acp-agent", "title": title, "version": VERSION},
+            "info": self.info(),
             "capabilities": {"session": session, **self.auth.claims(), **claims},
             "authMethods": self.auth.offered(has_terminal=terminals is not None),
         }

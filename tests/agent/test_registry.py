@@ -86,3 +86,12 @@ def test_it_claims_what_the_agent_itself_claims() -> None:
         "embeddedContext": prompts["embeddedContext"],
         "mcp": able["mcpCapabilities"] != {},
     }
+
+
+def test_both_call_it_what_its_user_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ACP_AGENT_AGENT_NAME", "Ada's coder")
+    asked = request_line(0, "initialize", {"protocolVersion": 1}) + b"\n"
+    told = json.loads(ran(stdin=asked).stdout)["result"]["agentInfo"]
+    listed = json.loads(ran("agent-json").stdout)
+    assert (told["name"], told["title"]) == ("acp-agent", "Ada's coder")
+    assert (listed["id"], listed["name"]) == (told["name"], told["title"])

@@ -10,6 +10,7 @@ import anyio
 import pytest
 
 from acp_agent.server import UNSUPPORTED_VERSION, AgentServer
+from acp_agent.sessions import chronicle
 from acp_protocol import jsonrpc
 from acp_protocol.connection import Connection
 from acp_protocol.errors import RequestFailedError
@@ -234,9 +235,9 @@ async def test_sessions_are_listed_by_directory_and_with_their_title(cwd: Path) 
             assert check_result("session/list", answer) == ()
             assert len(answer["sessions"]) == found
     assert answer["sessions"][0]["title"] == "think of nothing"
-    assert it.client.of("session_info_update") == [
-        {"sessionUpdate": "session_info_update", "title": "think of nothing"}
-    ]
+    (update,) = it.client.of("session_info_update")
+    assert update["title"] == "think of nothing"
+    assert update["updatedAt"] == answer["sessions"][0]["updatedAt"]
 
 
 async def test_modes_decide_when_the_user_is_asked(cwd: Path) -> None:
@@ -268,7 +269,10 @@ async def test_modes_decide_when_the_user_is_asked(cwd: Path) -> None:
     ]
 
 
-async def test_the_same_prompts_give_the_same_bytes(cwd: Path) -> None:
+async def test_the_same_prompts_give_the_same_bytes(
+    cwd: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(chronicle, "now", lambda: "2026-11-21T08:00:00+00:00")
     wires: list[list[bytes]] = []
     for _ in range(2):
         answers: dict[str, Json] = {"session/request_permission": selected("allow")}

@@ -145,15 +145,18 @@ async def test_a_long_title_is_cut(cwd: Path, text: str) -> None:
     async with talk(cwd) as it:
         await it.prompt(text)
         await it.prompt("another")
-    (update,) = it.client.of("session_info_update")
+    update, later = it.client.of("session_info_update")
     assert len(update["title"]) == 60
     assert update["title"].endswith("…")
+    assert "title" not in later
+    assert later["updatedAt"] > update["updatedAt"]
 
 
 async def test_a_prompt_without_words_gives_no_title(cwd: Path) -> None:
     async with talk(cwd) as it:
         await it.prompt(" \n")
-        assert it.client.of("session_info_update") == []
+        (update,) = it.client.of("session_info_update")
+        assert "title" not in update
         assert "demo agent" in it.client.text
 
 

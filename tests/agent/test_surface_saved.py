@@ -135,6 +135,29 @@ async def test_the_title_of_the_user_stays(cwd: Path, version: int) -> None:
 
 
 @VERSIONS
+async def test_the_list_says_of_times_what_the_updates_have_said(cwd: Path, version: int) -> None:
+    async with visit(cwd, version, unstable=True) as it:
+        session_id = await it.new()
+
+        async def told() -> list[str]:
+            """Return all times that were told; the last one has to be that of the list."""
+            (listed,) = (await it.ask("session/list"))["sessions"]
+            updates = [params["update"] for params in it.visitor.updates]
+            times = [each["updatedAt"] for each in updates if "updatedAt" in each]
+            assert times[-1:] in ([], [listed["updatedAt"]])
+            return times
+
+        assert await told() == []
+        await it.turn(session_id, "hello")
+        await it.turn(session_id, "/tour")
+        first, second = await told()
+        assert first < second
+        await it.ask("session/set_title", sessionId=session_id, title="Else")
+        await it.reopen(session_id)
+        assert await told() == [first, second, second, second]
+
+
+@VERSIONS
 async def test_a_title_of_nothing_is_refused(cwd: Path, version: int) -> None:
     async with visit(cwd, version, unstable=True, lints=False) as it:
         session_id = await it.new()

@@ -13,7 +13,7 @@ from typing import Any, Final, Literal
 
 from acp_agent.models.choice import ModelChoice
 from acp_agent.rules import PolicyId
-from acp_agent.surface import SESSION_LIMIT
+from acp_agent.surface import SESSION_LIMIT, TITLE
 from acp_agent.surface_auth import AuthMode
 from acp_agent.tools.tool import Kind
 from acp_protocol.jsonrpc import Json
@@ -25,7 +25,7 @@ TOKEN_VARIABLE: Final = "ACP_AGENT_ADMIN_TOKEN"  # noqa: S105 - the name of a va
 class Agent:
     """What the agent is called."""
 
-    name: str = "ACP Agent"
+    name: str = TITLE
     description: str = "A coding agent that speaks the Agent Client Protocol"
     namespace: str | None = None
     """What stands before the names of commands; None: nothing."""

@@ -117,7 +117,7 @@ MODEL_KEYS: Final = (
 KEYS: Final = (
     Key("enabled", BOOLEAN, "with false the agent does not start"),
     Key("transport.stdio.enabled", BOOLEAN, "with false the agent does not start: it has no other"),
-    Key("agent.name", TEXT, "what the agent is called in agent.json"),
+    Key("agent.name", TEXT, "what users know the agent by: its title, and its name in agent.json"),
     Key("agent.description", TEXT, "what agent.json says of it"),
     Key(
         "agent.namespace",

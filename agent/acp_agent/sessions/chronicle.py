@@ -50,9 +50,11 @@ class Chronicle:
         """Return the record as it stands now, whoever has changed it."""
         return self._store.get(self.record.id) or self.record
 
-    def touch(self) -> None:
-        """Note that the session was used."""
-        self._store.change(self.record.number, updated=now())
+    def touch(self) -> str:
+        """Note that the session was used; return when, as it stands in the record."""
+        at = now()
+        self._store.change(self.record.number, updated=at)
+        return at
 
     def suggest_title(self, title: str) -> bool:
         """Give the session a title unless it has one; return whether it got it."""

@@ -19,6 +19,7 @@ COLUMNS: Final = (
     "title",
     "is_named",
     "is_archived",
+    "created",
     "updated",
     "settings",
     "usage",
@@ -39,8 +40,10 @@ class Record:
     is_named: bool
     """Whether the title is the user's, and no other may take its place."""
     is_archived: bool
-    updated: str
+    created: str
     """RFC 3339, in UTC."""
+    updated: str
+    """When somebody last asked for something in it, likewise."""
     settings: Mapping[str, str]
     """What is chosen, by option."""
     usage: Mapping[str, Json] | None
@@ -60,11 +63,11 @@ def read_record(row: tuple[Any, ...]) -> Record:
     Raises:
         StoreError: it makes no sense.
     """
-    number, *texts, named, archived, updated, settings, usage, spent = _as_given(row)
+    number, *texts, named, archived, created, updated, settings, usage, spent = _as_given(row)
     id_, cwd, directories, title = texts
     read = _object(settings)
     if not all(
-        isinstance(text, str) for text in (id_, cwd, updated, *read.values())
+        isinstance(text, str) for text in (id_, cwd, created, updated, *read.values())
     ) or not isinstance(title, str | None):
         raise StoreError(DAMAGED)
     return Record(
@@ -75,6 +78,7 @@ def read_record(row: tuple[Any, ...]) -> Record:
         title=title,
         is_named=bool(named),
         is_archived=bool(archived),
+        created=created,
         updated=updated,
         settings=cast("Mapping[str, str]", read),
         usage=None if usage is None else _object(usage),

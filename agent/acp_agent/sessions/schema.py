@@ -37,6 +37,11 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
         )""",
         "CREATE INDEX event_session ON event (session, place)",
     ),
+    (
+        "ALTER TABLE session ADD COLUMN created TEXT NOT NULL DEFAULT ''",
+        # When the first ones were made is not known: not later than they were used.
+        "UPDATE session SET created = updated",
+    ),
 )
 """The statements that lead to format 1, 2, and so on."""
 

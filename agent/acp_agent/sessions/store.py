@@ -64,9 +64,11 @@ class Store:
         self, id_: str, cwd: str, directories: Sequence[str], settings: dict[str, str]
     ) -> Record:
         """Add a session, claimed by this process."""
-        values = (*map(written, (id_, cwd, list(directories), now(), settings)),)
+        at = now()
+        values = (*map(written, (id_, cwd, list(directories), at, at, settings)),)
         statement = (
-            "INSERT INTO session (id, cwd, directories, updated, settings) VALUES (?, ?, ?, ?, ?)"
+            "INSERT INTO session (id, cwd, directories, created, updated, settings)"
+            " VALUES (?, ?, ?, ?, ?, ?)"
         )
         with _sentences(), self._transaction():
             if not self.is_lasting:
@@ -143,10 +145,12 @@ class Store:
     def copy(self, number: int, id_: str, cwd: str, directories: Sequence[str]) -> Record:
         """Add a session with the title, the settings and the events of another one; claim it."""
         statement = (
-            "INSERT INTO session (id, cwd, directories, title, is_named, updated, settings)"
-            " SELECT ?, ?, ?, title, is_named, ?, settings FROM session WHERE number = ?"
+            "INSERT INTO session"
+            " (id, cwd, directories, title, is_named, created, updated, settings)"
+            " SELECT ?, ?, ?, title, is_named, ?, ?, settings FROM session WHERE number = ?"
         )
-        values = (*map(written, (id_, cwd, list(directories), now(), number)),)
+        at = now()
+        values = (*map(written, (id_, cwd, list(directories), at, at, number)),)
         events = "INSERT INTO event (session, body) SELECT ?, body FROM event WHERE session = ?"
         with _sentences(), self._transaction():
             copied = self._database.execute(statement, values).lastrowid or 0

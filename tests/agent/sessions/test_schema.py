@@ -41,6 +41,19 @@ def test_a_store_is_migrated_once_and_keeps_what_is_in_it(
         Store(tmp_path)
 
 
+def test_a_session_of_the_first_format_was_made_when_it_was_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(schema, "MIGRATIONS", schema.MIGRATIONS[:1])
+    Store(tmp_path).close()
+    with closing(sqlite3.connect(tmp_path / FILE)) as database, database:
+        database.execute("INSERT INTO session (id, cwd, updated) VALUES ('a', '/', 'then')")
+    monkeypatch.undo()
+    record = Store(tmp_path).get("a")
+    assert record is not None
+    assert (record.created, record.updated) == ("then", "then")
+
+
 def test_a_migration_that_fails_changes_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

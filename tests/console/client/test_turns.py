@@ -51,7 +51,7 @@ async def linked(
 async def test_our_agent_and_our_client_speak_version_two(tmp_path: Path) -> None:
     journal = Journal()
     async with linked(None, tmp_path, journal, "edits") as (link, session_id):
-        assert (link.version, link.title) == (2, "acp-agent (demo)")
+        assert (link.version, link.title) == (2, "ACP Agent")
         answer = await link.prompt(session_id, "write a.txt: hello")
         assert answer["stopReason"] == "end_turn"
         answer = await link.prompt(session_id, "read a.txt")
@@ -79,7 +79,7 @@ async def test_our_agent_and_our_client_speak_version_two(tmp_path: Path) -> Non
 async def test_who_speaks_version_one_only_is_spoken_to_in_it(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "acp_agent"]
     async with linked(command, tmp_path, Journal()) as (link, session_id):
-        assert (link.version, link.title) == (1, "acp-agent (demo)")
+        assert (link.version, link.title) == (1, "ACP Agent")
         assert (await link.prompt(session_id, "hello"))["stopReason"] == "end_turn"
 
 
