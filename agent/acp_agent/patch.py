@@ -35,6 +35,13 @@ def git_patch(path: str, old: str | None, new: str) -> str:
     return "".join(lines)
 
 
+def git_move(old: str, new: str) -> str:
+    """Return the patch that gives a file another absolute path and leaves what it holds."""
+    one, other = _quoted(old), _quoted(new)
+    lines = ["similarity index 100%", f"rename from {one}", f"rename to {other}"]
+    return "\n".join([f"diff --git {one} {other}", *lines, ""])
+
+
 def _hunks(old: list[str], new: list[str]) -> Iterator[str]:
     # The two lines with names are ours: only git's quoting knows how to spell them.
     for number, line in enumerate(difflib.unified_diff(old, new)):

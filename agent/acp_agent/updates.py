@@ -19,7 +19,7 @@ from acp_agent.models.model import Command
 from acp_agent.sessions import events
 from acp_agent.sessions.events import Event
 from acp_agent.sessions.options import MODE, Option
-from acp_agent.tools.tool import OUTPUT, Content, fenced
+from acp_agent.tools.tool import MOVE, OUTPUT, Content, fenced
 from acp_protocol.jsonrpc import Json
 
 ChunkKind: TypeAlias = Literal["agent_message_chunk", "agent_thought_chunk"]
@@ -131,7 +131,8 @@ class Updates:
             case "plan":
                 yield "plan", {"entries": event["entries"]}
             case "call":
-                yield "tool_call", {"toolCallId": event["id"], **event["members"]}
+                members = _known(event["members"], is_live=not self._is_replay)
+                yield "tool_call", {"toolCallId": event["id"], **members}
             case _:
                 if members := _known(event["members"], is_live=not self._is_replay):
                     yield "tool_call_update", {"toolCallId": event["id"], **members}
@@ -155,10 +156,6 @@ class Updates:
 
     async def answered(self) -> None:
         """Nothing, as for `asking`."""
-
-    async def title(self, title: str) -> None:
-        """Send what the session is called."""
-        await self.send("session_info_update", {"title": title})
 
     async def chosen(
         self, option: Option, chosen: Mapping[str, str], all_: Sequence[Option]
@@ -187,7 +184,11 @@ class Updates:
         """Return the params of the request that asks for consent to a tool call."""
         return {
             "sessionId": self._session_id,
-            "toolCall": {"toolCallId": call_id, "status": "pending", **members},
+            "toolCall": {
+                "toolCallId": call_id,
+                "status": "pending",
+                **_known(members, is_live=True),
+            },
             "options": list(options),
         }
 
@@ -241,7 +242,8 @@ def shown(option: Option, named: str, value: str) -> dict[str, Json]:
 def _known(members: Mapping[str, Json], *, is_live: bool) -> Mapping[str, Json]:
     """Return the members of a tool call as version 1 has them: it knows no status `cancelled`.
 
-    Output of a program stands in a terminal of the client, while there is one, or is text.
+    Output of a program stands in a terminal of the client, while there is one, or is text. That
+    something is moved is told by title and locations alone.
     """
     known = dict(members)
     if known.get("status") == "cancelled":
@@ -257,6 +259,8 @@ def _known(members: Mapping[str, Json], *, is_live: bool) -> Mapping[str, Json]:
 
 
 def _blocks(block: Mapping[str, Json], *, is_live: bool) -> Content:
+    if block.get("type") == MOVE:
+        return []
     if block.get("type") != OUTPUT:
         return [block]
     terminal: Json = block.get("terminalId")

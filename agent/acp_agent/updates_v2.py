@@ -13,11 +13,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, cast
 
 from acp_agent.models.model import Command
-from acp_agent.patch import git_patch
+from acp_agent.patch import git_move, git_patch
 from acp_agent.sessions import events
 from acp_agent.sessions.events import Event
 from acp_agent.sessions.options import Option
-from acp_agent.tools.tool import OUTPUT
+from acp_agent.tools.tool import MOVE, OUTPUT
 from acp_agent.updates import Keeper, Said, Teller, Updates, shown
 from acp_protocol.jsonrpc import Json
 
@@ -194,6 +194,8 @@ def _spoken(members: Mapping[str, Json], terminal: str) -> dict[str, Json]:
 def _block(block: Mapping[str, Json], terminal: str) -> Mapping[str, Json]:
     if block.get("type") == OUTPUT:
         return {"type": "terminal", "terminalId": terminal}
+    if block.get("type") == MOVE:
+        return _moved(block["oldPath"], block["path"], block["fileType"])
     if block.get("type") != "diff":
         return block
     path, old, new = block["path"], block["oldText"], block["newText"]
@@ -203,6 +205,17 @@ def _block(block: Mapping[str, Json], terminal: str) -> Mapping[str, Json]:
         "changes": [{"operation": operation, "path": path, "fileType": "text"}],
         "patch": {"format": "git_patch", "text": git_patch(path, old, new)},
     }
+
+
+def _moved(old: str, new: str, file_type: str | None) -> Mapping[str, Json]:
+    """Return a move as a diff; git knows no directories, so no patch shows how one is moved."""
+    change = {"operation": "move", "oldPath": old, "path": new}
+    diff = {"type": "diff", "changes": [change]}
+    if file_type is not None:
+        change["fileType"] = file_type
+    if file_type == "directory":
+        return diff
+    return diff | {"patch": {"format": "git_patch", "text": git_move(old, new)}}
 
 
 def _terminal_of(call_id: str) -> str:

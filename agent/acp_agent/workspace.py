@@ -8,6 +8,7 @@ link on our own disk leads out of them. Otherwise the disk is used, in the same 
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Sequence
 from pathlib import Path
 from typing import cast
@@ -135,6 +136,39 @@ class Workspace:
             await self._client.request("fs/write_text_file", params)
         except RequestFailedError as refusal:
             raise FileRefusedError(path, refusal.message) from None
+
+    def check_inside(self, path: str) -> None:
+        """Judge the absolute `path` by its spelling alone.
+
+        Raises:
+            FileRefusedError: it lies outside, or is no path at all.
+        """
+        self._disk.check_inside(path)
+
+    async def file_type(self, path: str) -> str | None:
+        """Return what is at the absolute `path` on the disk: `directory`, `symlink`, else None.
+
+        Raises:
+            FileMissingError: there is nothing.
+            FileRefusedError: it lies outside, or cannot be looked at.
+        """
+        mode = (await anyio.to_thread.run_sync(self._disk.status, path)).st_mode
+        if stat.S_ISLNK(mode):
+            return "symlink"
+        return "directory" if stat.S_ISDIR(mode) else None
+
+    async def move(self, path: str, goal: str, *, is_over: bool) -> None:
+        """Give what is at the absolute `path` another one, on the disk: clients offer no way.
+
+        Raises:
+            FileMissingError: there is nothing at `path`.
+            FileRefusedError: it may not be moved there.
+        """
+
+        def move() -> None:
+            self._disk.move(path, goal, is_over=is_over)
+
+        await anyio.to_thread.run_sync(move)
 
     async def delete(self, path: str) -> None:
         """Remove the file at the absolute `path` from the disk: clients offer no way for that.

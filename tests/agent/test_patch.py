@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from acp_agent.patch import git_patch
+from acp_agent.patch import git_move, git_patch
 
 
 def test_paths_are_absolute_and_a_new_file_comes_from_nowhere() -> None:
@@ -62,3 +62,12 @@ def test_git_makes_the_new_text_of_the_old_one(
         capture_output=True,
     )
     assert (folder / "file").read_bytes() == after.encode()
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
+def test_git_moves_what_a_patch_moves(tmp_path: Path) -> None:
+    (tmp_path / "old").write_text("x")
+    command = ["git", "apply", "-p0"]
+    subprocess.run(command, cwd=tmp_path, input=git_move("old", "néw/\t").encode(), check=True)
+    assert (tmp_path / "néw" / "\t").read_text() == "x"
+    assert not (tmp_path / "old").exists()

@@ -52,6 +52,7 @@ I am the **demo agent**: no network, no key, yet what I do is real. Tell me, one
 | `edit FILE: old => new` | replace text, after asking you |
 | `edit FILE` | add a line to its end |
 | `write FILE: text` | give a file a new text |
+| `move FILE to FILE` | move or rename, after asking you |
 | `delete FILE` | delete a file, after asking you |
 | `run COMMAND` | run a program, after asking you |
 | `ask QUESTION: one, other` | ask you by a form, if your client shows one |
@@ -159,6 +160,15 @@ def _write(rest: str) -> Script:
     yield Say(f"I write `{path}`.\n\n")
     answer = yield from _call("write", path=path, text=text.strip() + "\n")
     yield _told(f"Writing `{path}`", answer)
+
+
+def _move(rest: str) -> Script:
+    path, between, goal = (part.strip() for part in rest.partition(" to "))
+    if not between or not path or not goal:
+        yield Say(f"`move {rest}` does not say where to: write `move FILE to FILE`.\n\n")
+        return
+    yield Say(f"I move `{path}` to `{goal}`.\n\n")
+    yield _told(f"Moving `{path}`", (yield from _call("move", path=path, to=goal)))
 
 
 def _delete(rest: str) -> Script:
@@ -326,6 +336,7 @@ _WITH_OBJECT: Final[dict[str, Callable[[str], Script]]] = {
     "search": _search,
     "edit": _edit,
     "write": _write,
+    "move": _move,
     "delete": _delete,
     "run": _run,
     "call": _use,

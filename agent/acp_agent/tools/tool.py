@@ -32,6 +32,8 @@ KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 Content: TypeAlias = Sequence[Mapping[str, Json]]
 OUTPUT: Final = "output"
 """The type of content that holds what a program has written; no version of the protocol has it."""
+MOVE: Final = "move"
+"""The type of content that shows that something is moved; only version 2 has words for it."""
 Report: TypeAlias = Callable[[Content], Awaitable[None]]
 """Shows content of a call that is still running."""
 
@@ -170,6 +172,14 @@ def terminal_content(terminal: str, command: CommandLine) -> Mapping[str, Json]:
 def diff_content(path: str, old: str | None, new: str) -> Mapping[str, Json]:
     """Return the change of a file as content of a tool call; `old` None stands for a new file."""
     return {"type": "diff", "path": path, "oldText": old, "newText": new}
+
+
+def move_content(old: str, new: str, file_type: str | None) -> Mapping[str, Json]:
+    """Return that what is at the path `old` comes to be at `new`, as content of a tool call.
+
+    `file_type` is `directory`, `symlink`, or None for a file.
+    """
+    return {"type": MOVE, "oldPath": old, "path": new, "fileType": file_type}
 
 
 def argument(arguments: Mapping[str, Json], name: str) -> str:

@@ -64,6 +64,7 @@ def said(events: list[ModelEvent]) -> str:
         ),
         ("write x: a: b", ("write", {"path": "x", "text": "a: b\n"})),
         ("write x: now then later", ("write", {"path": "x", "text": "now then later\n"})),
+        ("move x to y z", ("move", {"path": "x", "to": "y z"})),
         ("delete x", ("delete", {"path": "x"})),
         ("run ls -la 'a b'", ("run", {"command": ["ls", "-la", "a b"]})),
         ("call w__look place=Rome n=1", ("w__look", {"place": "Rome", "n": 1})),
@@ -78,6 +79,12 @@ def test_an_order_is_one_call(prompt: str, call: tuple[str, dict[str, object]]) 
 def test_orders_are_joined_by_lines_and_by_then() -> None:
     names = [name for name, _ in calls("read a then /run ls\n\nsearch b\nwrite c: d then delete c")]
     assert names == ["read", "run", "search", "write", "delete"]
+
+
+@pytest.mark.parametrize("prompt", ["move x", "move x to ", "move to y"])
+def test_a_move_that_does_not_say_where_to_is_told(prompt: str) -> None:
+    assert calls(prompt) == []
+    assert "does not say where to" in said(played(prompt))
 
 
 def test_a_command_line_that_cannot_be_taken_apart_is_told() -> None:

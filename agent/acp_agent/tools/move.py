@@ -1,0 +1,77 @@
+"""Moving and renaming what is in the directories of a session."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from acp_agent.models.model import ToolOffer
+from acp_agent.tools.subject import path_subject
+from acp_agent.tools.tool import (
+    Call,
+    Kind,
+    Outcome,
+    Report,
+    ToolFailedError,
+    argument,
+    flag,
+    move_content,
+    parameters,
+    text_parameter,
+)
+from acp_agent.workspace import Workspace
+from acp_protocol.host.files import FileRefusedError
+from acp_protocol.host.text import one_line
+from acp_protocol.jsonrpc import Json
+
+TITLE_WIDTH: Final = 200
+"""Characters of each name that the title shows."""
+
+
+class MoveTool:
+    """Gives a file or a directory another path."""
+
+    offer = ToolOffer(
+        "move",
+        "Move or rename a file, or a directory with all that is in it. The directory that it goes "
+        "to is made if it is not there; what is there already stays unless is_over is true.",
+        parameters(
+            {
+                "path": text_parameter("What to move, relative to the session's directory."),
+                "to": text_parameter("Its new path, with its name; relative as well."),
+            },
+            {"is_over": {"type": "boolean", "description": "Take the place of a file there."}},
+        ),
+    )
+    kind: Kind = "move"
+
+    async def prepare(self, arguments: Mapping[str, Json], workspace: Workspace) -> Call:
+        """Look at what is to be moved."""
+        name, goal_name = argument(arguments, "path"), argument(arguments, "to")
+        is_over = flag(arguments, "is_over")
+        path, goal = workspace.path(name), workspace.path(goal_name)
+        try:
+            workspace.check_inside(goal)
+            file_type = await workspace.file_type(path)
+        except FileRefusedError as problem:
+            raise ToolFailedError(str(problem)) from None
+
+        async def run(report: Report) -> Outcome:
+            del report
+            try:
+                await workspace.move(path, goal, is_over=is_over)
+            except FileRefusedError as problem:
+                raise ToolFailedError(str(problem)) from None
+            return Outcome("", raw={"path": goal})
+
+        title = f"Move {one_line(name, TITLE_WIDTH)} to {one_line(goal_name, TITLE_WIDTH)}"
+        return Call(
+            f"{title}, over what is there" if is_over else title,
+            self.kind,
+            run,
+            [{"path": path}, {"path": goal}],
+            [move_content(path, goal, file_type)],
+            subjects=[
+                path_subject(workspace.cwd, each, is_last_followed=False) for each in (path, goal)
+            ],
+        )

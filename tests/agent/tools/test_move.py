@@ -1,0 +1,112 @@
+"""Moving: what is shown before, what is done, and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from acp_agent.tools.move import MoveTool
+from acp_agent.tools.tool import Content, Outcome, ToolFailedError, move_content
+from acp_agent.workspace import Workspace
+from acp_protocol.jsonrpc import Json
+from tests.agent.conftest import selected, talk
+from tests.agent.talks_v2 import talk as talk_v2
+
+
+async def ignore(content: Content) -> None:
+    del content
+
+
+async def done(workspace: Workspace, **arguments: Json) -> Outcome:
+    call = await MoveTool().prepare(arguments, workspace)
+    return await call.run(ignore)
+
+
+async def test_a_file_gets_another_path(workspace: Workspace) -> None:
+    text = (workspace.cwd / "notes.md").read_text()
+    outcome = await done(workspace, path="notes.md", to="new/there.md")
+    assert (workspace.cwd / "new" / "there.md").read_text() == text
+    assert outcome.raw == {"path": str(workspace.cwd / "new" / "there.md")}
+
+
+async def test_both_ends_are_shown_and_are_what_consent_is_about(workspace: Workspace) -> None:
+    call = await MoveTool().prepare({"path": "src", "to": "./lib/a"}, workspace)
+    src, lib = str(workspace.cwd / "src"), str(workspace.cwd / "lib" / "a")
+    assert (call.title, call.kind) == ("Move src to ./lib/a", "move")
+    assert call.locations == [{"path": src}, {"path": lib}]
+    assert call.content == [move_content(src, lib, "directory")]
+    assert [str(subject) for subject in call.about] == ["src", "lib/a"]
+
+
+async def test_what_is_taken_over_is_told_before(workspace: Workspace) -> None:
+    (workspace.cwd / "other.md").write_text("other")
+    with pytest.raises(ToolFailedError, match="something by this name already"):
+        await done(workspace, path="notes.md", to="other.md")
+    wanted: dict[str, Json] = {"path": "notes.md", "to": "other.md", "is_over": True}
+    call = await MoveTool().prepare(wanted, workspace)
+    assert call.title == "Move notes.md to other.md, over what is there"
+    await call.run(ignore)
+    assert not (workspace.cwd / "notes.md").exists()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"path": "gone", "to": "x"},
+        {"path": "notes.md", "to": "../x"},
+        {"path": "notes.md", "to": "/etc/acp-test"},
+        {"path": "../secret.txt", "to": "x"},
+        {"path": "notes.md", "to": "a\0b"},
+        {"path": "notes.md\ud800", "to": "x"},
+        {"path": ".", "to": "x"},
+        {"path": "notes.md"},
+        {"path": "notes.md", "to": ["x"]},
+        {"path": "notes.md", "to": "x", "is_over": "yes"},
+        {"path": "src", "to": "src/x"},
+    ],
+)
+async def test_what_cannot_be_moved_fails_the_tool(
+    workspace: Workspace, arguments: dict[str, Json]
+) -> None:
+    before = sorted(path.name for path in workspace.cwd.iterdir())
+    with pytest.raises(ToolFailedError):
+        await done(workspace, **arguments)
+    assert sorted(path.name for path in workspace.cwd.iterdir()) == before
+    assert (workspace.cwd.parent / "secret.txt").exists()
+
+
+async def test_version_1_tells_a_move_by_its_title_and_its_locations(cwd: Path) -> None:
+    answers: dict[str, Json] = {"session/request_permission": selected("allow")}
+    async with talk(cwd, answers=answers) as it:
+        await it.prompt("move notes.md to moved.md")
+    (asked,) = it.client.asked
+    assert asked.params["toolCall"]["kind"] == "move"
+    (call,) = it.client.calls
+    assert call["statuses"] == ["pending", "in_progress", "completed"]
+    assert call["rawInput"] == {"path": "notes.md", "to": "moved.md"}
+    assert [each["path"] for each in call["locations"]] == [
+        str(cwd / "notes.md"),
+        str(cwd / "moved.md"),
+    ]
+    assert (cwd / "moved.md").exists()
+
+
+async def test_version_2_tells_a_move_as_a_diff(cwd: Path) -> None:
+    old, new = str(cwd / "notes.md"), str(cwd / "moved.md")
+    async with talk_v2(cwd) as it:
+        it.client.answer = selected("allow")
+        await it.turn("move notes.md to moved.md")
+    (asked,) = it.client.asked
+    (diff,) = asked.params["subject"]["toolCall"]["content"]
+    assert diff["changes"] == [{"operation": "move", "oldPath": old, "path": new}]
+    assert f"rename from {old}\nrename to {new}\n" in diff["patch"]["text"]
+
+
+async def test_a_move_that_was_rejected_moves_nothing(cwd: Path) -> None:
+    answers: dict[str, Json] = {"session/request_permission": selected("reject")}
+    async with talk(cwd, answers=answers) as it:
+        await it.prompt("move notes.md to moved.md")
+    assert (cwd / "notes.md").exists()
+    (call,) = it.client.calls
+    assert call["statuses"] == ["pending", "failed"]
