@@ -31,8 +31,8 @@ logger = logging.getLogger(__name__)
 
 GRACE: Final = 1
 """Seconds that open answers get when the agent ends."""
-REQUESTS: Final = 16
-"""That may be open at once."""
+CONNECTIONS: Final = 16
+"""That may be open at once; one more takes the place of an idle one."""
 HEAD_SIZE: Final = 16 * 1024
 """Bytes of the head of a request."""
 BACKLOG: Final = 16
@@ -100,7 +100,8 @@ class Listener:
                 access_log=False,
                 server_header=False,
                 proxy_headers=False,
-                limit_concurrency=REQUESTS,
+                # The new one is counted, too.
+                limit_concurrency=CONNECTIONS + 1,
                 backlog=BACKLOG,
                 timeout_keep_alive=KEEP_ALIVE,
                 timeout_graceful_shutdown=GRACE,
@@ -159,16 +160,47 @@ class Listener:
 
 
 class _Protocol(H11Protocol):
+    idle_since = 0.0
+    """Since when nothing was asked, on the clock of the event loop."""
+
     def connection_made(  # pyright: ignore[reportIncompatibleMethodOverride] - as it has itself
         self, transport: asyncio.Transport
     ) -> None:
-        """Begin to wait for the head of a request."""
+        """Begin to wait for the head of a request; take the place of whoever says nothing."""
         super().connection_made(transport)
+        self.idle_since = self.loop.time()
+        if len(self.connections) > CONNECTIONS:
+            self._make_room()
         self.loop.call_later(HEAD_WAIT, self._give_up)
+
+    def on_response_complete(self) -> None:
+        """Begin to wait for the next request."""
+        self.idle_since = self.loop.time()
+        super().on_response_complete()
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing is asked and not answered yet."""
+        return not self.scope or self.cycle.response_complete
+
+    def _make_room(self) -> None:
+        """Close the connection that has been idle the longest; one that had its answer first."""
+        others: list[_Protocol] = [each for each in self.connections if isinstance(each, _Protocol)]
+        idle = [each for each in others if each is not self and each.is_idle]
+        if idle:
+            left = min(idle, key=_patience)
+            left.transport.close()
+            # It is told of its end later, and the new one is to be answered at once.
+            self.connections.discard(left)
 
     def _give_up(self) -> None:
         if not self.scope:
             self.transport.close()
+
+
+def _patience(connection: _Protocol) -> tuple[bool, float]:
+    """Return by what it is decided which connection is closed first."""
+    return not connection.scope, connection.idle_since
 
 
 class _Server(uvicorn.Server):

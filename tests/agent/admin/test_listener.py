@@ -12,10 +12,11 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 
 import anyio
+import anyio.abc
 import httpx
 import pytest
 
-from acp_agent.admin.listener import Listener
+from acp_agent.admin.listener import CONNECTIONS, Listener
 from acp_agent.models.services import SettingsError
 from acp_protocol.jsonrpc import request_line
 from tests.agent.admin.visitors import ENVIRONMENT, TOKEN, listening, visiting
@@ -86,6 +87,37 @@ async def test_who_connects_and_says_nothing_takes_nobodys_place(
                 await each.receive()
         async with visiting(listener) as client:
             assert (await client.get("/admin/acp/status")).status_code == 200
+
+
+async def test_an_idle_connection_makes_room_for_a_new_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in ("HEAD_WAIT", "KEEP_ALIVE"):
+        monkeypatch.setattr(f"acp_agent.admin.listener.{name}", 600)
+    request = (
+        f"GET /admin/acp/status HTTP/1.1\r\nHost: {{}}\r\nAuthorization: Bearer {TOKEN}\r\n\r\n"
+    )
+    async with listening() as listener, AsyncExitStack() as stack:
+        host = listener.address.removeprefix("http://")
+        port = int(host.rpartition(":")[2])
+        said = request.format(host).encode()
+
+        async def connected() -> anyio.abc.SocketStream:
+            return await stack.enter_async_context(await anyio.connect_tcp("127.0.0.1", port))
+
+        async def answered(stream: anyio.abc.SocketStream) -> bytes:
+            await stream.send(said)
+            return (await stream.receive()).split(b"\r\n")[0]
+
+        silent = await connected()
+        first, *others = [await connected() for _ in range(CONNECTIONS - 1)]
+        for each in (first, *others):
+            assert await answered(each) == b"HTTP/1.1 200 OK"
+        assert await answered(await connected()) == b"HTTP/1.1 200 OK"
+        with pytest.raises(anyio.EndOfStream):
+            while await first.receive():
+                pass
+        assert await answered(silent) == b"HTTP/1.1 200 OK"
 
 
 def test_an_address_in_use_is_told() -> None:
