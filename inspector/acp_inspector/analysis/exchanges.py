@@ -269,8 +269,11 @@ class Exchanges:
     def _withdraw(self, frame: Frame, id_: Json) -> None:
         if not isinstance(id_, str | int):
             return
-        for exchange in self._open.get((frame.side, id_key(id_)), ()):
-            exchange.withdrawn = exchange.withdrawn or frame
+        # Whoever withdrew an id before withdrew all that had been asked with it until then.
+        for exchange in reversed(self._open.get((frame.side, id_key(id_)), ())):
+            if exchange.withdrawn is not None:
+                break
+            exchange.withdrawn = frame
 
     def _end_turn(self, prompt: Exchange, answer: Result | Failure) -> None:
         """Version 1: what the agent asked for the turn's sake is nobody's question any more."""

@@ -160,6 +160,14 @@ def test_an_answer_to_a_withdrawn_question_is_late_unless_it_says_cancelled() ->
     assert wrong(asked, withdrawn, failure("agent", 1, -32800)) == []
 
 
+def test_questions_of_one_id_are_withdrawn_by_the_first_that_came_behind_them() -> None:
+    asked = ask("client", 1, "session/list")
+    withdrawn: Said = "client", {"method": "$/cancel_request", "params": {"requestId": 1}}
+    exchanges = paired(frames(asked, asked, withdrawn, withdrawn, asked, withdrawn, asked))
+    by = [each.withdrawn.n if each.withdrawn else None for each in exchanges.all]
+    assert by == [3, 3, 6, None]
+
+
 def test_a_choice_made_after_the_turn_is_late_in_version_1() -> None:
     said = (
         prompt(1, "go"),
