@@ -7,7 +7,7 @@ does so from another task, and gets an error as soon as the link is gone.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +24,9 @@ from mcp_types import (
     ElicitRequestParams,
     ElicitResult,
     Implementation,
+    ListRootsResult,
     LoggingMessageNotificationParams,
+    RootsListChangedNotification,
     ToolListChangedNotification,
 )
 from mcp_types.version import LATEST_MODERN_VERSION, MODERN_PROTOCOL_VERSIONS
@@ -38,6 +40,8 @@ from acp_agent.mcp.process import open_process
 from acp_agent.mcp.questions import answered
 from acp_agent.mcp.reasons import reason_of
 from acp_agent.mcp.results import outcome_of
+from acp_agent.mcp.roots import roots_of
+from acp_agent.mcp.sieve import Sieve, told
 from acp_agent.mcp.tunnel import Tunnels
 from acp_agent.mcp.web import web_transport
 from acp_agent.tools.tool import Outcome, Tool, ToolFailedError
@@ -62,6 +66,8 @@ class Place:
     tunnels: Tunnels | None
     relay: Relay
     """By which servers ask the user."""
+    directories: Callable[[], Sequence[Path]]
+    """Returns where the session works by now."""
 
 
 class Link:
@@ -73,6 +79,7 @@ class Link:
         self._place = place
         self._limits = limits
         self._client: Client | None = None
+        self._sieve = Sieve()
         self._listing = Listing({})
         self._scope = anyio.CancelScope()
         self._is_stale = anyio.Event()
@@ -89,6 +96,15 @@ class Link:
     def tools(self) -> Mapping[str, Tool]:
         """The tools as they were listed last, those of a server that has ended too."""
         return self._listing.tools
+
+    @property
+    def left_out(self) -> tuple[str, str] | None:
+        """In a title and a sentence, which tools nobody can call; None if that are none."""
+        count = self._listing.left_out_count
+        if not count:
+            return None
+        title = f"The MCP server {self.id} has tools that are left out: {count}"
+        return title, f"{told(self._listing.left_out)}."
 
     async def run(self) -> None:
         """Start the server and serve calls, until `leave` or the server's end."""
@@ -152,6 +168,7 @@ class Link:
     async def _talk(self) -> None:
         async with AsyncExitStack() as stack:
             client = await stack.enter_async_context(await self._opened(stack))
+            self._sieve.version = client.protocol_version
             async with OwnedTasks() as tasks:
                 if await self._tells_changes(client):
                     # Before the first listing, so that no change falls between the two.
@@ -178,17 +195,18 @@ class Link:
                 transport = self._place.tunnels.open(self._server.server_id)
                 mode = LATEST_MODERN_VERSION
         return Client(
-            transport,
+            self._sieve.around(transport),
             client_info=_ABOUT_US,
             mode=mode,
             cache=None,
             message_handler=self._hear,
             logging_callback=self._log,
             elicitation_callback=self._ask if self._place.relay.ways else None,
+            list_roots_callback=self._roots,
         )
 
     async def _list(self, client: Client) -> None:
-        self._listing = await listed(client, self.id, self._limits, self.call)
+        self._listing = await listed(client, self._sieve, self.id, self._limits, self.call)
 
     async def _keep_up(self, client: Client) -> None:
         """List anew whenever the list has changed; changes that come meanwhile count once."""
@@ -244,6 +262,21 @@ class Link:
     ) -> ElicitResult:
         del context
         return await answered(self.id, params, self._place.relay)
+
+    async def _roots(self, context: ClientRequestContext) -> ListRootsResult:
+        del context
+        return roots_of(self._place.directories())
+
+    async def tell_moved(self) -> None:
+        """Tell the server that the session works in other directories; newer ones just ask."""
+        client = self._client
+        if client is None or client.protocol_version in MODERN_PROTOCOL_VERSIONS:
+            return
+        try:
+            with anyio.move_on_after(self._limits.spawn_timeout):
+                await client.session.send_notification(RootsListChangedNotification())
+        except Exception as problem:  # noqa: BLE001 - as in run; what it is told of is no harm
+            logger.debug("MCP server %s: no roots: %s", self.id, reason_of(problem))
 
     async def _log(self, params: LoggingMessageNotificationParams) -> None:
         text = params.data if isinstance(params.data, str) else repr(params.data)

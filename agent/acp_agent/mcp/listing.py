@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -17,18 +17,18 @@ from mcp_types import Tool
 
 from acp_agent.mcp.limits import Limits
 from acp_agent.mcp.names import tool_name
+from acp_agent.mcp.schemas import UnfitToolError, offered_schema
+from acp_agent.mcp.sieve import LeftOut, Sieve, told
 from acp_agent.mcp.tool import McpTool
 from acp_agent.models.model import ToolOffer
 from acp_agent.tools.tool import Outcome
-from acp_protocol.host.text import one_line, visible
+from acp_protocol.host.text import visible
 from acp_protocol.jsonrpc import Json
 
 logger = logging.getLogger(__name__)
 
 PAGES: Final = 100
 """Pages of a listing that are read."""
-NAME_WIDTH: Final = 80
-"""Characters of a tool's name that are logged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,15 +36,24 @@ class Listing:
     """The tools of a server as they were listed last, by the names that models call them."""
 
     tools: dict[str, McpTool]
-    left_out: int = 0
+    left_out: Sequence[LeftOut] = ()
+
+    @property
+    def left_out_count(self) -> int:
+        """How many tools are left out."""
+        return sum(each.count for each in self.left_out)
 
 
 Run = Callable[[str, dict[str, Json]], Awaitable[Outcome]]
 """Calls a tool by the name that its server knows."""
 
 
-async def listed(client: Client, server: str, limits: Limits, run: Run) -> Listing:
-    """Ask a server for its tools; whatever the SDK raises comes through."""
+async def listed(client: Client, sieve: Sieve, server: str, limits: Limits, run: Run) -> Listing:
+    """Ask a server for its tools; whatever the SDK raises comes through.
+
+    `sieve` tells what it has kept from the SDK.
+    """
+    sieve.take()
     found: list[Tool] = []
     cursor = None
     for _ in range(PAGES):
@@ -54,29 +63,42 @@ async def listed(client: Client, server: str, limits: Limits, run: Run) -> Listi
         if cursor is None or len(found) > limits.tools:
             break
     tools: dict[str, McpTool] = {}
+    left_out = sieve.take()
     for tool in found[: limits.tools]:
-        name = tool_name(server, tool.name, tools)
-        if name not in tools and (made := _made(tool, name, server, limits, run)):
-            tools[name] = made
-    left_out = len(found) - len(tools)
+        try:
+            made = _made(tool, tool_name(server, tool.name, tools), server, limits, run)
+        except UnfitToolError as problem:
+            left_out.append(LeftOut(tool.name, str(problem)))
+            continue
+        if made.offer.name in tools:
+            left_out.append(LeftOut(tool.name, "the server lists it twice"))
+        tools.setdefault(made.offer.name, made)
+    if behind := found[limits.tools :]:
+        reason = f"the server has more than {limits.tools}"
+        left_out.append(LeftOut(behind[0].name, reason, len(behind)))
+    listing = Listing(tools, left_out)
     if left_out:
-        logger.warning("MCP server %s: %d of its tools are left out", server, left_out)
-    return Listing(tools, left_out)
+        count = listing.left_out_count
+        logger.warning("MCP server %s: tools left out: %d: %s", server, count, told(left_out))
+    return listing
 
 
-def _made(tool: Tool, name: str, server: str, limits: Limits, run: Run) -> McpTool | None:
-    """Return a tool to be offered; None for one that no model could be told of."""
-    schema: dict[str, Json] = {"type": "object", **tool.input_schema}
+def _made(tool: Tool, name: str, server: str, limits: Limits, run: Run) -> McpTool:
+    """Return a tool to be offered.
+
+    Raises:
+        UnfitToolError: no model could be told of it.
+    """
+    schema = offered_schema(tool.input_schema)
     about = tool.description or tool.title or tool.name
     try:
         # A number out of range could not be told to a model.
         size = len(json.dumps(schema, allow_nan=False)) + len(about)
     except (ValueError, RecursionError):
-        size = limits.tool_size + 1
-    if size > limits.tool_size or schema["type"] != "object":
-        shown = one_line(tool.name, NAME_WIDTH)
-        logger.warning("MCP server %s: what %s says of itself cannot be told", server, shown)
-        return None
+        raise UnfitToolError("its inputSchema cannot be told") from None
+    if size > limits.tool_size:
+        most = f"{limits.tool_size} characters"
+        raise UnfitToolError(f"it says more of itself than {most}")
     hints = tool.annotations
     title = tool.title or (hints.title if hints else None) or tool.name
 

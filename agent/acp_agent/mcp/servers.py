@@ -87,6 +87,7 @@ class McpServers(Mapping[str, Tool]):
         self._links: tuple[Link, ...] = ()
         self._closing = CLOSING
         self._declared: tuple[Server, ...] = ()
+        self._directories: tuple[Path, ...] = ()
         self._changing = anyio.Lock()
         self._is_closed = False
 
@@ -98,21 +99,44 @@ class McpServers(Mapping[str, Tool]):
         """Whether these are the servers that were opened last."""
         return tuple(servers) == self._declared
 
-    async def change(self, servers: Sequence[Server], home: McpClient, cwd: Path) -> None:
+    async def change(
+        self,
+        servers: Sequence[Server],
+        home: McpClient,
+        cwd: Path,
+        additional: Sequence[Path] = (),
+    ) -> None:
         """Close all, and open `servers` instead, unless they are the same."""
         async with self._changing:
             if self.has(servers) or self._is_closed:
                 return
             await self._leave()
             if not self._is_closed:
-                await self.open(servers, home, cwd)
+                await self.open(servers, home, cwd, additional)
 
-    async def open(self, servers: Sequence[Server], home: McpClient, cwd: Path) -> None:
-        """Start `servers` and return when each is ready or has failed, see `troubles`.
+    async def move(self, directories: Sequence[Path]) -> None:
+        """Tell the servers where the session works from now on, if that has changed."""
+        moved = tuple(directories)
+        if moved != self._directories:
+            self._directories = moved
+            async with anyio.create_task_group() as tasks:
+                for link in self._links:
+                    tasks.start_soon(link.tell_moved)
 
-        Cancelled, it leaves nothing behind.
+    async def open(
+        self,
+        servers: Sequence[Server],
+        home: McpClient,
+        cwd: Path,
+        additional: Sequence[Path] = (),
+    ) -> None:
+        """Start `servers` in `cwd` and return when each is ready or has failed, see `warnings`.
+
+        They are told that the session works there and in `additional` directories. Cancelled, it
+        leaves nothing behind.
         """
         self._declared, self._links = tuple(servers), ()
+        self._directories = (cwd, *additional)
         if not servers:
             return
         from acp_agent.mcp.link import Link, Place
@@ -122,7 +146,8 @@ class McpServers(Mapping[str, Tool]):
         is_tunnelled = any(isinstance(server, AcpServer) for server in servers)
         limit = home.limits.spawn_timeout
         self._closing = CLOSING + home.limits.eof_grace + 2 * home.limits.kill_after
-        place = Place(cwd, home.tunnels() if is_tunnelled else None, self.relay)
+        tunnels = home.tunnels() if is_tunnelled else None
+        place = Place(cwd, tunnels, self.relay, lambda: self._directories)
         self._links = tuple(Link(server, place, home.limits) for server in servers)
         for link in self._links:
             home.tasks.start_soon(link.run)
@@ -142,6 +167,15 @@ class McpServers(Mapping[str, Tool]):
     def troubles(self) -> dict[str, str]:
         """Why servers cannot be used, by their ids; the words fit behind the id."""
         return {link.id: link.trouble for link in self._links if link.trouble is not None}
+
+    @property
+    def warnings(self) -> list[tuple[str, str]]:
+        """What the user is to know of the servers: titles, and what follows from each."""
+        fallen = [
+            (f"The MCP server {id_} {reason}", "Its tools cannot be used.")
+            for id_, reason in self.troubles.items()
+        ]
+        return fallen + [each for link in self._links if (each := link.left_out) is not None]
 
     async def aclose(self) -> None:
         """Close everything for good, side by side; every wait is bounded."""

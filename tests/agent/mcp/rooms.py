@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import AsyncGenerator, Generator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
@@ -49,13 +49,17 @@ def scripted(code: str, id_: str = "s") -> StdioServer:
 
 @asynccontextmanager
 async def opened(
-    cwd: Path, *servers: Server, limits: Limits = LIMITS, client: Asker | None = None
+    cwd: Path,
+    *servers: Server,
+    limits: Limits = LIMITS,
+    client: Asker | None = None,
+    additional: Sequence[Path] = (),
 ) -> AsyncGenerator[McpServers]:
     """Open a room, and close it at the end."""
     with anyio.fail_after(LIMIT):
         async with OwnedTasks() as tasks:
             room = McpServers()
-            await room.open(servers, McpClient(client or Nobody(), tasks, limits), cwd)
+            await room.open(servers, McpClient(client or Nobody(), tasks, limits), cwd, additional)
             try:
                 yield room
             finally:

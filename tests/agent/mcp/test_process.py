@@ -124,7 +124,7 @@ serve(promising)
 
 
 @pytest.mark.parametrize(
-    "listing", ['{"result": {"tools": [{}]}}', '{"result": 5}', '{"error": {"code": 1}}']
+    "listing", ['{"result": {"tools": {}}}', '{"result": 5}', '{"error": {"code": 1}}']
 )
 async def test_a_list_of_tools_that_is_none_is_a_trouble(tmp_path: Path, listing: str) -> None:
     code = f"{ANSWERING}\nserve(lambda asked: {listing})"
@@ -138,14 +138,14 @@ async def test_answers_to_nobody_and_questions_of_the_server_harm_nothing(tmp_pa
     code = f"""{ANSWERING}
 def called(asked):
     answer({{"id": 4711}}, result={{}})
-    answer({{"id": "roots"}}, method="roots/list")
+    answer({{"id": "sample"}}, method="sampling/createMessage")
     refusal = json.loads(sys.stdin.readline())
     text = f"{{refusal['id']}} {{'error' in refusal}}"
     answer(asked, result={{"content": [{{"type": "text", "text": text}}]}})
 serve(one)
 """
     async with opened(tmp_path, scripted(code)) as room:
-        assert (await call(room, "s__do")).text == "roots True"
+        assert (await call(room, "s__do")).text == "sample True"
 
 
 def test_stderr_is_held_and_logged_in_bounds() -> None:

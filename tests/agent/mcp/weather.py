@@ -17,10 +17,11 @@ from mcp.server.mcpserver import (
     Elicit,
     ElicitationResult,
     Image,
+    ListRoots,
     MCPServer,
     Resolve,
 )
-from mcp_types import ToolAnnotations
+from mcp_types import ListRootsResult, ToolAnnotations
 from pydantic import BaseModel
 from starlette.applications import Starlette
 
@@ -114,6 +115,16 @@ def ask(message: str, wish: Annotated[ElicitationResult[Wish], Resolve(_wish)]) 
     """Ask the user for a wish."""
     del message
     return f"{wish.action}: {wish.data if wish.action == 'accept' else None}"
+
+
+def _list_roots() -> ListRoots:
+    return ListRoots()
+
+
+@server.tool()
+def roots(found: Annotated[ListRootsResult, Resolve(_list_roots)]) -> str:
+    """Return where the session works."""
+    return " ".join(str(root.uri) for root in found.roots)
 
 
 @server.tool()

@@ -1,0 +1,114 @@
+"""Lists of tools on their way to the SDK, and odd tools in them, of real servers too."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+from mcp_types.methods import parse_server_result
+
+from acp_agent.mcp.sieve import LOOKED_AT, METHOD, NAMED, LeftOut, Sieve, told
+from acp_protocol.jsonrpc import Json
+from tests.agent.mcp.rooms import call, logged, opened, scripted
+from tests.agent.mcp.test_process import ANSWERING
+
+GOOD: Mapping[str, Json] = {"name": "good", "inputSchema": {"type": "object"}}
+FAR: Mapping[str, Json] = {"type": "object", "properties": {"a": {"$ref": "http://192.0.2.1/a"}}}
+ODD: Sequence[tuple[Json, str]] = [
+    ({"name": "text", "inputSchema": {"type": "string"}}, "its inputSchema.type is not what"),
+    ({"name": "empty", "inputSchema": {}}, "its inputSchema.type is missing"),
+    ({"name": "none", "inputSchema": None}, "its inputSchema is not what"),
+    ({"name": "bare"}, "its inputSchema is missing"),
+    ({"inputSchema": {"type": "object"}}, "its name is missing"),
+    ({"name": 7, "inputSchema": {"type": "object"}}, "its name is not what"),
+    ({**GOOD, "annotations": 7}, "its annotations is not what"),
+    ({**GOOD, "description": []}, "its description is not what"),
+    ({**GOOD, "inputSchema": {"type": "object", "required": "a"}}, "its inputSchema.required is"),
+    (7, "it is no tool"),
+    (None, "it is no tool"),
+]
+
+
+def sifted(*tools: Json, version: str | None = None) -> tuple[list[Json], list[LeftOut]]:
+    """Return the tools that come through, and those that do not."""
+    sieve = Sieve()
+    sieve.version = version or sieve.version
+    result = sieve.sift({"tools": list(tools), "nextCursor": "more"})
+    assert result["nextCursor"] == "more"
+    return result["tools"], sieve.take()
+
+
+@pytest.mark.parametrize(("tool", "reason"), ODD)
+def test_an_odd_tool_is_left_out_and_the_others_stay(tool: Json, reason: str) -> None:
+    kept, left_out = sifted(GOOD, tool, GOOD)
+    assert kept == [GOOD, GOOD]
+    (odd,) = left_out
+    assert odd.reason.startswith(reason)
+
+
+@pytest.mark.parametrize("version", ["2024-11-05", "2025-06-18", "2025-11-25", "2026-07-28"])
+def test_the_sdk_takes_what_comes_through_in_each_version(version: str) -> None:
+    kept, left_out = sifted(GOOD, *(tool for tool, _ in ODD), version=version)
+    assert GOOD in kept
+    assert len(kept) + len(left_out) == len(ODD) + 1
+    hull = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
+    parse_server_result(METHOD, version, {**hull, "tools": kept})
+
+
+def test_what_the_sdk_would_drop_in_silence_is_told() -> None:
+    schema = {"type": "object", "properties": {"a": {"type": "string", "x-mcp-header": ""}}}
+    kept, left_out = sifted({"name": "a", "inputSchema": schema}, version="2026-07-28")
+    assert (kept, len(left_out)) == ([], 1)
+    assert sifted({"name": "a", "inputSchema": schema})[1] == []
+
+
+def test_an_answer_that_holds_no_list_is_left_to_the_sdk() -> None:
+    assert Sieve().sift({"tools": 7}) == {"tools": 7}
+
+
+def test_no_more_tools_are_looked_at_than_anybody_offers() -> None:
+    kept, left_out = sifted(*[GOOD] * (LOOKED_AT + 5))
+    assert len(kept) == LOOKED_AT
+    assert [each.count for each in left_out] == [5]
+
+
+def test_only_some_are_named_and_on_one_line() -> None:
+    many = [LeftOut(f"a\x1b{at}\n", "r" * 500) for at in range(NAMED + 3)]
+    text = told(many)
+    assert text.endswith("; and 3 more")
+    assert text.isprintable()
+    assert len(text) < NAMED * 300
+
+
+def listing(*tools: Json) -> str:
+    """Return a server with these tools, each of which returns its own name."""
+    return f"""{ANSWERING}
+def called(asked):
+    text = {{"type": "text", "text": asked["params"]["name"]}}
+    answer(asked, result={{"content": [text]}})
+TOOLS = json.loads({json.dumps(json.dumps(tools))})
+serve(lambda asked: {{"result": {{"tools": TOOLS}}}})
+"""
+
+
+async def test_the_other_tools_of_a_server_work(tmp_path: Path) -> None:
+    large = {"type": "object", "properties": {"a": {"enum": ["x" * 100_000]}}}
+    odd = [tool for tool, _ in ODD]
+    odd += [{"name": "far", "inputSchema": FAR}, {"name": "large", "inputSchema": large}]
+    code = listing(*odd, GOOD, {**GOOD, "name": "late"})
+    (tmp_path / "server.py").write_text(code)
+    server = scripted("import runpy; runpy.run_path('server.py')")
+    with logged() as log:
+        async with opened(tmp_path, server) as room:
+            assert list(room) == ["s__good", "s__late"]
+            assert room.troubles == {}
+            assert (await call(room, "s__good")).text == "good"
+            assert (await call(room, "s__late")).text == "late"
+            ((title, about),) = room.warnings
+    assert title == f"The MCP server s has tools that are left out: {len(odd)}"
+    assert about.startswith("text (its inputSchema.type is not what MCP wants); empty (its")
+    assert about.endswith(f"and {len(odd) - NAMED} more.")
+    (line,) = (line for line in log.lines if "left out" in line)
+    assert line.startswith(f"MCP server s: tools left out: {len(odd)}: text (its")
