@@ -49,6 +49,9 @@ def play_file(path: Path, *, seed: int | None = None, newest: int = 1) -> int:
     except ScenarioError as problem:
         _say(str(problem))
         return UNUSABLE
+    if newest > 1 and scenario.dialect is not None:
+        _say(f"{path}: `dialect` has only version 1, and --protocol asks for {newest}")
+        return UNUSABLE
     try:
         return anyio.run(_play, scenario, newest)
     except KeyboardInterrupt:

@@ -12,13 +12,12 @@ from random import Random
 from typing import Final, Literal, Protocol, TypeAlias
 
 from acp_agent.scenario.values import members
-from acp_agent.scenario.wire import Departure, Fate, Split
+from acp_agent.scenario.wire import Departure, Fate, Sort, Split
 from acp_protocol import jsonrpc
 from acp_protocol.jsonrpc import Json
 
 Damage: TypeAlias = Literal["flip", "replace"]
 """One bit of a byte, or all of it."""
-Sort: TypeAlias = Literal["request", "notification", "answer"]
 ENDINGS: Final = {"lf": b"\n", "crlf": b"\r\n", "cr": b"\r", "none": b""}
 SPELLINGS: Final = ("ascii", "spaced", "bom", "utf-16", "latin-1")
 _LINE_ENDS: Final = frozenset(b"\r\n")
@@ -72,6 +71,22 @@ class Duplicate:
     def strike(self, departure: Departure, dice: Random) -> None:
         """Duplicate it."""
         departure.copies *= self.times
+
+
+@dataclass(frozen=True, slots=True)
+class Reorder:
+    """The frame leaves behind others that come later."""
+
+    frames: int
+    of: Sort | None
+    """Which ones count; None for any."""
+    seconds: float
+    """How long it waits for them, at most."""
+
+    def strike(self, departure: Departure, dice: Random) -> None:
+        """Put it behind them."""
+        departure.behind, departure.behind_of = self.frames, self.of
+        departure.patience = self.seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,13 +168,25 @@ class Noise:
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """The line ends in another way."""
+    """The line ends in another way, or each line of the header."""
 
     bytes: bytes
 
     def strike(self, departure: Departure, dice: Random) -> None:
         """End it so."""
         departure.ending = self.bytes
+
+
+@dataclass(frozen=True, slots=True)
+class WrongLength:
+    """The header announces another length than the frame has."""
+
+    by: int
+    """Bytes that it tells too many, or too few if it is negative."""
+
+    def strike(self, departure: Departure, dice: Random) -> None:
+        """Announce it."""
+        departure.excess += self.by
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,12 +278,9 @@ class Aim:
 
     def means(self, message: Json, method: str | None) -> bool:
         """Tell whether a frame is meant, whatever its number."""
-        told = members(message)
-        question = "request" if "id" in told else "notification"
-        kind = question if "method" in told else "answer"
-        if self.of not in {None, kind} or self.method not in {None, method}:
+        if self.of not in {None, sort_of(message)} or self.method not in {None, method}:
             return False
-        return self.update is None or _update_of(told) == self.update
+        return self.update is None or _update_of(message) == self.update
 
 
 @dataclass(slots=True)
@@ -280,6 +304,15 @@ class Mishap:
         if aim.probability >= 1 or self.dice.random() < aim.probability:
             for fault in self.faults:
                 fault.strike(departure, self.dice)
+
+
+def sort_of(message: Json) -> Sort | None:
+    """Return what a message is; None for what is not one message."""
+    if not isinstance(message, dict):
+        return None
+    if "method" not in message:
+        return "answer"
+    return "request" if "id" in message else "notification"
 
 
 def _replace(departure: Departure, raw: bytes) -> None:

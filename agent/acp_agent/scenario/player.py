@@ -15,12 +15,12 @@ from acp_agent.scenario.answers import Answers, words_of
 from acp_agent.scenario.deeds import Say
 from acp_agent.scenario.run import Place, Run, Step, Talk, Turn
 from acp_agent.scenario.scenario import PROMPT, Reaction, Reactions, Scenario
+from acp_agent.scenario.speech import speech_of
 from acp_agent.scenario.turns import Performance
 from acp_agent.scenario.values import entries, members
-from acp_agent.scenario.wire import Stage
+from acp_agent.scenario.wire import Departure, Stage
 from acp_protocol import jsonrpc
 from acp_protocol.errors import FrameTooLongError
-from acp_protocol.framing import LineFramer
 from acp_protocol.host.text import one_line
 from acp_protocol.jsonrpc import Failure, Json, Malformed, Message, Notification, Request, Result
 from acp_protocol.tasks import OwnedTasks
@@ -45,7 +45,8 @@ class Player:
     """One connection on which a scenario is played, with versions up to `newest` at least."""
 
     def __init__(self, scenario: Scenario, stage: Stage, newest: int = 1) -> None:
-        self.talk = Talk(stage, scenario.mishaps, words_of)
+        speech = speech_of(scenario.framing, scenario.dialect)
+        self.talk = Talk(stage, scenario.mishaps, words_of, speech)
         scenario = replace(scenario, newest=max(newest, scenario.newest))
         self._scenario = scenario
         self._reactions = Reactions(scenario.reactions)
@@ -62,12 +63,14 @@ class Player:
     async def play(self, incoming: ByteReceiveStream) -> None:
         """Play until the client has left and what it asked is answered."""
         async with OwnedTasks() as tasks:
+            self.talk.wire.run_in(tasks)
             self._running += 1
             tasks.start_soon(self._begin, tasks)
             await self._read(incoming, tasks)
             self.talk.leave()
             with anyio.move_on_after(FAREWELL) as farewell:
                 await self._wait_settled()
+                await self.talk.wire.flush()
             if self.talk.wire.is_hung:
                 await anyio.sleep_forever()
             if farewell.cancelled_caught:
@@ -94,18 +97,25 @@ class Player:
             await self._settled.wait()
 
     async def _read(self, incoming: ByteReceiveStream, tasks: TaskGroup) -> None:
-        framer = LineFramer()
+        framer = self.talk.speech.framer()
         try:
             async for chunk in incoming:
                 if self.talk.wire.is_hung:
                     await anyio.sleep_forever()
-                for line in framer.feed(chunk):
-                    if line.strip():
-                        await self._hear(jsonrpc.read_message(line), tasks)
+                for frame in framer.feed(chunk):
+                    await self._read_frame(frame, tasks)
         except FrameTooLongError as problem:
             self.talk.stage.note(f"the client is not heard any more: {problem}")
-        if rest := framer.rest().strip():
-            await self._hear(jsonrpc.read_message(rest), tasks)
+        await self._read_frame(framer.rest(), tasks)
+
+    async def _read_frame(self, frame: bytes, tasks: TaskGroup) -> None:
+        if not frame.strip():
+            return
+        reading = self.talk.speech.read(frame)
+        for raw in reading.back:
+            await self.talk.wire.depart(Departure(raw, self.talk.speech.framing, "answer"))
+        for official in reading.onward:
+            await self._hear(jsonrpc.read_message(official), tasks)
 
     async def _hear(self, message: Message, tasks: TaskGroup) -> None:
         match message:
@@ -151,6 +161,7 @@ class Player:
         elif not reaction.has_steps and reaction.answer.error is None:
             reaction = _with_steps(reaction, usual)
         performance = Performance(run, request, reaction, self._answers)
+        self.talk.requests.begin(request)
         self._performances.append(performance)
         return performance
 

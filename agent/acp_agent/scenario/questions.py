@@ -11,7 +11,8 @@ from typing import Final
 
 import anyio
 
-from acp_agent.scenario.run import Question, Run, Step
+from acp_agent.scenario.pending import Question
+from acp_agent.scenario.run import Run, Step
 from acp_agent.scenario.values import members
 from acp_protocol.jsonrpc import Json, RequestId
 

@@ -6,7 +6,7 @@ in it does not depend on what goes on beside it.
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
+from collections import deque
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -15,7 +15,9 @@ from typing import Final, Protocol
 
 import anyio
 
-from acp_agent.scenario.faults import Fault, Mishap
+from acp_agent.scenario.faults import Fault, Mishap, sort_of
+from acp_agent.scenario.pending import Question, Questions, Requests
+from acp_agent.scenario.speech import Speech
 from acp_agent.scenario.values import difference, filled, members
 from acp_agent.scenario.wire import Departure, Stage, Wire
 from acp_agent.scenario.words import Speaker, Words
@@ -91,32 +93,26 @@ class Place:
             words.calls, words.terminals = calls | words.calls, terminals | words.terminals
 
 
-@dataclass(slots=True, eq=False)
-class Question:
-    """Something that the client was asked."""
-
-    id: RequestId
-    is_answered: anyio.Event = field(default_factory=anyio.Event)
-    result: Json = None
-    error: Json = None
-    """The error of the answer; None if it went well."""
-
-
 class Talk:
     """One connection: what is known of the client, and the way to it."""
 
     version = 1
     """The version that was agreed on."""
-    previous: RequestId = None
-    """The id of the request that was answered last."""
     has_failed = False
     """Whether something was not as the scenario expects it."""
 
     def __init__(
-        self, stage: Stage, mishaps: Sequence[Mishap], words: Callable[[int], type[Words]]
+        self,
+        stage: Stage,
+        mishaps: Sequence[Mishap],
+        words: Callable[[int], type[Words]],
+        speech: Speech,
     ) -> None:
         self.stage = stage
         self.wire = Wire(stage)
+        self.speech = speech
+        self.questions = Questions()
+        self.requests = Requests()
         self.sessions: dict[str, Place] = {}
         self.offers: dict[str, Json] = {}
         """The client's capabilities."""
@@ -124,8 +120,6 @@ class Talk:
         """The client says nothing more."""
         self._mishaps = mishaps
         self._words = words
-        self._asked: dict[tuple[str, RequestId], deque[Question]] = defaultdict(deque)
-        self._questions = 0
 
     def place(self, session_id: str) -> Place:
         """Return a session; one that nobody knows if there is none of that id."""
@@ -135,42 +129,28 @@ class Talk:
     async def send(
         self, message: Json, faults: Sequence[Fault], dice: Random, method: str | None = None
     ) -> None:
-        """Let a message out; `method` is what it answers, if it is an answer."""
-        departure = Departure(jsonrpc.encode(message))
-        named = members(message).get("method", method)
-        for fault in faults:
-            fault.strike(departure, dice)
-        for mishap in self._mishaps:
-            mishap.strike(departure, message, named)
-        await self.wire.depart(departure)
+        """Let a message out; `method` is what it answers, if it is an answer.
 
-    def ask(self, wanted: RequestId = None) -> Question:
-        """Return a new question with an id of its own, or the one that is wanted."""
-        self._questions += 1
-        question = Question(self._questions if wanted is None else wanted)
-        if not self.has_left.is_set():
-            self._asked[jsonrpc.id_key(question.id)].append(question)
-        else:
-            _fail(question, "the client has left")
-        return question
+        In a dialect it may be several frames; what goes wrong goes wrong with each.
+        """
+        named = members(message).get("method", method)
+        for raw in self.speech.written(jsonrpc.encode(message)):
+            departure = Departure(raw, self.speech.framing, sort_of(message))
+            for fault in faults:
+                fault.strike(departure, dice)
+            for mishap in self._mishaps:
+                mishap.strike(departure, message, named)
+            await self.wire.depart(departure)
 
     def answered(self, id_: RequestId, result: Json, error: Json) -> None:
         """Hand an answer to who waits for it; nobody may."""
-        waiting = self._asked.get(jsonrpc.id_key(id_))
-        if not waiting:
+        if not self.questions.answered(id_, result, error):
             self.stage.note(f"an answer to nothing that was asked, id {id_!r}")
-            return
-        question = waiting.popleft()
-        question.result, question.error = result, error
-        question.is_answered.set()
 
     def leave(self) -> None:
         """Take note that the client says nothing more; no question will be answered."""
         self.has_left.set()
-        for waiting in self._asked.values():
-            for question in waiting:
-                _fail(question, "the client has left")
-            waiting.clear()
+        self.questions.leave()
 
     def expect(self, expected: Json, actual: Json, place: str) -> None:
         """Tell and note if something is not as expected."""
@@ -246,7 +226,7 @@ class Run:
 
     async def put(self, raw: bytes) -> None:
         """Write bytes as they are."""
-        departure = Departure(raw, ending=b"")
+        departure = Departure(raw, None)
         for fault in self.manner:
             fault.strike(departure, self.dice)
         await self.talk.wire.depart(departure)
@@ -265,7 +245,7 @@ class Run:
 
     async def ask(self, method: str, params: Json, wanted: RequestId, *, waits: bool) -> Question:
         """Ask the client, and if it `waits` return when there is an answer."""
-        question = self.talk.ask(wanted)
+        question = self.talk.questions.ask(wanted)
         message = {"jsonrpc": "2.0", "id": question.id, "method": method, "params": params}
         self.turn.questions.append(question)
         await self.send(message)
@@ -299,8 +279,3 @@ class Run:
 
     def _elsewhere(self, session_id: str) -> Place:
         return self.talk.place(str(self.filled(session_id)))
-
-
-def _fail(question: Question, reason: str) -> None:
-    question.error = {"code": jsonrpc.INTERNAL_ERROR, "message": reason}
-    question.is_answered.set()

@@ -5,15 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias, get_args
 
 from acp_agent.scenario.faults import Fault, Mishap
 from acp_agent.scenario.run import Step
+from acp_protocol.framing import Framing
 from acp_protocol.jsonrpc import Json
 
-WrongId: TypeAlias = Literal["other", "retyped", "null", "missing", "previous"]
-WRONG_IDS: Final[tuple[WrongId, ...]] = ("other", "retyped", "null", "missing", "previous")
-"""One that nobody used; the same in another JSON type; null; none; that of the answer before."""
+WrongId: TypeAlias = Literal["other", "retyped", "null", "missing", "previous", "swapped"]
+WRONG_IDS: Final[tuple[WrongId, ...]] = get_args(WrongId)
+"""One that nobody used; the same in another JSON type; null; none; that of the answer before; that
+of another request which still has no answer, and which gets this one's."""
 PROMPT: Final = "session/prompt"
 
 
@@ -146,6 +148,9 @@ class Scenario:
     seed: int = 0
     newest: int = 1
     """The newest version that is spoken."""
+    framing: Framing = "lines"
+    dialect: str | None = None
+    """The dialect that is spoken; None for the protocol as it is published."""
     card: Card = Card()
     reactions: Sequence[Reaction] = ()
     mishaps: Sequence[Mishap] = ()

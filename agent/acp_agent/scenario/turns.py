@@ -203,9 +203,12 @@ class Performance:
 
     async def _send(self, outcome: dict[str, Json]) -> None:
         self._is_answered = True
-        answer, id_ = self.reaction.answer, self.request.id
-        named = _named(answer, id_, self.run.talk.previous)
-        self.run.talk.previous = id_
+        answer = self.reaction.answer
+        requests = self.run.talk.requests
+        if answer.wrong_id == "swapped":
+            requests.trade(self.request)
+        previous = requests.previous
+        named = _named(answer, requests.answer(self.request), previous)
         run = replace(self.run, manner=answer.faults, place=self.reaction.place)
         await run.send({"jsonrpc": "2.0", **named, **outcome}, method=self.request.method)
 
@@ -223,5 +226,5 @@ def _named(answer: Answer, id_: RequestId, previous: RequestId) -> dict[str, Jso
             return {}
         case "previous":
             return {"id": previous}
-        case None:
+        case "swapped" | None:
             return {"id": id_}

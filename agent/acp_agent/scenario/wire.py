@@ -10,8 +10,11 @@ from typing import Final, Literal, TypeAlias
 
 import anyio
 import anyio.lowlevel
-from anyio.abc import ByteSendStream
+from anyio.abc import ByteSendStream, TaskGroup
 
+from acp_protocol.framing import Framing
+
+Sort: TypeAlias = Literal["request", "notification", "answer"]
 Split: TypeAlias = int | Literal["characters"]
 """Bytes of a piece; or pieces that end inside of each character of several bytes."""
 SLICE: Final = 0.02
@@ -40,18 +43,31 @@ class Hang:
 Fate: TypeAlias = Crash | Hang
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Departure:
     """A frame on its way out, and what becomes of it."""
 
     raw: bytes | None
     """None: no frame, but perhaps something in its place."""
-    ending: bytes = b"\n"
+    framing: Framing | None = "lines"
+    """How it is kept apart from the next; None for bytes that are no frame."""
+    sort: Sort | None = None
+    """What it is, if it is one message."""
+    ending: bytes | None = None
+    """How its line ends, or each line of its header; None for as usual."""
+    excess: int = 0
+    """Bytes that its header announces beyond those that there are."""
     ahead: bytes = b""
     """Bytes that leave before it."""
     copies: int = 1
     delay: float = 0.0
     """Seconds that it waits; others may overtake it."""
+    behind: int = 0
+    """How many frames that come later leave before it."""
+    behind_of: Sort | None = None
+    """What those are; None for any."""
+    patience: float = 0.0
+    """Seconds that it waits for them, at most."""
     split: Split | None = None
     pause: float = 0.0
     """Seconds between two pieces."""
@@ -63,9 +79,14 @@ class Departure:
     fate: Fate | None = None
     """What happens in place of letting it leave."""
 
+    @property
+    def is_frame(self) -> bool:
+        """Whether a frame leaves at all."""
+        return self.raw is not None and self.framing is not None and not self.is_lost
+
     def pieces(self) -> Iterator[bytes]:
         """Yield what is written, piece by piece."""
-        frame = b"" if self.raw is None or self.is_lost else self.raw + self.ending
+        frame = self._framed()
         if self.kept is not None:
             yield self.ahead + frame[: self.kept]
             return
@@ -73,6 +94,16 @@ class Departure:
             yield self.ahead
         for _ in range(self.copies if frame else 0):
             yield from _cut(frame, self.split)
+
+    def _framed(self) -> bytes:
+        if self.raw is None or self.is_lost:
+            return b""
+        if self.framing == "headers":
+            end = b"\r\n" if self.ending is None else self.ending
+            length = len(self.raw) + self.excess
+            return b"Content-Length: %d%b%b%b" % (length, end, end, self.raw)
+        usual = b"" if self.framing is None else b"\n"
+        return self.raw + (usual if self.ending is None else self.ending)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,27 +129,70 @@ class Wire:
         self._stage = stage
         self._lock = anyio.Lock()
         self._is_open = True
+        self._held: list[Departure] = []
+        """What waits for others to leave before it."""
+        self._tasks: TaskGroup | None = None
         self.is_hung = False
         """Whether nothing is to be read or written any more."""
+
+    def run_in(self, tasks: TaskGroup) -> None:
+        """Have what is held leave in time even if nothing overtakes it."""
+        self._tasks = tasks
 
     async def depart(self, departure: Departure) -> None:
         """Let a frame out; who is cancelled meanwhile has it written to its end.
 
-        Where nobody reads any more, nothing happens.
+        One that others are to overtake is only taken along. Where nobody reads any more, nothing
+        happens.
         """
         if departure.delay:
             await self._stage.sleep(departure.delay)
         # A flood still has to hear that it is cancelled.
         await anyio.lowlevel.checkpoint()
+        if departure.behind:
+            self._hold(departure)
+            return
         # Half a frame is a fault as well, but never one by accident.
         with anyio.CancelScope(shield=True):
             async with self._lock:
                 await self._write(departure)
+                await self._let_follow(departure)
+
+    async def flush(self) -> None:
+        """Let out all that still waits for others."""
+        async with self._lock:
+            while self._held:
+                await self._write(self._held.pop(0))
 
     async def close(self) -> None:
         """Close stdout, while the rest goes on."""
         self._is_open = False
         await self._stage.out.aclose()
+
+    def _hold(self, departure: Departure) -> None:
+        self._held.append(departure)
+        if self._tasks is not None:
+            self._tasks.start_soon(self._lose_patience, departure)
+
+    async def _lose_patience(self, departure: Departure) -> None:
+        await anyio.sleep(departure.patience)
+        async with self._lock:
+            if departure in self._held:
+                self._held.remove(departure)
+                await self._write(departure)
+                await self._let_follow(departure)
+
+    async def _let_follow(self, departure: Departure) -> None:
+        """Let out what has waited for this one to leave, and what has waited for that."""
+        left = [departure]
+        while left:
+            last = left.pop(0)
+            for held in list(self._held) if last.is_frame else ():
+                held.behind -= held.behind_of in {None, last.sort}
+                if not held.behind:
+                    self._held.remove(held)
+                    await self._write(held)
+                    left.append(held)
 
     async def _write(self, departure: Departure) -> None:
         if departure.fate is not None:

@@ -16,6 +16,7 @@ from acp_agent.scenario.player import Player
 from acp_agent.scenario.reading.file import read_scenario
 from acp_agent.scenario.wire import Fate, Stage
 from acp_inspector.journal import Journal
+from acp_inspector.lint.engine import Linter
 from acp_protocol.jsonrpc import Json
 from tests.agent.visits import lint_errors
 
@@ -140,6 +141,14 @@ class Client:
     def lint(self) -> list[str]:
         """What the linter calls an error."""
         return lint_errors(self.pipe.journal.entries, unstable=False)
+
+    @property
+    def findings(self) -> set[str]:
+        """The rules that the linter found to be broken, but for what it only remarks upon."""
+        linter = Linter()
+        found = [each for entry in self.pipe.journal.entries for each in linter.feed(entry)]
+        found += linter.finish()
+        return {each.rule.id for each in found if each.severity != "info"}
 
     def write(self, raw: bytes) -> None:
         self.source.feed(raw)

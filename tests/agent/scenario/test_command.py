@@ -6,6 +6,7 @@ import json
 import signal
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +69,9 @@ SURVIVED = {
     "twice": "You said: twice",
     "delayed": "You said: delayed",
     "reason": "You said: reason",
+    "overtaken": "Overtaken.",
+    "reordered": "You said: reordered",
+    "swapped": "Whose?",
     "late": None,
 }
 """Faults behind which our client goes on, and what it has heard then, if that is certain."""
@@ -357,6 +361,33 @@ async def test_the_official_client_cancels(words: str, reason: str) -> None:
             tasks.start_soon(cancel)
             ended = await agent.prompt(session_id=opened.session_id, prompt=said(words))
             assert ended.stop_reason == reason
+
+
+async def test_the_official_client_hears_the_first_last() -> None:
+    """It does not mind, because answers may come in any order."""
+    async with sdk("faults") as (_, agent):
+        first, second = [(await agent.new_session(cwd="/project")).session_id for _ in range(2)]
+        ended: list[str] = []
+        async with anyio.create_task_group() as tasks:
+
+            async def ask(session: str, words: str) -> None:
+                await agent.prompt(session_id=session, prompt=said(words))
+                ended.append(session)
+
+            tasks.start_soon(ask, first, "reordered")
+            await anyio.lowlevel.checkpoint()
+            tasks.start_soon(ask, second, "?")
+        assert ended == [second, first]
+
+
+async def test_the_official_client_takes_the_answer_of_another_session_for_its_own() -> None:
+    async with sdk("faults") as (client, agent):
+        first, second = [(await agent.new_session(cwd="/project")).session_id for _ in range(2)]
+        async with anyio.create_task_group() as tasks:
+            for session in (first, second):
+                tasks.start_soon(partial(agent.prompt, session_id=session, prompt=said("swapped")))
+                await anyio.lowlevel.checkpoint()
+        assert client.text == "Whose?Whose?"
 
 
 async def test_the_official_client_loads_the_sessions_of_a_scenario() -> None:

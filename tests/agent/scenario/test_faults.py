@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from acp_agent.scenario import faults
 from acp_agent.scenario.faults import Aim, Fault, Mishap
-from acp_agent.scenario.wire import Departure
+from acp_agent.scenario.wire import Departure, Sort
 from acp_protocol.jsonrpc import Json
 
 FRAME = '{"jsonrpc":"2.0","method":"m","params":{"text":"grüße"}}'.encode()
@@ -102,6 +102,8 @@ def test_noise_by_chance_is_the_same_for_a_seed() -> None:
         faults.Spelling("ascii"),
         faults.Duplicate(2),
         faults.Cut(3),
+        faults.Reorder(1, None, 1.0),
+        faults.WrongLength(1),
     ],
 )
 def test_where_there_is_no_frame_none_comes_up(fault: Fault) -> None:
@@ -134,6 +136,19 @@ def test_frames_are_told_apart(aim: Aim, is_meant: bool) -> None:
 
 def test_an_answer_has_the_method_of_its_question() -> None:
     assert Aim(method="session/prompt", of="answer").means({"id": 1}, "session/prompt")
+
+
+@pytest.mark.parametrize(
+    ("message", "sort"),
+    [
+        (UPDATE, "notification"),
+        ({"method": "m", "id": None}, "request"),
+        ({}, "answer"),
+        ([], None),
+    ],
+)
+def test_messages_are_told_apart(message: Json, sort: Sort | None) -> None:
+    assert faults.sort_of(message) == sort
 
 
 def test_what_is_no_object_is_meant_by_no_method() -> None:

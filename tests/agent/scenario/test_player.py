@@ -84,7 +84,7 @@ HOW = [
     *[
         f", {word} = {value}"
         for word, values in FAULTY.items()
-        if word not in {"hang", "crash", "pad"}
+        if word not in {"hang", "crash", "pad", "length"}
         for value in values
     ],
 ]
@@ -92,6 +92,15 @@ STEPS = st.sampled_from(
     [f"{{ {deed} = {value}{how} }}" for deed, (value, _) in DEED_SAMPLES.items() for how in HOW]
 )
 """Steps of all kinds, with faults that do not end it."""
+SPEECHES = [
+    (1, ""),
+    (2, ""),
+    (2, "framing = 'content-length'\nend = [{ text = 'a', length = -3 }]"),
+    (1, "dialect = 'continuum'"),
+    (1, "dialect = 'acpex'"),
+    (1, "dialect = 'openoxide'"),
+]
+"""Versions to speak, and how."""
 
 
 def ended(text: str, lines: list[bytes], seed: int, version: int = 1) -> Client:
@@ -131,12 +140,14 @@ def test_every_request_has_its_answer_whatever_else_is_said(
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(st.lists(STEPS, max_size=6), LINES, st.sampled_from([1, 2]), st.integers(0, 3))
+@given(st.lists(STEPS, max_size=6), LINES, st.sampled_from(SPEECHES), st.integers(0, 3))
 def test_any_steps_are_played_whatever_is_said(
-    steps: list[str], lines: list[bytes], version: int, seed: int
+    steps: list[str], lines: list[bytes], speech: tuple[int, str], seed: int
 ) -> None:
     told = ", ".join(steps)
-    text = f"start = [{told}]\n[[prompt]]\nsteps = [{told}]\nafter = [{told}]\ncancel = [{told}]\n"
+    version, speaks = speech
+    text = f"{speaks}\nstart = [{told}]\n[[prompt]]\nsteps = [{told}]\n"
+    text += f"after = [{told}]\ncancel = [{told}]\n"
     prompt = {"sessionId": "session-1", "prompt": [{"type": "text", "text": "$prompt"}]}
     spoken = [*OPENING, request_line("p", "session/prompt", prompt), *lines]
     first, second = (ended(text, spoken, seed, version) for _ in range(2))

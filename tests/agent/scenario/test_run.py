@@ -6,6 +6,7 @@ from random import Random
 
 from acp_agent.scenario.answers import words_of
 from acp_agent.scenario.run import TOLD_LIMIT, Place, Talk
+from acp_agent.scenario.speech import Speech
 from acp_agent.scenario.wire import Stage
 from acp_agent.scenario.words import Words
 from tests.agent.scenario.stages import Client, played
@@ -14,24 +15,20 @@ from tests.agent.scenario.stages import Client, played
 def talking() -> tuple[Client, Talk]:
     client = Client()
     stage = Stage(client.pipe, client.said.append, client.fates.append, client.sleep)
-    return client, Talk(stage, [], words_of)
+    return client, Talk(stage, [], words_of, Speech())
 
 
-def test_an_id_keeps_its_type() -> None:
-    _, talk = talking()
-    first, second = talk.ask(1), talk.ask("1")
+def test_an_answer_to_nothing_is_told() -> None:
+    client, talk = talking()
     talk.answered("1", "text", None)
-    talk.answered(1, "number", None)
-    assert (first.result, second.result) == ("number", "text")
+    assert client.said == ["acp-agent: an answer to nothing that was asked, id '1'"]
 
 
-def test_who_has_left_answers_nothing() -> None:
+def test_who_leaves_leaves_its_questions_open() -> None:
     _, talk = talking()
-    before = talk.ask()
+    question = talk.questions.ask()
     talk.leave()
-    after = talk.ask()
-    assert before.is_answered.is_set()
-    assert before.error == after.error == {"code": -32603, "message": "the client has left"}
+    assert (talk.has_left.is_set(), question.is_answered.is_set()) == (True, True)
 
 
 def test_an_expectation_that_holds_is_not_spoken_of() -> None:

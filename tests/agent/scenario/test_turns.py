@@ -13,6 +13,19 @@ CANCEL = """
 steps = [{ text = "a" }, { wait = "cancel" }, { text = "b" }]
 """
 
+OVERTAKEN = """
+steps = [{ tool = "c", title = "t", reorder = 1 }, { tool = "c", status = "completed" }]
+"""
+MARKS = {"answer": '"stopReason"', "a": '"text":"a"'}
+SWAPPED = """
+[[prompt]]
+id = "swapped"
+stop = "refusal"
+steps = [{ ask = "_go/one" }]
+[[prompt]]
+steps = [{ ask = "_go/two" }, { text = "still here" }]
+"""
+
 
 async def test_a_prompt_without_a_reaction_is_repeated() -> None:
     async with played("") as client:
@@ -31,6 +44,54 @@ async def test_a_prompt_without_a_reaction_is_repeated() -> None:
 async def test_a_turn_ends_as_it_is_told(stop: str, result: Json) -> None:
     async with played(f"[[prompt]]\nstop = {stop}") as client:
         assert (await client.prompt())["result"] == result
+
+
+@pytest.mark.parametrize(
+    ("scenario", "version", "order", "rule"),
+    [
+        (OVERTAKEN, 1, ["tool_call_update", "tool_call"], "ACP-L192"),
+        (OVERTAKEN, 2, ["completed", "pending"], "ACP-L195"),
+        ("steps = [{ text = 'a', reorder = { of = 'answer' } }]", 1, ["answer", "a"], "ACP-L149"),
+        ("steps = []\nafter = [{ text = 'a' }]", 1, ["answer", "a"], "ACP-L149"),
+    ],
+)
+async def test_what_comes_in_another_order_is_found(
+    scenario: str, version: int, order: list[str], rule: str
+) -> None:
+    async with played(f"[[prompt]]\n{scenario}", version=version) as client:
+        await client.prompt()
+    said = client.raw.decode()
+    assert sorted(order, key=lambda it: said.rfind(MARKS.get(it, f'"{it}"'))) == order
+    assert rule in client.findings
+
+
+async def test_of_two_sessions_the_first_may_be_answered_last() -> None:
+    async with played("[[prompt]]\nreorder = { of = 'answer' }\n[[prompt]]") as client:
+        await client.ask("session/new", cwd="/project", mcpServers=[])
+        first = client.begin_prompt("a", "session-1")
+        second = client.begin_prompt("b", "session-2")
+        await client.answer_to(first)
+    answers = [each["id"] for each in client.messages if "result" in each]
+    assert answers[-2:] == [second, first]
+    assert client.findings == set()
+
+
+async def test_two_sessions_are_answered_with_each_others_id() -> None:
+    async with played(SWAPPED) as client:
+        await client.ask("session/new", cwd="/project", mcpServers=[])
+        first = client.begin_prompt("a", "session-1")
+        second = client.begin_prompt("b", "session-2")
+        questions = [await client.question(f"_go/{which}") for which in ("one", "two")]
+        client.answer(questions[0], {})
+        assert (await client.answer_to(second))["result"]["stopReason"] == "refusal"
+        client.answer(questions[1], {})
+        assert (await client.answer_to(first))["result"]["stopReason"] == "end_turn"
+    assert client.findings == {"ACP-L149"}
+
+
+async def test_an_answer_that_finds_none_to_swap_with_has_its_id() -> None:
+    async with played("[[prompt]]\nid = 'swapped'") as client:
+        assert "result" in await client.prompt()
 
 
 async def test_version_2_answers_first_and_ends_with_a_state() -> None:

@@ -33,6 +33,17 @@ def test_pieces_are_the_frame_however_it_is_cut(text: str, split: Split | None) 
     assert b"".join(departure.pieces()) == text.encode("utf-8", "ignore") + b"\n"
 
 
+def test_a_header_tells_the_length_and_how_wrong_it_is() -> None:
+    departure = Departure(b"{}", "headers")
+    assert b"".join(departure.pieces()) == b"Content-Length: 2\r\n\r\n{}"
+    departure.excess, departure.ending = -1, b"\n"
+    assert b"".join(departure.pieces()) == b"Content-Length: 1\n\n{}"
+
+
+def test_bytes_that_are_no_frame_have_neither_header_nor_ending() -> None:
+    assert list(Departure(b"abc", None).pieces()) == [b"abc"]
+
+
 def test_a_character_of_several_bytes_is_cut_inside() -> None:
     pieces = list(Departure("aß你b".encode(), split="characters").pieces())
     assert pieces == [b"a\xc3", b"\x9f\xe4", b"\xbd\xa0b\n"]
@@ -85,6 +96,46 @@ async def test_a_delayed_frame_is_overtaken() -> None:
         tasks.start_soon(wire.depart, Departure(b"late", delay=1.0))
         tasks.start_soon(wire.depart, Departure(b"early"))
     assert client.lines == [b"early", b"late"]
+
+
+async def test_a_frame_leaves_behind_as_many_as_it_should() -> None:
+    client, wire = staged()
+    await wire.depart(Departure(b"last", behind=2))
+    for name in (b"a", b"b", b"c"):
+        await wire.depart(Departure(name))
+    assert client.lines == [b"a", b"b", b"last", b"c"]
+
+
+async def test_only_what_counts_overtakes() -> None:
+    client, wire = staged()
+    await wire.depart(Departure(b"held", behind=1, behind_of="answer"))
+    await wire.depart(Departure(b"bytes\n", None))
+    await wire.depart(Departure(b"update", sort="notification"))
+    await wire.depart(Departure(b"lost", sort="answer", is_lost=True))
+    await wire.depart(Departure(b"answer", sort="answer"))
+    assert client.lines == [b"bytes", b"update", b"answer", b"held"]
+
+
+async def test_what_has_waited_is_waited_for() -> None:
+    client, wire = staged()
+    await wire.depart(Departure(b"first", behind=1))
+    await wire.depart(Departure(b"second", behind=1))
+    await wire.depart(Departure(b"third"))
+    assert client.lines == [b"third", b"first", b"second"]
+
+
+async def test_what_nothing_overtakes_leaves_in_time_or_at_the_end() -> None:
+    client, wire = staged()
+    with anyio.fail_after(LIMIT):
+        async with anyio.create_task_group() as tasks:
+            wire.run_in(tasks)
+            await wire.depart(Departure(b"soon", behind=1, patience=0.001))
+            while not client.pipe.writes:
+                await client.pipe.changed.wait()
+            await wire.depart(Departure(b"late", behind=1, patience=LIMIT))
+            await wire.flush()
+            tasks.cancel_scope.cancel()
+    assert client.lines == [b"soon", b"late"]
 
 
 async def test_who_is_cancelled_leaves_no_half_frame() -> None:

@@ -11,19 +11,23 @@ from random import Random
 from typing import Final, TypeAlias
 
 from acp_agent.scenario import faults
-from acp_agent.scenario.faults import ENDINGS, SPELLINGS, Aim, Damage, Fault, Mishap, Sort
+from acp_agent.scenario.faults import ENDINGS, SPELLINGS, Aim, Damage, Fault, Mishap
 from acp_agent.scenario.reading.tables import LONG, Table, listed
-from acp_agent.scenario.wire import Crash, Hang
+from acp_agent.scenario.wire import Crash, Hang, Sort
 
 AIM: Final = ("method", "update", "of", "after", "first", "every", "probability")
 SORTS: Final[tuple[Sort, ...]] = ("request", "notification", "answer")
 DAMAGES: Final[tuple[Damage, ...]] = ("flip", "replace")
 COPIES: Final = 1000
 """How often a frame may leave, at most."""
+OTHERS: Final = 10_000
+"""Frames that may overtake one, at most."""
 HUGE: Final = 2**30
 """Bytes to which a line may be made longer."""
 PATIENCE: Final = 600.0
 """Seconds that a process hangs, unless the scenario says how long."""
+OVERTAKEN: Final = 5.0
+"""Seconds that a frame waits for others to overtake it, as in rules of the proxy."""
 PAUSE: Final = 0.001
 """Seconds between pieces: without any, a pipe would put them together again."""
 BY_ACCIDENT: Final = ("noise", "crash", "hang")
@@ -77,6 +81,12 @@ def _delay(table: Table) -> Fault:
     return faults.Delay(table.number("seconds", most=most), table.number("jitter", 0.0, most=most))
 
 
+def _reorder(table: Table) -> Fault:
+    of = table.word("of", SORTS) if "of" in table else None
+    seconds = table.number("seconds", OVERTAKEN)
+    return faults.Reorder(table.whole("frames", 1, most=OTHERS), of, seconds)
+
+
 def _split(table: Table) -> Fault:
     pause = table.number("pause", PAUSE)
     if table.members.get("bytes") == "characters":
@@ -102,6 +112,14 @@ def _noise(table: Table) -> Fault:
 
 def _ending(table: Table) -> Fault:
     return faults.Ending(ENDINGS[table.word("as", tuple(ENDINGS))])
+
+
+def _length(table: Table) -> Fault:
+    by = table.whole("by", least=-HUGE, most=HUGE)
+    if table.page.framing == "lines":
+        sentence = 'needs a header: write `framing = "content-length"` at the top of the file'
+        raise table.wrong_itself(sentence)
+    return faults.WrongLength(by)
 
 
 def _spelling(table: Table) -> Fault:
@@ -150,6 +168,7 @@ _READERS: Final[Mapping[str, _Reader]] = {
         ("times",),
         lambda table: faults.Duplicate(table.whole("times", 2, least=2, most=COPIES)),
     ),
+    "reorder": ("frames", ("frames", "of", "seconds"), _reorder),
     "split": ("bytes", ("bytes", "pause"), _split),
     "throttle": ("rate", ("rate",), _throttle),
     "cut": ("bytes", ("bytes",), lambda table: faults.Cut(table.whole("bytes", least=0))),
@@ -157,6 +176,7 @@ _READERS: Final[Mapping[str, _Reader]] = {
     "invalid": ("", (), lambda table: faults.Invalid()),
     "noise": ("text", ("text", "hex", "newline"), _noise),
     "ending": ("as", ("as",), _ending),
+    "length": ("by", ("by",), _length),
     "spelling": ("as", ("as",), _spelling),
     "pad": ("bytes", ("bytes",), lambda table: faults.Pad(table.whole("bytes", most=HUGE))),
     "nest": ("depth", ("depth",), lambda table: faults.Nest(table.whole("depth", most=HUGE))),

@@ -30,12 +30,20 @@ from acp_agent.scenario.scenario import (
     Saved,
     Scenario,
 )
+from acp_agent.scenario.speech import FRAMINGS, speech_of
 from acp_agent.scenario.values import entries
 from acp_agent.scenario.words import STOP_REASONS
+from acp_protocol.dialects.names import BATCHES, SPOKEN
+from acp_protocol.framing import Framing
 from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.methods import METHODS
 
-TOP: Final = ("seed", "protocol", "agent", "on", "prompt", "fault", "session", "start", "end")
+TOP: Final = (
+    *("seed", "protocol", "framing", "dialect"),
+    *("agent", "on", "prompt", "fault", "session", "start", "end"),
+)
+DIALECTS: Final = tuple(name for name in SPOKEN if name != BATCHES)
+"""Ways to say what version 1 says; the draft with batches is none of those."""
 ANSWER: Final = ("result", "with", "error", "id", *FAULTS)
 ON: Final = ("nth", "times", "expect", "steps", "after", "required", *ANSWER)
 PROMPTS: Final = ("contains", "matches", "stop", "cancel", "echo")
@@ -95,6 +103,8 @@ def read_scenario(
 def _read_top(top: Table, wanted_seed: int | None) -> Scenario:
     with top.page.bearing():
         top.allow(*TOP)
+    newest = top.whole("protocol", 1, most=2)
+    dialect, framing = _read_speech(top, newest)
     seed = top.whole("seed", 0, least=-BIG) if wanted_seed is None else wanted_seed
     card = Card()
     with top.page.bearing():
@@ -117,7 +127,9 @@ def _read_top(top: Table, wanted_seed: int | None) -> Scenario:
     return Scenario(
         top.page.name,
         seed,
-        top.whole("protocol", 1, most=2),
+        newest,
+        framing,
+        dialect,
         card,
         reactions,
         mishaps,
@@ -125,6 +137,15 @@ def _read_top(top: Table, wanted_seed: int | None) -> Scenario:
         read_steps(top, "start"),
         read_steps(top, "end"),
     )
+
+
+def _read_speech(top: Table, newest: int) -> tuple[str | None, Framing]:
+    dialect = top.word("dialect", DIALECTS) if "dialect" in top else None
+    if dialect is not None and newest > 1:
+        raise top.wrong("dialect", f"has only version 1, and `protocol` is {newest}")
+    framing = top.word("framing", tuple(FRAMINGS)) if "framing" in top else None
+    top.page.framing = speech_of(FRAMINGS[framing] if framing else None, dialect).framing
+    return dialect, top.page.framing
 
 
 def _read_card(table: Table) -> Card:

@@ -15,6 +15,7 @@ from typing import Any, Final, TypeVar, cast
 from acp_agent.scenario.reading.lines import Path
 from acp_protocol import jsonrpc
 from acp_protocol.errors import AcpError
+from acp_protocol.framing import Framing
 from acp_protocol.host.text import one_line
 from acp_protocol.jsonrpc import Json
 
@@ -41,6 +42,8 @@ class Page:
 
     name: str
     lines: Mapping[Path, int] = field(default_factory=dict[Path, int])
+    framing: Framing = "lines"
+    """How frames are kept apart, which not every fault makes sense for."""
     complaints: list[str] = field(default_factory=list[str])
     remarks: list[str] = field(default_factory=list[str])
     """What is allowed, but perhaps not meant."""

@@ -19,6 +19,11 @@ SAMPLES: dict[str, list[tuple[str, Fault]]] = {
     ],
     "drop": [("true", faults.Drop())],
     "duplicate": [("true", faults.Duplicate(2)), ("3", faults.Duplicate(3))],
+    "reorder": [
+        ("true", faults.Reorder(1, None, 5.0)),
+        ("3", faults.Reorder(3, None, 5.0)),
+        ("{ of = 'answer', seconds = 1 }", faults.Reorder(1, "answer", 1.0)),
+    ],
     "split": [
         ("'characters'", faults.InPieces("characters", 0.001)),
         ("{ bytes = 2, pause = 1 }", faults.InPieces(2, 1.0)),
@@ -36,6 +41,7 @@ SAMPLES: dict[str, list[tuple[str, Fault]]] = {
         ("{ hex = 'ff', newline = false }", faults.Noise(b"\xff", newline=False)),
     ],
     "ending": [("'crlf'", faults.Ending(b"\r\n")), ("'none'", faults.Ending(b""))],
+    "length": [("-3", faults.WrongLength(-3)), ("{ by = 5 }", faults.WrongLength(5))],
     "spelling": [("'ascii'", faults.Spelling("ascii"))],
     "pad": [("1000", faults.Pad(1000))],
     "nest": [("1000", faults.Nest(1000))],
@@ -69,6 +75,7 @@ def test_a_fault_is_read_behind_a_step_an_answer_and_for_any_frame(
 ) -> None:
     said = f"{word} = {value}"
     text = f"[[prompt]]\n{said}\nsteps = [{{ text = 'a', {said} }}]\n[[fault]]\n{said}\n"
+    text = 'framing = "content-length"\n' + text if word == "length" else text
     scenario, remarks = read_scenario(text)
     assert not remarks
     (prompt,) = scenario.reactions
