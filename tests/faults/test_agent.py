@@ -7,6 +7,8 @@ programs that it runs are what crashes and hangs.
 from __future__ import annotations
 
 import json
+import os
+import select
 import shlex
 import signal
 import sys
@@ -18,7 +20,7 @@ from typing import Any
 import pytest
 
 from tests.faults.disks import Disk
-from tests.faults.parties import AGENT, Party, Stage, python
+from tests.faults.parties import AGENT, LIMIT, MARK, Party, Stage, python
 
 DEAF = "import os, signal, sys, time\nfor n in (1, 2, 15): signal.signal(n, signal.SIG_IGN)\n"
 PROMPT = 3
@@ -210,6 +212,47 @@ def test_a_client_that_is_gone_takes_agent_and_programs_with_it(
         it.hear_update("here\\n")
         it.party.process.send_signal(signal.SIGKILL)
         it.party.code()
+
+
+@pytest.mark.parametrize("stays", [True, False])
+def test_an_agent_that_is_killed_takes_its_programs_with_it(
+    stage: Stage, tmp_path: Path, stays: bool
+) -> None:
+    """They hear nothing but SIGKILL, and what they started may have left their group."""
+    inner = f"{DEAF}print('inside', flush=True)\nwhile True: time.sleep(1000)"
+    outer = (
+        f"{DEAF}import subprocess\n"
+        f"subprocess.run([sys.executable, '-c', {inner!r}], start_new_session={not stays})"
+    )
+    with client(stage, tmp_path) as it:
+        it.never_asked()
+        it.prompt(program(outer))
+        it.hear_update("inside\\n")
+        it.party.process.send_signal(signal.SIGKILL)
+        it.party.code()
+        # Whatever goes on does not keep the client waiting.
+        it.party.stdout.read()
+
+
+def test_an_agent_that_is_killed_takes_a_server_with_it_that_hears_nothing(
+    stage: Stage, tmp_path: Path
+) -> None:
+    begun = tmp_path / "begun"
+    os.mkfifo(begun)
+    script = f"{DEAF}print('here', file=open(sys.argv[1], 'w'))\nwhile True: time.sleep(1000)"
+    server = {
+        "name": "deaf",
+        "command": sys.executable,
+        "args": ["-c", script, str(begun)],
+        "env": [{"name": MARK, "value": stage.environment[MARK]}],
+    }
+    with client(stage, tmp_path) as it, begun.open("rb+", buffering=0) as heard:
+        params = {"cwd": str(tmp_path), "mcpServers": [server]}
+        it.party.send(id=9, method="session/new", params=params)
+        assert select.select([heard], [], [], LIMIT)[0]
+        it.party.process.send_signal(signal.SIGKILL)
+        it.party.code()
+        it.party.stdout.read()
 
 
 def test_a_full_disk_fails_the_edit_and_leaves_the_file_as_it_was(

@@ -89,7 +89,11 @@ MATRIX: dict[tuple[str, str], tuple[str, ...]] = {
         "test_a_proxy_that_is_killed_takes_an_agent_with_it_that_hears_nothing",
     ),
     ("kill -9", "client"): ("test_kill_9_leaves_nobody_behind_and_what_was_recorded",),
-    ("kill -9", "agent"): ("test_a_client_that_is_gone_takes_agent_and_programs_with_it",),
+    ("kill -9", "agent"): (
+        "test_a_client_that_is_gone_takes_agent_and_programs_with_it",
+        "test_an_agent_that_is_killed_takes_its_programs_with_it",
+        "test_an_agent_that_is_killed_takes_a_server_with_it_that_hears_nothing",
+    ),
     ("children of wrappers", "proxy"): ("test_what_a_wrapper_started_ends_with_the_proxy",),
     ("children of wrappers", "client"): ("test_what_a_wrapper_started_ends_with_the_client",),
     ("children of wrappers", "agent"): ("test_what_a_program_started_ends_with_its_call",),
@@ -99,7 +103,7 @@ WITHOUT: dict[tuple[str, str], str] = {
 }
 """Squares that no test can fill, and why."""
 LIMITS = {
-    "kill -9 of the agent, and programs of its that leave their process group": (
+    "kill -9 of an agent that is not ours, and programs of its that leave their group": (
         "who could still find them has been killed"
     ),
 }

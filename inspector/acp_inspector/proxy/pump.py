@@ -22,10 +22,10 @@ from typing import TYPE_CHECKING, Final
 
 from acp_inspector.proxy.child import GRACE, AgentChild
 from acp_inspector.proxy.gaps import Stream
-from acp_inspector.proxy.guard import Guard
 from acp_inspector.proxy.recorder import Recorder
 from acp_inspector.proxy.signals import Signals
 from acp_protocol.framing import Side
+from acp_protocol.host.guard import Guard
 
 if TYPE_CHECKING:
     from acp_inspector.proxy.interference import Interference
@@ -62,7 +62,8 @@ def run_proxy(
         child = AgentChild(command)
         signals.pass_to(child)
         # Here the agent has its own start to do, and nobody has heard of it yet.
-        guard = Guard(child.pid)
+        guard = Guard(round(GRACE), round(GRACE))
+        guard.watch(child.pid)
         if recorder is not None:
             recorder.event("spawn", pid=child.pid)
         stdin, stdout, stderr = child.take_pipes()
@@ -84,7 +85,8 @@ def run_proxy(
             pump.join(max(limit - time.monotonic(), 0))
         # What the agent started and left behind goes too, and with it the last writer of the pipes.
         child.end()
-        guard.dismiss()
+        guard.dismiss(child.pid)
+        guard.close()
         for pump in downwards:
             _drain(pump, signals)
     if recorder is not None:

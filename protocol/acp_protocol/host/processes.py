@@ -2,7 +2,8 @@
 
 A child gets a process group of its own, so that wrappers such as npx and uvx end together with what
 they started. Its end is bounded: close stdin, wait, SIGTERM to the group, wait, SIGKILL, reap; its
-output is drained meanwhile, because a child that cannot write does not end.
+output is drained meanwhile, because a child that cannot write does not end. Should we be killed and
+end nothing any more, a guard does (see `guard`).
 
 Source: ACP, Transports, "stdio", "Shutdown".
 """
@@ -23,7 +24,8 @@ from anyio.abc import Process
 
 from acp_protocol.descriptors import DescriptorReader, DescriptorWriter
 from acp_protocol.errors import AgentStartError, start_error
-from acp_protocol.host.strays import Mark
+from acp_protocol.host.guard import Guard
+from acp_protocol.host.strays import OURS, Mark
 from acp_protocol.tasks import OwnedTasks
 
 GRACE: Final = 2.0
@@ -38,6 +40,8 @@ POLL: Final = 0.01
 """Seconds between two looks at whether a process group is empty."""
 DRAIN: Final = 0.5
 """Seconds for reading a dead child's stderr; a grandchild may hold it open for ever."""
+GUARD: Final = Guard(mark=OURS)
+"""Ends the children of this process after it; one for all, because each needs a shell."""
 
 
 class StderrTail:
@@ -102,6 +106,7 @@ class ChildProcess:
     async def wait(self) -> int:
         """Return the exit code once the child has ended and its stderr was read."""
         code = await self._process.wait()
+        self.group_lives()
         with anyio.move_on_after(DRAIN):
             await self._stderr_done.wait()
         return code
@@ -123,6 +128,7 @@ class ChildProcess:
             os.killpg(self.pid, 0)
         except ProcessLookupError:
             self._is_group_empty = True
+            GUARD.dismiss(self.pid)
             return False
         except PermissionError:
             return False
@@ -180,6 +186,8 @@ class ChildProcess:
             await self.stdout.aclose()
         with anyio.move_on_after(grace, shield=True):
             await self._process.aclose()
+        # Nobody looks any more when its number is free again.
+        GUARD.dismiss(self.pid)
         return self.exit_code
 
     async def read_stderr(self, on_stderr: Callable[[bytes], object] | None) -> None:
@@ -266,6 +274,7 @@ async def _start(
             )
         except (OSError, ValueError) as problem:
             raise start_error(command[0], problem) from None
+        GUARD.watch(process.pid)
         ours.pop_all()
     writer, reader = DescriptorWriter(outgoing), DescriptorReader(incoming)
     return ChildProcess(process, command, writer, reader, mark)

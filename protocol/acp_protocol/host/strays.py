@@ -21,6 +21,8 @@ import anyio.to_thread
 
 VARIABLE: Final = "ACP_AGENT_RUN"
 """Holds the marks of all commands that a process belongs to, with colons between them."""
+OURS: Final = secrets.token_hex(16)
+"""Begins each mark of this process, so that whoever is left can be known after its end."""
 ROUNDS: Final = 10
 """How often what is left is killed: it may start others meanwhile."""
 POLL: Final = 0.02
@@ -31,7 +33,7 @@ class Mark:
     """What a command and all that it starts can be known by."""
 
     def __init__(self) -> None:
-        self._value = secrets.token_hex(16)
+        self._value = f"{OURS}.{secrets.token_hex(16)}"
 
     def on(self, env: Mapping[str, str]) -> dict[str, str]:
         """Return an environment with the mark; those of commands around this one stay."""

@@ -1,0 +1,331 @@
+"""Who is watched ends with a process that is killed, and nobody is ended that should not be."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+import sys
+import uuid
+from collections.abc import Generator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import IO
+
+import pytest
+
+from acp_protocol.host import guard
+from acp_protocol.host.guard import Guard
+from tests.protocol.host.test_processes import is_running
+
+LIMIT = 30
+PIPE = subprocess.PIPE
+DEAF = (
+    "import signal, threading; [signal.signal(n, signal.SIG_IGN) for n in (1, 2, 15)]; "
+    "print('ready', flush=True); threading.Event().wait()"
+)
+COUNTING = (
+    "import os, signal, threading; signal.signal(15, lambda *_: os.write(2, b'SIGTERM '))\n"
+    "print('ready', flush=True)\nwhile True: signal.pause()"
+)
+POLITE = (
+    "import os, signal, sys\n"
+    "signal.signal(15, lambda *_: os.write(2, b'SIGTERM'))\n"
+    "print('ready', flush=True); sys.stdin.read(); os.write(2, b'by itself')"
+)
+LONG = "[sys.executable, '-c', 'import signal; signal.pause()']"
+"""The words of a program that nothing but a signal ends."""
+ON_LINUX = pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells of others")
+
+
+def holding(watched: str, *how: str) -> str:
+    """Return a program that starts another, has it watched, and goes on until it is killed."""
+    return (
+        "import os, subprocess, sys; from acp_protocol.host.guard import Guard\n"
+        f"child = subprocess.Popen([sys.executable, '-c', {watched!r}], stdin=subprocess.PIPE,\n"
+        "                         start_new_session=True)\n"
+        f"guard = Guard({', '.join(how)})\nguard.watch(child.pid)\nsys.stdin.read()"
+    )
+
+
+def killed(program: str, env: dict[str, str] | None = None) -> bytes:
+    """Kill the group of a program; return what those that it started say on stderr until their end.
+
+    One of them says that it is ready.
+    """
+    with subprocess.Popen(
+        [sys.executable, "-c", program],
+        stdin=PIPE,
+        stdout=PIPE,
+        stderr=PIPE,
+        start_new_session=True,
+        env=env,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stdout.readline() == b"ready\n"
+        os.killpg(process.pid, signal.SIGKILL)
+        # Nobody but the others hold it any more.
+        assert select.select([process.stdout], [], [], LIMIT)[0]
+        assert process.stdout.read() == b""
+        return process.stderr.read()
+
+
+class Shell:
+    """A shell of whose life the test hears: each one says its process id, and holds a pipe."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / "shell"
+        life, name = folder / "life", folder / "name"
+        os.mkfifo(life)
+        os.mkfifo(name)
+        self.path.write_text(f'#!/bin/sh\nexec 9>{life}\necho $$ >{name}\nexec /bin/sh "$@"\n')
+        self.path.chmod(0o700)
+        self._life = os.open(life, os.O_RDONLY | os.O_NONBLOCK)
+        # Its end never comes, as this holds both.
+        self._name = os.open(name, os.O_RDWR)
+
+    def has_begun(self, within: float = LIMIT) -> bool:
+        return bool(select.select([self._name], [], [], within)[0])
+
+    def pid(self) -> int:
+        assert self.has_begun()
+        return int(os.read(self._name, 100))
+
+    def has_ended(self) -> bool:
+        """Wait until the last one whose process id was asked for is gone."""
+        return bool(select.select([self._life], [], [], LIMIT)[0]) and not os.read(self._life, 100)
+
+    def close(self) -> None:
+        os.close(self._life)
+        os.close(self._name)
+
+
+@pytest.fixture
+def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[Shell]:
+    it = Shell(tmp_path)
+    monkeypatch.setattr(guard, "SHELL", str(it.path))
+    yield it
+    it.close()
+
+
+@contextmanager
+def program(shell: Shell, text: str) -> Generator[tuple[subprocess.Popen[bytes], IO[bytes]]]:
+    """Run a program that knows `Guard`, `LONG` and `start`, and whose guards have that shell."""
+    preface = (
+        "import os, signal, subprocess, sys; from acp_protocol.host import guard\n"
+        "guard.SHELL = sys.argv[1]\nNULL = subprocess.DEVNULL\nGuard = guard.Guard\n"
+        "def start(**how):\n"
+        f"    return subprocess.Popen({LONG}, start_new_session=True, stdin=NULL,\n"
+        "                            **{'stdout': NULL, 'stderr': NULL, **how}).pid\n"
+    )
+    command = [sys.executable, "-c", preface + text, str(shell.path)]
+    with subprocess.Popen(command, stdin=PIPE, stdout=PIPE) as process:
+        assert process.stdout is not None
+        yield process, process.stdout
+
+
+@contextmanager
+def group() -> Generator[subprocess.Popen[bytes]]:
+    """Run a group that ends with its stdin and says what it hears there."""
+    with subprocess.Popen(["cat"], stdin=PIPE, stdout=PIPE, start_new_session=True) as process:
+        yield process
+
+
+def is_alive(process: subprocess.Popen[bytes]) -> bool:
+    said, _ = process.communicate(b"still here", LIMIT)
+    return (said, process.returncode) == (b"still here", 0)
+
+
+def test_who_hears_nothing_is_killed_after_its_parent() -> None:
+    assert killed(holding(DEAF, "0", "1")) == b""
+
+
+def test_who_hears_the_end_of_its_stdin_ends_by_itself() -> None:
+    assert killed(holding(POLITE, "20")) == b"by itself"
+
+
+def test_who_goes_on_is_first_asked_to_end() -> None:
+    assert killed(holding(COUNTING, "0", "1")) == b"SIGTERM "
+
+
+@ON_LINUX
+def test_who_is_known_by_two_signs_is_asked_once() -> None:
+    mark = uuid.uuid4().hex
+    asked = killed(holding(COUNTING, "0", "1", repr(mark)), {**os.environ, "MARK": mark})
+    assert asked == b"SIGTERM "
+
+
+@ON_LINUX
+@pytest.mark.parametrize("stray", [COUNTING, DEAF])
+def test_who_has_left_the_group_is_known_by_its_mark(stray: str) -> None:
+    mark = uuid.uuid4().hex
+    leaving = (
+        "import subprocess, sys\n"
+        f"subprocess.Popen([sys.executable, '-c', {stray!r}], start_new_session=True)"
+    )
+    text = holding(leaving, "0", "1", repr(mark)).replace(
+        "stdin=", f"env={{'M': {mark!r}}}, stdin="
+    )
+    assert killed(text) == (b"SIGTERM " if stray is COUNTING else b"")
+
+
+def test_a_guard_ends_as_soon_as_nobody_is_left(shell: Shell) -> None:
+    """A later group may get the same number."""
+    text = (
+        "gone = subprocess.Popen(['true'], start_new_session=True)\ngone.wait()\n"
+        "it = Guard(1000)\nit.watch(gone.pid)\nprint(flush=True)\nsys.stdin.read()"
+    )
+    with program(shell, text) as (process, said):
+        assert said.readline()
+        assert shell.pid()
+        process.kill()
+        assert shell.has_ended()
+
+
+def test_many_groups_end_and_those_that_were_dismissed_do_not(shell: Shell) -> None:
+    text = (
+        "it = Guard(0)\npids = [start(stdout=None if n % 3 else NULL) for n in range(60)]\n"
+        "for pid in pids: it.watch(pid)\nfor pid in pids[::3]: it.dismiss(pid)\n"
+        "print(*pids, flush=True)\nsys.stdin.read()"
+    )
+    with program(shell, text) as (process, said):
+        pids = [int(word) for word in said.readline().split()]
+        assert shell.pid()
+        process.kill()
+        # Those that are watched hold it.
+        assert select.select([said], [], [], LIMIT)[0]
+        assert said.read() == b""
+        assert shell.has_ended()
+        for pid in pids[::3]:
+            os.kill(pid, signal.SIGKILL)
+
+
+def test_a_process_that_ends_leaves_no_guard(shell: Shell) -> None:
+    text = "it = Guard(1000)\npid = start()\nit.watch(pid)\nos.kill(pid, 9)\nit.dismiss(pid)"
+    with program(shell, text) as (process, _):
+        assert shell.pid()
+        assert process.wait(LIMIT) == 0
+        assert shell.has_ended()
+
+
+def test_who_is_watched_when_a_process_ends_is_ended_too(shell: Shell) -> None:
+    with program(shell, "Guard(0).watch(start(stdout=None))") as (process, said):
+        assert process.wait(LIMIT) == 0
+        assert select.select([said], [], [], LIMIT)[0]
+        assert said.read() == b""
+
+
+def test_a_guard_holds_none_of_our_pipes(shell: Shell) -> None:
+    """A client that waits for the end of stdout must not wait for the guard."""
+    text = "pid = start()\nprint(pid, flush=True)\nGuard(1000).watch(pid)\nsys.stdin.read()"
+    with program(shell, text) as (process, said):
+        watched = int(said.readline())
+        waiting = shell.pid()
+        process.kill()
+        assert select.select([said], [], [], LIMIT)[0]
+        assert said.read() == b""
+        os.kill(waiting, 0)
+        os.kill(watched, signal.SIGKILL)
+        assert shell.has_ended()
+
+
+@pytest.mark.parametrize(
+    "heir",
+    [
+        f"heir = subprocess.Popen({LONG}, close_fds=False, stdin=NULL, stdout=NULL).pid",
+        "heir = os.fork()\nif not heir: it.watch(1); it.dismiss(watched); signal.pause()",
+    ],
+)
+def test_who_is_started_or_forked_later_does_not_hold_the_pipe(shell: Shell, heir: str) -> None:
+    text = (
+        "it = Guard(0)\nwatched = start(stdout=sys.stderr.fileno())\nit.watch(watched)\n"
+        f"{heir}\nprint(watched, heir, flush=True)\nsys.stdin.read()"
+    )
+    with program(shell, text) as (process, said):
+        watched, pid = (int(word) for word in said.readline().split())
+        assert shell.pid()
+        process.kill()
+        assert shell.has_ended()
+        assert not is_running(watched)
+        os.kill(pid, signal.SIGKILL)
+
+
+def test_a_guard_that_is_dismissed_ends_nobody(shell: Shell) -> None:
+    with group() as mine:
+        it = Guard(0, 0)
+        it.dismiss(mine.pid)
+        it.watch(mine.pid)
+        it.dismiss(mine.pid)
+        it.dismiss(mine.pid)
+        it.close()
+        it.close()
+        it.watch(mine.pid)
+        assert shell.pid()
+        assert shell.has_ended()
+        assert is_alive(mine)
+
+
+@ON_LINUX
+def test_a_group_with_the_number_of_one_that_ended_is_left_alone(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """What the system tells of its leader is made up here: it began before, and began later."""
+    monkeypatch.setattr(guard, "SCRIPT", guard.SCRIPT.replace("/proc/", f"{tmp_path}/proc/"))
+    with group() as mine, group() as other:
+        stats = [tmp_path / "proc" / str(each.pid) / "stat" for each in (mine, other)]
+        for stat in stats:
+            stat.parent.mkdir(parents=True)
+        stats[0].write_text(f"{mine.pid} (a) b) {'0 ' * 19}100 0 0\n")
+        os.mkfifo(stats[1])
+        it = Guard(0, 0)
+        it.watch(mine.pid)
+        it.watch(other.pid)
+        # Whoever opens it has looked at the first one.
+        stats[1].write_text("\n")
+        it.dismiss(other.pid)
+        stats[0].write_text(f"{mine.pid} (a) b) {'0 ' * 19}200 0 0\n")
+        assert shell.pid()
+        it.close()
+        assert shell.has_ended()
+        assert is_alive(mine)
+
+
+@pytest.mark.parametrize("shell", ["/no/such/shell", sys.executable])
+def test_where_no_shell_can_wait_nobody_does(shell: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(guard, "SHELL", shell)
+    it = Guard()
+    it.watch(os.getpid())
+    it.dismiss(os.getpid())
+    it.close()
+
+
+def test_another_shell_takes_the_place_of_one_that_has_ended(shell: Shell) -> None:
+    with ExitStack() as stack:
+        first, second = (stack.enter_context(group()) for _ in range(2))
+        it = Guard(0, 0)
+        it.watch(first.pid)
+        old = shell.pid()
+        os.kill(old, signal.SIGKILL)
+        os.waitid(os.P_PID, old, os.WEXITED | os.WNOWAIT)
+        it.watch(second.pid)
+        assert shell.pid() != old
+        with pytest.raises(ChildProcessError):
+            os.waitpid(old, 0)
+        it.close()
+        assert shell.has_ended()
+        assert {first.wait(LIMIT), second.wait(LIMIT)} == {-signal.SIGTERM}
+
+
+def test_a_shell_that_is_stopped_stops_nobody(shell: Shell) -> None:
+    with group() as mine:
+        it = Guard()
+        it.watch(mine.pid)
+        os.kill(shell.pid(), signal.SIGSTOP)
+        while not shell.has_begun(0):
+            it.dismiss(mine.pid)
+            it.watch(mine.pid)
+        it.dismiss(mine.pid)
+        it.close()
+        assert is_alive(mine)
