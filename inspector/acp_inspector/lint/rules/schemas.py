@@ -16,6 +16,8 @@ from typing import Final
 from acp_inspector.lint.checks import calls, check, results
 from acp_inspector.lint.moment import FINE, Found, Moment, Problem, entries, members
 from acp_inspector.lint.rules.method_table import EMPTY
+from acp_inspector.lint.state import other
+from acp_protocol.framing import Side
 from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.methods import METHODS
 from acp_protocol.schema.strangers import find_own_words, find_strangers
@@ -82,7 +84,9 @@ def said(moment: Moment) -> Said | bool | None:
 def _said(moment: Moment) -> Said | bool | None:
     version = moment.version or 1
     is_call = moment.kind != "result"
-    definition = _definitions(version).get((moment.method or "", moment.kind))
+    # What goes the wrong way is no message of the schema; that it does, other rules tell.
+    caller = moment.side if is_call else other(moment.side)
+    definition = _definitions(version).get((moment.method or "", moment.kind, caller))
     if definition is None:
         return False
     value: Json = moment.value.get("params") if is_call else moment.result
@@ -94,14 +98,18 @@ def _said(moment: Moment) -> Said | bool | None:
 
 
 @cache
-def _definitions(version: int) -> dict[tuple[str, str], str]:
-    table: dict[tuple[str, str], str] = {}
+def _definitions(version: int) -> dict[tuple[str, str, Side], str]:
+    """Return what calls and results look like, by method, kind, and who makes the call."""
+    table: dict[tuple[str, str, Side], str] = {}
     for row in METHODS:
-        if row.version == version:
-            if row.params is not None:
-                table[row.name, row.kind] = row.params
-            if row.result is not None:
-                table[row.name, "result"] = row.result
+        callers: tuple[Side, ...] = (
+            ("client", "agent") if row.sent_by == "either" else (row.sent_by,)
+        )
+        for caller in callers:
+            if row.version == version and row.params is not None:
+                table[row.name, row.kind, caller] = row.params
+            if row.version == version and row.result is not None:
+                table[row.name, "result", caller] = row.result
     return table
 
 

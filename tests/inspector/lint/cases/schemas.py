@@ -167,3 +167,37 @@ def a_message_id_is_in_snake_case(talk: Talk) -> None:
 def a_type_of_data_is_in_snake_case(talk: Talk) -> None:
     talk.open()
     talk.say(content={"type": "image", "data": "AA==", "mime_type": "image/png"})
+
+
+def bridged(talk: Talk, **members: Any) -> None:
+    """Reach a server of the agent, as Continuum Router does."""
+    talk.open()
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+    call = talk.ask("mcp/message", {"connectionId": "c1", "message": message})
+    talk.answer(call, {"jsonrpc": "2.0", "id": 1, "result": {"tools": []}})
+    talk.tell("mcp/message", side="agent", connectionId="c1", message=message)
+    talk.say(**members)
+
+
+@breaks("ACP-L046", unstable=True)
+def a_message_to_a_server_of_the_client_lacks_its_method(talk: Talk) -> None:
+    talk.open()
+    asked = {"serverId": "srv", "requestId": "r1"}
+    talk.refuse(talk.ask("mcp/message", asked, side="agent"), -32602)
+
+
+@keeps("ACP-L046")
+def a_message_that_goes_the_other_way_is_of_no_schema(talk: Talk) -> None:
+    bridged(talk)
+
+
+@breaks("ACP-L371", unstable=True)
+def a_message_to_a_server_of_the_client_has_a_stranger(talk: Talk) -> None:
+    talk.open()
+    asked = {"serverId": "srv", "requestId": "r1", "method": "tools/list", "colour": "red"}
+    talk.refuse(talk.ask("mcp/message", asked, side="agent"), -32602)
+
+
+@keeps("ACP-L371")
+def a_message_that_goes_the_other_way_has_members_of_its_own(talk: Talk) -> None:
+    bridged(talk, _meta={"language": "en"})
