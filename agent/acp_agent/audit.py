@@ -24,9 +24,12 @@ from acp_protocol.errors import describe_os_error
 
 logger = logging.getLogger(__name__)
 
-Why: TypeAlias = Literal["mode", "auto_allow", "policy", "rule", "user", "client", "turn"]
-"""Who decided: the session's mode, a list or the policy of the rules, an earlier "always", the
-user, a client that could not ask its user, or the end of the turn."""
+Why: TypeAlias = Literal[
+    "mode", "rules", "auto_allow", "policy", "rule", "question", "user", "client", "turn"
+]
+"""Who decided: the session's mode, a standing rule, a list or the policy, an earlier "always", a
+question that is its own consent, the user, a client that could not ask its user, or the end of the
+turn."""
 WIDTH: Final = 4096
 """Characters of one path or command that are kept."""
 _FLAGS: Final = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NONBLOCK
@@ -47,7 +50,7 @@ class Decision:
     verdict: str
     why: Why
     rule: str | None = None
-    """The "always" that decided, or that the user has made of this answer."""
+    """The rule that decided, or the "always" that the user has made of this answer."""
 
 
 def now() -> datetime:

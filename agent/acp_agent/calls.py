@@ -135,7 +135,7 @@ class ShownCall:
         ruling = self._desk.permissions.known(call) or await self._ask(call)
         self._note(call, ruling)
         if ruling.verdict != "allow":
-            answer = await self._failed(_REASONS[ruling.verdict])
+            answer = await self._failed(_reason(ruling))
             return None if ruling.verdict == "cancelled" else answer
         await self._tell({"status": "in_progress"})
         if call.plan is not None:
@@ -246,6 +246,13 @@ class ShownCall:
 
     async def _tell(self, members: Mapping[str, Json]) -> None:
         await self._desk.updates.tool(self._id, members)
+
+
+def _reason(ruling: Ruling) -> str:
+    """Return why a call is not run."""
+    if ruling.why == "rules":
+        return f"forbidden by the configuration of the agent: {ruling.rule}"
+    return _REASONS[ruling.verdict]
 
 
 def _shown(call: Call) -> dict[str, Json]:

@@ -1,8 +1,9 @@
 """What needs the user's consent, and what was consented to for good.
 
 Decided by a call's kind and by what it touches, never by its title. In this order: a mode that
-forbids; what the user has said for good; kinds that are always asked about; a mode that allows;
-kinds that are always allowed; the policy. "Always" holds for one session.
+forbids; a standing rule that denies; what the user has said for good; the other standing rules;
+kinds that are always asked about; a mode that allows; kinds that are always allowed; the policy.
+"Always" holds for one session.
 
 Source: ACP, Tool Calls, "Requesting Permission"; Continuum Router, "Permissions".
 """
@@ -11,15 +12,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final, Literal, TypeAlias, cast
 
 from acp_agent.audit import Why
 from acp_agent.rules import PermissionRules, PolicyId, Rule, lasting
+from acp_agent.standing import standing
 from acp_agent.tools.tool import Call, Kind
 from acp_protocol.jsonrpc import Json
 
 Verdict: TypeAlias = Literal["allow", "reject", "forbidden", "cancelled"]
-"""`reject` comes from the user, `forbidden` from the mode."""
+"""`reject` comes from the user, `forbidden` from the mode or a standing rule."""
 ModeId: TypeAlias = Literal["ask", "code", "architect"]
 
 MODES: Final[tuple[tuple[ModeId, str, str], ...]] = (
@@ -58,15 +61,17 @@ class Ruling:
     verdict: Verdict
     why: Why
     rule: str | None = None
-    """The "always" that has decided, or that was made by the answer."""
+    """What has decided: an "always", one that was made by the answer, or a standing rule."""
 
 
 class Permissions:
     """The decisions of one session."""
 
-    def __init__(self, rules: PermissionRules | None = None) -> None:
+    def __init__(self, rules: PermissionRules | None = None, cwd: Path | None = None) -> None:
+        """`cwd` is the session's directory, which patterns for absolute paths need to know."""
         self.mode: ModeId = "ask"
         self.rules = rules or PermissionRules()
+        self._home = cwd.resolve().parts if cwd is not None else ()
         self.policy: PolicyId = self.rules.default_policy
         self._always: dict[Rule, Verdict] = {}
 
@@ -75,13 +80,24 @@ class Permissions:
         kind = call.kind
         if self.mode == "architect" and kind not in _PLANNING:
             return Ruling("forbidden", "mode")
+        rule = standing(self.rules.standing, kind, call.about, self._home)
+        if rule is not None and rule.decision == "deny":
+            return Ruling("forbidden", "rules", str(rule))
         remembered = self._remembered(call)
         if remembered is not None and remembered.verdict == "reject":
             return remembered
-        if call.asks_always:
+        if call.is_question:
+            return Ruling("allow", "question")
+        if call.asks_always or remembered is not None:
+            return None if call.asks_always else remembered
+        if rule is not None:
+            return Ruling("allow", "rules", str(rule)) if rule.decision == "allow" else None
+        return self._by_kind(kind)
+
+    def _by_kind(self, kind: Kind) -> Ruling | None:
+        """Return the ruling where nothing is said about what a call touches."""
+        if kind in self.rules.always_ask:
             return None
-        if remembered is not None or kind in self.rules.always_ask:
-            return remembered
         if self.mode == "code":
             return Ruling("allow", "mode")
         if kind in self.rules.auto_allow:

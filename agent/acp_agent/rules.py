@@ -1,7 +1,8 @@
 """What is decided about tool calls before the user is asked, and what "always" comes to.
 
-`PermissionRules` is what whoever runs the agent has set. A `Rule` is what a user has said for good
-in one session: a kind, and what it may touch, as in `edit src/**` or `execute git status`.
+`PermissionRules` is what whoever runs the agent has set; `standing` has the rules among it. A
+`Rule` is what a user has said for good in one session: a kind, and what it may touch, as in
+`edit src/**` or `execute git status`.
 
 Source: Continuum Router, "Permissions"; ACP, Tool Calls, "Requesting Permission".
 """
@@ -11,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
+from acp_agent.standing import StandingRule
 from acp_agent.tools.subject import Subject
 from acp_agent.tools.tool import Kind
 
@@ -45,6 +47,8 @@ class PermissionRules:
     """Kinds that nobody is asked about."""
     always_ask: frozenset[Kind] = frozenset()
     """Kinds that the user is asked about, whatever mode and policy say."""
+    standing: tuple[StandingRule, ...] = ()
+    """Rules that are looked at before the lists; the first one that fits decides."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from acp_agent.audit import Audit
 from acp_agent.conduct import Conduct
 from acp_agent.models.model import ToolOffer
 from acp_agent.rules import PermissionRules
+from acp_agent.standing import StandingRule
 from acp_agent.tools.catalogue import TOOLS
 from acp_agent.tools.tool import Call, Kind, Outcome, Report
 from acp_agent.workspace import Workspace
@@ -117,6 +118,20 @@ async def test_the_rules_decide_before_anybody_is_asked_and_all_is_written_down(
     assert told[0]["paths"] == ["src/x"]
     assert told[2]["commands"] == ["git status -s"]
     assert told[2]["rule"] == "execute git status"
+
+
+async def test_what_the_configuration_denies_fails_the_call_and_says_by_which_rule(
+    cwd: Path,
+) -> None:
+    rules = PermissionRules("allow_all", standing=(StandingRule("deny", "delete", "path", "*.md"),))
+    async with talk(cwd, conduct=Conduct(rules)) as it:
+        await it.prompt("delete notes.md")
+    assert it.client.asked == []
+    (call,) = it.client.calls
+    assert call["statuses"] == ["pending", "failed"]
+    reason = "forbidden by the configuration of the agent: deny delete *.md"
+    assert call["content"][-1]["content"]["text"] == reason
+    assert (cwd / "notes.md").exists()
 
 
 async def test_a_turn_that_is_cancelled_before_the_answer_is_written_down(

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from acp_agent.permissions import ModeId, Permissions, Ruling, Verdict
-from acp_agent.rules import PermissionRules
+from acp_agent.rules import PermissionRules, PolicyId
+from acp_agent.standing import StandingRule
 from acp_agent.tools.subject import command_subject, path_subject
 from acp_agent.tools.tool import Call, Kind, Outcome, Report
 from acp_protocol.jsonrpc import Json
@@ -238,3 +239,67 @@ def test_the_users_own_always_comes_before_every_list() -> None:
     permissions.decided(call("read"), selected("reject-always"))
     assert permissions.known(call("edit")) == Ruling("allow", "rule", "edit")
     assert permissions.known(call("read")) == Ruling("reject", "rule", "read")
+
+
+STANDING = PermissionRules(
+    "allow_all",
+    always_ask=frozenset({"execute"}),
+    standing=(
+        StandingRule("allow", "execute", "command", "git status *"),
+        StandingRule("deny", "execute", "command", "git push *"),
+        StandingRule("ask", "edit", "path", "src/**"),
+        StandingRule("deny", None, "path", "secret/**"),
+    ),
+)
+
+
+def test_standing_rules_come_before_lists_mode_and_policy(cwd: Path) -> None:
+    permissions = Permissions(STANDING)
+    permissions.mode = "code"
+    status = Ruling("allow", "rules", "allow execute git status *")
+    assert permissions.known(command("git", "status", "-s")) == status
+    push = Ruling("forbidden", "rules", "deny execute git push *")
+    assert permissions.known(command("git", "push")) == push
+    assert permissions.known(command("ls")) is None
+    assert permissions.known(edit(cwd, "src/a")) is None
+    assert permissions.known(edit(cwd, "a")) == Ruling("allow", "mode")
+    assert verdict_of(permissions, edit(cwd, "a", "secret/a")) == "forbidden"
+
+
+def test_no_always_outweighs_a_rule_that_denies_and_one_that_asks_can_be_answered(
+    cwd: Path,
+) -> None:
+    permissions = Permissions(STANDING)
+    permissions.decided(command("git", "push"), selected("allow-always"))
+    assert verdict_of(permissions, command("git", "push")) == "forbidden"
+    permissions.decided(edit(cwd, "src/a"), selected("allow-always"))
+    assert verdict_of(permissions, edit(cwd, "src/b")) == "allow"
+    permissions.decided(command("git", "status"), selected("reject-always"))
+    assert verdict_of(permissions, command("git", "status")) == "reject"
+
+
+def test_a_rule_allows_nothing_in_a_mode_that_forbids_and_no_private_address() -> None:
+    permissions = Permissions(
+        PermissionRules(standing=(StandingRule("allow", "execute"), StandingRule("allow", "fetch")))
+    )
+    wanted = replace(call("fetch", "localhost"), asks_always=True)
+    assert permissions.known(wanted) is None
+    permissions.mode = "architect"
+    assert verdict_of(permissions, command("ls")) == "forbidden"
+
+
+def test_a_rule_may_name_the_session_s_own_directory(cwd: Path) -> None:
+    rules = PermissionRules(standing=(StandingRule("deny", None, "path", f"{cwd}/secret/**"),))
+    assert verdict_of(Permissions(rules, cwd), edit(cwd, "secret/a")) == "forbidden"
+    assert Permissions(rules, cwd).known(edit(cwd, "a")) is None
+
+
+@pytest.mark.parametrize("policy", ["ask_always", "allow_read", "allow_all"])
+def test_a_question_to_the_user_is_its_own_consent(policy: PolicyId) -> None:
+    wanted = replace(call("think"), is_question=True)
+    permissions = Permissions(PermissionRules(policy, always_ask=frozenset({"think"})))
+    assert permissions.known(wanted) == Ruling("allow", "question")
+    asking = PermissionRules(policy, standing=(StandingRule("ask", "think"),))
+    assert permissions.known(wanted) == Permissions(asking).known(wanted)
+    denying = PermissionRules(policy, standing=(StandingRule("deny", "think"),))
+    assert verdict_of(Permissions(denying), wanted) == "forbidden"

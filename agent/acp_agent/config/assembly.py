@@ -72,6 +72,7 @@ def conduct_of(configuration: Configuration) -> Conduct:
             permissions.default_policy,
             frozenset(permissions.auto_allow),
             frozenset(permissions.always_ask),
+            permissions.rules,
         ),
         Audit(permissions.audit) if permissions.audit is not None else None,
         TurnLimits(limits.requests, limits.tokens, limits.seconds),

@@ -13,6 +13,7 @@ from typing import Any, Final, Literal
 
 from acp_agent.models.choice import ModelChoice
 from acp_agent.rules import PolicyId
+from acp_agent.standing import StandingRule
 from acp_agent.surface import SESSION_LIMIT, TITLE
 from acp_agent.surface_auth import AuthMode
 from acp_agent.tools.tool import Kind
@@ -50,6 +51,7 @@ class Permissions:
     default_policy: PolicyId = "allow_read"
     auto_allow: tuple[Kind, ...] = ()
     always_ask: tuple[Kind, ...] = ()
+    rules: tuple[StandingRule, ...] = ()
     audit: Path | None = None
     """The file that each decision is written to."""
 

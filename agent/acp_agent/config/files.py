@@ -23,6 +23,7 @@ from acp_agent.config.keys import (
     STORAGE_PATH,
     Key,
 )
+from acp_agent.config.rules import MEMBERS, MUST, RULES, mistakes
 from acp_agent.config.values import PATH, UNIX, UnfitError
 from acp_agent.mcp.declarations import DeclarationError, configured_servers
 from acp_protocol.jsonrpc import Json
@@ -77,6 +78,8 @@ class FileSettings:
             self._take_others(spot, raw)
         elif path == "mcp.servers":
             self._take_servers(spot, raw)
+        elif path == "permissions.rules":
+            self._take_rules(spot, raw)
         elif path in FORMER:
             self._take_former(spot, path, raw)
         elif path in BY_PATH or path == STORAGE_PATH:
@@ -147,6 +150,26 @@ class FileSettings:
             if "model.name" not in settings:
                 self._tell((*spot, place), f"{OTHERS}.{place}.name: is missing")
             self.others.append(settings)
+
+    def _take_rules(self, spot: Spot, raw: Json) -> None:
+        tables = cast("list[Json]", raw) if isinstance(raw, list) else None
+        if tables is None or not all(isinstance(table, dict) for table in tables):
+            if raw is not None:
+                self._tell(spot, f"{spelled(spot)}: must be {MUST}")
+            return
+        count = len(self._problems)
+        for place, table in enumerate(tables):
+            at = (*spot, place)
+            members = cast("dict[str, Json]", table)
+            for name in [each for each in members if each not in MEMBERS]:
+                near = get_close_matches(name, MEMBERS, 1)
+                self._tell_unknown((*at, name), near[0] if near else None)
+            for name, why in mistakes(members):
+                where = (*at, name) if name else at
+                self._tell(where, f"{spelled(where)}: {why}")
+        if len(self._problems) == count:
+            origin = self._document.at((*spot, 0) if tables else spot)
+            self.settings["permissions.rules"] = Setting(RULES.value(tables), origin)
 
     def _take_servers(self, spot: Spot, raw: Json) -> None:
         if not isinstance(raw, dict):

@@ -12,6 +12,7 @@ from typing import Any, Final, get_args
 
 from acp_agent.config.configuration import ROOMS
 from acp_agent.config.place import PREFIX
+from acp_agent.config.rules import RULES
 from acp_agent.config.values import (
     ADDRESS,
     BOOLEAN,
@@ -71,7 +72,9 @@ class Key:
     @property
     def variable(self) -> str | None:
         """The environment variable that sets it; None where no text could."""
-        return None if self.kind is SERVERS else PREFIX + self.path.upper().replace(".", "_")
+        return (
+            None if self.kind in (SERVERS, RULES) else PREFIX + self.path.upper().replace(".", "_")
+        )
 
     @property
     def default(self) -> Any:
@@ -151,6 +154,7 @@ KEYS: Final = (
     ),
     Key("permissions.auto_allow", TOOL_KINDS, "kinds of tool calls that nobody is asked about"),
     Key("permissions.always_ask", TOOL_KINDS, "kinds that are asked about in every mode"),
+    Key("permissions.rules", RULES, "what is decided by path, command or name, first one first"),
     Key(
         "permissions.audit",
         PATH,

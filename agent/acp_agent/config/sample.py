@@ -15,8 +15,10 @@ from acp_protocol.errors import describe_os_error
 from acp_protocol.jsonrpc import Json
 
 MODE: Final = 0o600
-_LEFT_OUT: Final = frozenset({"enabled", "transport.stdio.enabled", "mcp.servers"})
-"""Keys that are there for files of the Continuum Router, and the one with tables of its own."""
+_LEFT_OUT: Final = frozenset(
+    {"enabled", "transport.stdio.enabled", "mcp.servers", "permissions.rules"}
+)
+"""Keys that are there for files of the Continuum Router, and those with tables of their own."""
 EXAMPLES: Final[Mapping[str, Json]] = {
     "agent.namespace": "coder",
     "model.service": "ollama",
@@ -54,6 +56,20 @@ _OTHERS: Final = """
 #[[model.others]]
 #name = "openai:gpt-5"
 """
+_RULES: Final = """
+# What is decided about tool calls by kind, path, command, or name of a host or server__tool.
+# The first rule that fits decides: allow, ask or deny. See docs/agent.md.
+#[[permissions.rules]]
+#kind = "edit"
+#path = "docs/**"
+#decision = "allow"
+
+#[[permissions.rules]]
+#command = "git push *"
+#decision = "deny"
+"""
+_BEHIND: Final[Mapping[str, str]] = {"model": _OTHERS, "permissions": _RULES}
+"""Tables of their own that belong to a room."""
 
 
 def sample() -> str:
@@ -65,7 +81,7 @@ def sample() -> str:
             continue
         table, _, name = key.path.rpartition(".")
         if table != room:
-            text += (_OTHERS if room == "model" else "") + f"\n[{table}]\n"
+            text += _BEHIND.get(room, "") + f"\n[{table}]\n"
             room = table
         text += f"# {key.about}{_range(key)}\n#{name} = {toml(example(key))}\n"
     return text + _SERVERS

@@ -66,6 +66,9 @@ def as_toml(layers: Layers) -> str:
         if path == "mcp.servers":
             later += _server_lines(cast("Mapping[str, Json]", value), origin)
             continue
+        if path == "permissions.rules" and value:
+            later += _rule_lines(cast("list[Mapping[str, Json]]", value), origin)
+            continue
         if table != room:
             lines += ["", f"[{table}]"]
             room = table
@@ -124,6 +127,14 @@ def _server_lines(servers: Mapping[str, Json], origin: str) -> list[str]:
     for id_, members in servers.items():
         lines += ["", f"[mcp.servers.{_key(id_)}]  # {_shown(origin)}"]
         lines += [f"{_key(name)} = {toml(each)}" for name, each in members.items()]
+    return lines
+
+
+def _rule_lines(rules: list[Mapping[str, Json]], origin: str) -> list[str]:
+    lines: list[str] = []
+    for rule in rules:
+        lines += ["", f"[[permissions.rules]]  # {_shown(origin)}"]
+        lines += [f"{name} = {toml(each)}" for name, each in rule.items()]
     return lines
 
 

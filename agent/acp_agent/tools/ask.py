@@ -124,7 +124,8 @@ class AskTool:
             del report
             return _outcome(await self._user.form(question, schema))
 
-        return Call(one_line(f"Ask: {question}", TITLE_WIDTH), self.kind, run)
+        title = one_line(f"Ask: {question}", TITLE_WIDTH)
+        return Call(title, self.kind, run, is_question=True)
 
 
 class OpenTool:
@@ -158,7 +159,7 @@ class OpenTool:
                 return Outcome("the user agreed to open the page", raw={"action": "accept"})
             return _outcome(reply)
 
-        return Call(one_line(f"Open {url}", TITLE_WIDTH), self.kind, run)
+        return Call(one_line(f"Open {url}", TITLE_WIDTH), self.kind, run, is_question=True)
 
 
 def _outcome(reply: Reply) -> Outcome:

@@ -80,6 +80,8 @@ class Call:
     """What it touches: what a user's "always" is about, and what the audit log tells."""
     asks_always: bool = False
     """Whether the user is asked each time, whatever was said before: no "always" is offered."""
+    is_question: bool = False
+    """Whether it does nothing but ask the user: then the question is the consent."""
 
     plan: Sequence[Json] | None = None
     """The entries of the plan that it shows, if it shows one."""

@@ -1,0 +1,196 @@
+"""Rules that whoever runs the agent has set: what they fit, and which of them decides."""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from acp_agent.standing import StandingRule, command_words, path_parts, standing
+from acp_agent.tools.subject import Subject as Touched
+from acp_agent.tools.subject import command_subject, name_subject, path_subject
+from acp_agent.tools.tool import Kind
+
+HOME = ("/", "home", "me")
+
+
+def path(*words: str) -> Touched:
+    return Touched("path", words)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "words", "fits"),
+    [
+        ("docs/**", ("docs", "a", "b.md"), True),
+        ("docs/**", ("docs",), True),
+        ("docs/**", ("docsx", "a"), False),
+        ("docs/", ("docs", "a", "b.md"), True),
+        ("./docs/*", ("docs", "a"), True),
+        ("docs/*", ("docs", "a", "b"), False),
+        ("docs/*.md", ("docs", "a.md"), True),
+        ("**/test_*.py", ("a", "b", "test_x.py"), True),
+        ("**/test_*.py", ("test_x.py",), True),
+        ("a/**/z", ("a", "z"), True),
+        ("a/**/z", ("a", "b", "c", "z"), True),
+        ("a/**/z", ("a", "b"), False),
+        (".env", ("deep", ".env"), True),
+        (".env", ("/", "other", ".env"), True),
+        (".env", (".environment",), False),
+        ("**", ("/", "other", "x"), True),
+        ("**", (), True),
+        (".", ("x",), False),
+        (".", (), True),
+        ("docs/**", ("/", "docs", "a"), False),
+        ("/home/me/docs/**", ("docs", "a"), True),
+        ("/home/me/docs/**", ("src", "a"), False),
+        ("/etc/**", ("/", "etc", "passwd"), True),
+        ("[a-c]*", ("b.txt",), True),
+        ("a;b", ("a;b",), True),
+        ("A", ("a",), False),
+    ],
+)
+def test_a_path_is_compared_part_by_part(pattern: str, words: tuple[str, ...], fits: bool) -> None:
+    rule = StandingRule("allow", None, "path", pattern)
+    assert rule.covers("edit", path(*words), HOME) is fits
+
+
+@pytest.mark.parametrize(
+    ("pattern", "words", "fits"),
+    [
+        ("git *", ("git", "push", "-f"), True),
+        ("git *", ("git",), True),
+        ("git status", ("git", "status"), True),
+        ("git status", ("git", "status", "-s"), False),
+        ("git push *", ("git", "pull"), False),
+        ("git * --force", ("git", "push", "x", "--force"), True),
+        ("npm run test:*", ("npm", "run", "test:unit"), True),
+        ("npm run test:*", ("npm", "run", "test:unit", "; rm"), False),
+        ("git status", ("git status",), False),
+        ("git *", ("git;", "rm"), False),
+        ("git *", ("/tmp/git", "status"), False),
+        ("echo 'a b'", ("echo", "a b"), True),
+        ("*", ("anything", "at all"), True),
+        ("*", (), True),
+    ],
+)
+def test_a_command_is_compared_word_by_word(
+    pattern: str, words: tuple[str, ...], fits: bool
+) -> None:
+    rule = StandingRule("allow", "execute", "command", pattern)
+    assert rule.covers("execute", command_subject(words)) is fits
+
+
+def test_what_is_denied_by_a_program_s_name_is_denied_by_its_path_as_well() -> None:
+    rule = StandingRule("deny", None, "command", "rm *")
+    assert rule.covers("execute", command_subject(("/bin/rm", "-r", "x")))
+    assert not rule.covers("execute", command_subject(("/bin/ls", "rm")))
+    assert not rule.covers("execute", command_subject(()))
+
+
+def test_names_are_compared_whole() -> None:
+    rule = StandingRule("allow", "fetch", "name", "*.example.com")
+    assert rule.covers("fetch", name_subject("docs.example.com"))
+    assert not rule.covers("fetch", name_subject("example.com"))
+    assert not rule.covers("execute", name_subject("docs.example.com"))
+    assert StandingRule("allow", None, "name", "files__*").covers(
+        "execute", name_subject("files__x")
+    )
+
+
+def test_a_kind_alone_means_whatever_is_touched() -> None:
+    rule = StandingRule("deny", "delete")
+    assert rule.covers("delete", path("x"))
+    assert not rule.covers("edit", path("x"))
+
+
+def test_a_pattern_of_one_area_fits_nothing_of_another() -> None:
+    rule = StandingRule("deny", None, "path", "**")
+    assert not rule.covers("execute", command_subject(("x",)))
+    assert not rule.covers("fetch", name_subject("x"))
+
+
+@pytest.mark.parametrize("kind", ["search", "move"])
+def test_what_is_denied_is_not_reached_through_a_directory_above_it(kind: Kind) -> None:
+    rule = StandingRule("deny", None, "path", "a/secret/**")
+    for words in ((), ("a",), ("a", "secret")):
+        assert rule.covers(kind, path(*words)), words
+    assert not rule.covers(kind, path("b"))
+    assert not rule.covers("read", path("a"))
+    assert not StandingRule("allow", None, "path", "a/secret/**").covers(kind, path("a"))
+    assert not StandingRule("deny", None, "path", ".env").covers(kind, path("a"))
+
+
+def test_the_first_rule_that_fits_decides() -> None:
+    rules = (
+        StandingRule("allow", "execute", "command", "git status"),
+        StandingRule("deny", "execute", "command", "git *"),
+        StandingRule("ask", "execute"),
+    )
+
+    def decision(*words: str) -> str | None:
+        found = standing(rules, "execute", [command_subject(words)])
+        return found and found.decision
+
+    assert (decision("git", "status"), decision("git", "push")) == ("allow", "deny")
+    assert decision("ls") == "ask"
+    assert standing(rules, "edit", [path("x")]) is None
+
+
+def test_of_several_things_one_that_is_denied_is_enough() -> None:
+    allow = StandingRule("allow", "edit", "path", "docs/**")
+    ask = StandingRule("ask", "edit", "path", "src/**")
+    deny = StandingRule("deny", "edit", "path", ".env")
+    docs, src, env, other = path("docs", "a"), path("src", "a"), path(".env"), path("x")
+
+    def found(*subjects: Touched) -> StandingRule | None:
+        return standing((allow, ask, deny), "edit", subjects)
+
+    assert found(docs, path("docs", "b")) == allow
+    assert found(docs, src) == ask
+    assert found(docs, src, env) == deny
+    assert found(docs, other) is None
+    assert found(other, env) == deny
+
+
+def test_a_link_is_judged_by_what_it_leads_to(tmp_path: Path) -> None:
+    (tmp_path / "secret").mkdir()
+    (tmp_path / "open").symlink_to("secret")
+    rule = StandingRule("deny", None, "path", "secret/**")
+    assert rule.covers("read", path_subject(tmp_path, str(tmp_path / "open" / "x")))
+
+
+def test_a_rule_is_spelled_out() -> None:
+    assert (
+        str(StandingRule("deny", "execute", "command", "git push *")) == "deny execute git push *"
+    )
+    assert str(StandingRule("allow", None, "path", "docs/**")) == "allow docs/**"
+
+
+def slowly(pattern: tuple[str, ...], words: tuple[str, ...]) -> bool:
+    if not pattern:
+        return not words
+    if pattern[0] == "*":
+        return any(slowly(pattern[1:], words[at:]) for at in range(len(words) + 1))
+    return bool(words) and fnmatchcase(words[0], pattern[0]) and slowly(pattern[1:], words[1:])
+
+
+WORDS = st.lists(st.sampled_from(["a", "b", "ab"]), max_size=6).map(tuple)
+PATTERNS = st.lists(st.sampled_from(["a", "b", "*", "a*", "?"]), max_size=5).map(tuple)
+
+
+@given(pattern=PATTERNS, words=WORDS)
+def test_many_stars_mean_what_they_mean_one_by_one(
+    pattern: tuple[str, ...], words: tuple[str, ...]
+) -> None:
+    rule = StandingRule("allow", None, "command", " ".join(pattern))
+    assert command_words(" ".join(pattern)) == pattern
+    assert rule.covers("execute", command_subject(words)) is slowly(pattern, words)
+
+
+def test_many_stars_take_no_time() -> None:
+    rule = StandingRule("allow", None, "command", "* a " * 40 + "b")
+    assert not rule.covers("execute", command_subject(["a"] * 2000))
+    assert path_parts("**/a/" * 3 + "b") == ("**", "a", "**", "a", "**", "a", "b")
