@@ -107,17 +107,17 @@ class Permissions:
         return Ruling("allow", "policy") if allowed is None or kind in allowed else None
 
     def options(self, call: Call) -> list[dict[str, Json]]:
-        """Return the options to choose from, "always" with what it means spelled out."""
+        """Return the options to choose from, each with what is remembered and for how long."""
         options = [_option("allow", "Allow", "allow_once"), _option("reject", "Reject")]
         if call.asks_always:
             return options
         narrow, wide = _rules(call, 0), _rules(call, -1)
         if len(narrow) <= RULE_LIMIT:
-            options.insert(1, _option("allow-always", f"Always allow {_spelled(narrow)}"))
-            options.append(_option("reject-always", f"Always reject {_spelled(narrow)}"))
+            options.insert(1, _option("allow-always", _lasting("Allow", narrow)))
+            options.append(_option("reject-always", _lasting("Reject", narrow)))
         if len(wide) <= RULE_LIMIT and wide != narrow:
             # Last, so that the usual four stand where users know them.
-            options.append(_option("allow-all", f"Always allow {_spelled(wide)}"))
+            options.append(_option("allow-all", _lasting("Allow", wide)))
         return options
 
     def decided(self, call: Call, answer: Json) -> Ruling:
@@ -156,6 +156,11 @@ class Permissions:
 def _rules(call: Call, place: int) -> list[Rule]:
     """Return what "always" comes to for all that `call` touches; 0 is narrow, -1 is wide."""
     return list(dict.fromkeys(lasting(call.kind, subject)[place] for subject in call.about))
+
+
+def _lasting(deed: str, rules: list[Rule]) -> str:
+    meant = " and ".join(dict.fromkeys(rule.in_words() for rule in rules))
+    return f"{deed}, and do not ask again in this session for {meant}"
 
 
 def _spelled(rules: list[Rule]) -> str:

@@ -19,6 +19,18 @@ from acp_agent.tools.tool import Kind
 PolicyId: TypeAlias = Literal["allow_read", "ask_always", "allow_all"]
 
 _TREE: Final = "**"
+_PLURALS: Final[dict[Kind, str]] = {
+    "read": "reads",
+    "edit": "edits",
+    "delete": "deletions",
+    "move": "moves",
+    "search": "searches",
+    "execute": "commands",
+    "think": "thoughts",
+    "fetch": "fetches",
+    "switch_mode": "changes of the mode",
+    "other": "other calls",
+}
 _PLAIN: Final = frozenset(
     {("basename",), ("cat",), ("cmp",), ("cut",), ("date",), ("df",), ("diff",), ("dirname",)}
     | {("du",), ("echo",), ("grep",), ("head",), ("ls",), ("pwd",), ("readlink",), ("realpath",)}
@@ -77,6 +89,23 @@ class Rule:
         if self.is_open and self.subject.area == "path":
             shown = f"{shown}/{_TREE}" if self.subject.words else _TREE
         return f"{self.kind} {shown}".strip()
+
+    def in_words(self) -> str:
+        """Return what is meant, as one says it to somebody who has never seen a pattern."""
+        calls, shown = _PLURALS[self.kind], str(self.subject)
+        match self.subject.area:
+            case "command":
+                return f"`{shown}` with any arguments" if self.is_open else f"exactly `{shown}`"
+            case "name" if not self.subject.words:
+                return calls
+            case "name":
+                return f"{calls} from {shown}" if self.kind == "fetch" else f"the tool {shown}"
+            case "path" if not self.is_open:
+                return f"{calls} {'in' if self.kind == 'search' else 'of'} {shown}"
+            case "path" if self.subject.words:
+                return f"{calls} under {shown.rstrip('/')}/"
+            case _:
+                return f"all {calls} in this directory"
 
 
 def lasting(kind: Kind, subject: Subject) -> list[Rule]:

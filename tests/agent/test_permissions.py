@@ -166,16 +166,16 @@ def test_the_options_spell_out_what_always_means(cwd: Path) -> None:
 
     assert names(command("ls", "-l")) == [
         "Allow",
-        "Always allow execute ls",
+        "Allow, and do not ask again in this session for `ls` with any arguments",
         "Reject",
-        "Always reject execute ls",
+        "Reject, and do not ask again in this session for `ls` with any arguments",
     ]
     assert names(edit(cwd, "src/main.py")) == [
         "Allow",
-        "Always allow edit src/**",
+        "Allow, and do not ask again in this session for edits under src/",
         "Reject",
-        "Always reject edit src/**",
-        "Always allow edit **",
+        "Reject, and do not ask again in this session for edits under src/",
+        "Allow, and do not ask again in this session for all edits in this directory",
     ]
 
 

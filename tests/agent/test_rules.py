@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acp_agent.rules import Rule, lasting
-from acp_agent.tools.subject import Subject
+from acp_agent.tools.subject import Area, Subject
+from acp_agent.tools.tool import Kind
 
 WORDS = st.lists(st.sampled_from(["git", "status", ";", "rm", "-rf", "/", "a b", ""]), max_size=5)
 
@@ -129,3 +130,26 @@ def test_a_command_is_covered_only_by_its_own_first_words(
     assert rule.covers("execute", Subject("command", tuple(words))) == (
         words[: len(known)] == known
     )
+
+
+@pytest.mark.parametrize(
+    ("kind", "subject", "narrow", "wide"),
+    [
+        ("edit", ("path", "notes.md"), "edits of notes.md", "all edits in this directory"),
+        ("delete", ("path", "src", "a"), "deletions under src/", "all deletions in this directory"),
+        ("move", ("path", "a"), "moves of a", "all moves in this directory"),
+        ("search", ("path", "src"), "searches in src", "all searches in this directory"),
+        ("read", ("path", "/", "etc", "hosts"), "reads under /etc/", "reads under /etc/"),
+        ("execute", ("command", "git", "status"), *["`git status` with any arguments"] * 2),
+        ("execute", ("command", "cargo", "test"), *["exactly `cargo test`"] * 2),
+        ("execute", ("name", "w__look"), *["the tool w__look"] * 2),
+        ("fetch", ("name", "example.com"), *["fetches from example.com"] * 2),
+        ("execute", ("name",), *["commands"] * 2),
+    ],
+)
+def test_what_always_means_is_said_in_words(
+    kind: Kind, subject: tuple[Area, *tuple[str, ...]], narrow: str, wide: str
+) -> None:
+    area, *words = subject
+    rules = lasting(kind, Subject(area, tuple(words)))
+    assert (rules[0].in_words(), rules[-1].in_words()) == (narrow, wide)
