@@ -32,6 +32,10 @@ INTERRUPTED: Final = 130
 def run_script(options: argparse.Namespace) -> int:
     """Play or check the scenario that the flags name; return the exit code."""
     path = _found(options.script)
+    if not path.exists():
+        names = ", ".join(sorted(each.stem for each in EXAMPLES.glob("*.toml")))
+        _say(f"{path}: there is no such file; examples that need none are {names}")
+        return FAILED if options.check else UNUSABLE
     if options.check:
         return check_file(path)
     newest = vars(options).get("protocol.version", 1)

@@ -14,20 +14,6 @@ from acp_agent.scenario.values import members
 from acp_protocol.jsonrpc import Json
 
 Speaker: TypeAlias = Literal["agent_message", "agent_thought", "user_message"]
-STOP_REASONS: Final = ("end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled")
-KINDS: Final = (
-    "read",
-    "edit",
-    "delete",
-    "move",
-    "search",
-    "execute",
-    "think",
-    "fetch",
-    "switch_mode",
-    "other",
-)
-STATUSES: Final = ("pending", "in_progress", "completed", "failed", "cancelled", "paused")
 CONSENTS: Final = {
     "allow_once": "Allow",
     "allow_always": "Always allow",

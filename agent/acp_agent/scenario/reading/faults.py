@@ -13,7 +13,9 @@ from typing import Final, TypeAlias
 from acp_agent.scenario import faults
 from acp_agent.scenario.faults import ENDINGS, SPELLINGS, Aim, Damage, Fault, Mishap
 from acp_agent.scenario.reading.tables import LONG, Table, listed
+from acp_agent.scenario.reading.vocabulary import updates
 from acp_agent.scenario.wire import Crash, Hang, Sort
+from acp_protocol.schema.methods import METHODS
 
 AIM: Final = ("method", "update", "of", "after", "first", "every", "probability")
 SORTS: Final[tuple[Sort, ...]] = ("request", "notification", "answer")
@@ -53,9 +55,10 @@ def read_mishap(table: Table, seed: int) -> Mishap:
     found = read_faults(table)
     if not found:
         raise table.wrong_itself(f"does nothing; it needs {listed(FAULTS)}")
+    named = sorted({row.name for row in METHODS})
     aim = Aim(
-        table.text_if_any("method"),
-        table.text_if_any("update"),
+        table.known("method", named, "method") if "method" in table else None,
+        table.known("update", updates(), "update") if "update" in table else None,
         table.word("of", SORTS) if "of" in table else None,
         table.whole("after", 0, least=0),
         table.whole("first") if "first" in table else None,

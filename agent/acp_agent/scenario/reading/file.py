@@ -14,6 +14,7 @@ from typing import Final
 from acp_agent.scenario.faults import Mishap
 from acp_agent.scenario.reading.faults import FAULTS, read_faults, read_mishap
 from acp_agent.scenario.reading.lines import key_lines
+from acp_agent.scenario.reading.mistakes import explain
 from acp_agent.scenario.reading.steps import read_commands, read_steps
 from acp_agent.scenario.reading.tables import (
     BIG,
@@ -21,6 +22,7 @@ from acp_agent.scenario.reading.tables import (
     ScenarioError,
     Table,
 )
+from acp_agent.scenario.reading.vocabulary import stop_reasons
 from acp_agent.scenario.scenario import (
     PROMPT,
     WRONG_IDS,
@@ -32,9 +34,7 @@ from acp_agent.scenario.scenario import (
 )
 from acp_agent.scenario.speech import FRAMINGS, speech_of
 from acp_agent.scenario.values import entries
-from acp_agent.scenario.words import STOP_REASONS
 from acp_protocol.dialects.names import BATCHES, SPOKEN
-from acp_protocol.framing import Framing
 from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.methods import METHODS
 
@@ -71,11 +71,15 @@ def load_scenario(path: FilePath, seed: int | None = None) -> tuple[Scenario, Se
         ScenarioError: the file cannot be read, or something in it makes no sense.
     """
     try:
+        raw = path.read_bytes()
         # Some editors put a mark in front.
-        text = path.read_text("utf-8-sig")
-    except (OSError, UnicodeDecodeError) as problem:
-        reason = problem.strerror if isinstance(problem, OSError) else "it is no UTF-8"
-        raise ScenarioError(f"{path} cannot be read: {reason}") from None
+        text = raw.decode("utf-8-sig")
+    except OSError as problem:
+        raise ScenarioError(f"{path} cannot be read: {problem.strerror}") from None
+    except UnicodeDecodeError as problem:
+        line = problem.object.count(b"\n", 0, problem.start) + 1
+        sentence = f"no text in UTF-8: it has the byte 0x{problem.object[problem.start]:02x}"
+        raise ScenarioError(f"{path}:{line}: {sentence}") from None
     return read_scenario(text, str(path), seed)
 
 
@@ -90,8 +94,11 @@ def read_scenario(
     try:
         members = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as problem:
-        raise ScenarioError(f"{name}: no TOML: {problem}") from None
+        line, sentence = explain(text, problem)
+        raise ScenarioError(f"{name}:{line}: {sentence}") from None
     page = Page(name, key_lines(text.replace("\r\n", "\n")))
+    if not members:
+        page.remarks.append(f"{name}: it says nothing, and a good agent is played")
     scenarios: list[Scenario] = []
     with page.bearing():
         scenarios.append(_read_top(Table(page, members, (), ""), seed))
@@ -103,10 +110,17 @@ def read_scenario(
 def _read_top(top: Table, wanted_seed: int | None) -> Scenario:
     with top.page.bearing():
         top.allow(*TOP)
-    newest = top.whole("protocol", 1, most=2)
-    dialect, framing = _read_speech(top, newest)
-    seed = top.whole("seed", 0, least=-BIG) if wanted_seed is None else wanted_seed
-    card = Card()
+    newest, seed, card = 1, wanted_seed or 0, Card()
+    dialect: str | None = None
+    with top.page.bearing():
+        newest = top.whole("protocol", 1, most=2)
+    with top.page.bearing():
+        dialect = _read_dialect(top, newest)
+    with top.page.bearing():
+        framing = top.word("framing", tuple(FRAMINGS)) if "framing" in top else None
+        top.page.framing = speech_of(FRAMINGS[framing] if framing else None, dialect).framing
+    with top.page.bearing():
+        seed = top.whole("seed", 0, least=-BIG) if wanted_seed is None else wanted_seed
     with top.page.bearing():
         card = _read_card(top.table("agent"))
     reactions: list[Reaction] = []
@@ -128,7 +142,7 @@ def _read_top(top: Table, wanted_seed: int | None) -> Scenario:
         top.page.name,
         seed,
         newest,
-        framing,
+        top.page.framing,
         dialect,
         card,
         reactions,
@@ -139,28 +153,27 @@ def _read_top(top: Table, wanted_seed: int | None) -> Scenario:
     )
 
 
-def _read_speech(top: Table, newest: int) -> tuple[str | None, Framing]:
+def _read_dialect(top: Table, newest: int) -> str | None:
     dialect = top.word("dialect", DIALECTS) if "dialect" in top else None
     if dialect is not None and newest > 1:
         raise top.wrong("dialect", f"has only version 1, and `protocol` is {newest}")
-    framing = top.word("framing", tuple(FRAMINGS)) if "framing" in top else None
-    top.page.framing = speech_of(FRAMINGS[framing] if framing else None, dialect).framing
-    return dialect, top.page.framing
+    return dialect
 
 
 def _read_card(table: Table) -> Card:
-    table.allow(*CARD)
+    with table.page.bearing():
+        table.allow(*CARD)
     usual = Card()
     return Card(
         table.text("name", usual.name),
         table.text("title", usual.title),
         table.text("version", usual.version),
         table.object("capabilities"),
-        table.list("auth"),
+        table.objects("auth", "id", "methodId"),
         table.flag("wants_login"),
         table.texts("modes"),
         read_commands(table),
-        table.list("options"),
+        table.objects("options", "id", "configId"),
         table.whole("page") if "page" in table else None,
         table.flag("strict", default=True),
     )
@@ -188,8 +201,8 @@ def _read_prompt(table: Table) -> Reaction:
             raise table.wrong("matches", f"is no pattern: {problem}") from None
     if table.members.get("stop") is False:
         reaction.stop = None
-    else:
-        reaction.stop = table.known("stop", STOP_REASONS, "stop reason", "end_turn")
+    elif "stop" in table:
+        reaction.stop = table.known("stop", stop_reasons(), "stop reason")
     if table.members.get("cancel") == "ignore":
         reaction.heeds_cancel = False
     elif isinstance(table.members.get("cancel"), str):

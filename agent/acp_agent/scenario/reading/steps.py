@@ -12,9 +12,10 @@ from acp_agent.scenario import deeds, questions
 from acp_agent.scenario.questions import Asking
 from acp_agent.scenario.reading.faults import BY_ACCIDENT, FAULTS, hex_bytes, read_faults
 from acp_agent.scenario.reading.tables import BIG, Table, listed, nearest
+from acp_agent.scenario.reading.vocabulary import kinds, statuses
 from acp_agent.scenario.run import Deed, Step
 from acp_agent.scenario.values import members
-from acp_agent.scenario.words import CONSENTS, KINDS, STATUSES, Speaker, shown_text
+from acp_agent.scenario.words import CONSENTS, Speaker, shown_text
 from acp_protocol.jsonrpc import Json, is_request_id
 
 HOW: Final = ("chance", "repeat", "only", "session", *FAULTS)
@@ -125,9 +126,9 @@ def _tool_members(table: Table) -> Mapping[str, Json]:
     if "title" in table:
         told["title"] = table.text("title")
     if "kind" in table:
-        told["kind"] = table.known("kind", KINDS, "kind of tool")
+        told["kind"] = table.known("kind", kinds(), "kind of tool")
     if "status" in table:
-        told["status"] = table.known("status", STATUSES, "status of a tool call")
+        told["status"] = table.known("status", statuses(), "status of a tool call")
     content = [shown_text(text) for text in table.texts("text")]
     if "diff" in table:
         content.append(_diff(table.table("diff")))

@@ -108,7 +108,7 @@ class Table:
             WrongError: there are some.
         """
         wrong = [
-            str(self.wrong(key, f"is not known here{nearest(key, known)}"))
+            str(self.wrong(key, f"is not known here{nearest(key, known) or _all_of(known)}"))
             for key in self.members
             if key not in known
         ]
@@ -166,9 +166,9 @@ class Table:
         guess = nearest(value, words) if isinstance(value, str) else ""
         raise self.wrong(key, f"has to be {listed(words)}{guess}")
 
-    def known(self, key: str, words: Sequence[str], what: str, default: str = "") -> str:
+    def known(self, key: str, words: Sequence[str], what: str) -> str:
         """Return a text, with a remark if the protocol does not know it: that may be meant."""
-        value = self.text(key, default)
+        value = self.text(key)
         if value and value not in words and not value.startswith("_"):
             said = one_line(value, SHOWN)
             self.remark(key, f"is `{said}`, which is no {what}{nearest(value, words)}")
@@ -180,21 +180,30 @@ class Table:
         if main and not isinstance(value, dict):
             value = {} if value is True else {main: value}
         if not isinstance(value, dict):
-            raise self.wrong(key, "has to be a table")
+            raise self.wrong(key, "has to be a table, as in `{ key = value }`")
         place = f"{self.place}, `{key}`" if self.place else f"`{key}`"
         return Table(self.page, cast("dict[str, Any]", value), (*self.path, key), place)
 
     def tables(self, key: str, called: str) -> list[Table]:
-        """Return the tables of a list; `called` is what each of them is, as in `step`."""
+        """Return the tables of a list; `called` is what each of them is, as in `step`.
+
+        What is no table is kept as a complaint, and left out.
+        """
         value = self.members.get(key, [])
-        items: list[Any] = cast("list[Any]", value) if isinstance(value, list) else [None]
-        if not all(isinstance(item, dict) for item in items):
-            raise self.wrong(key, "has to be a list of tables")
+        if isinstance(value, dict) and not self.path:
+            raise self.wrong(key, f"is written with two brackets: `[[{key}]]`")
+        if not isinstance(value, list):
+            raise self.wrong(key, "has to be a list of tables, as in `[{ key = value }]`")
         begin = f"{self.place}, " if self.place else ""
-        return [
-            Table(self.page, item, (*self.path, key, number), f"{begin}{called} {number + 1}")
-            for number, item in enumerate(items)
-        ]
+        found: list[Table] = []
+        for number, item in enumerate(cast("list[Any]", value)):
+            path, place = (*self.path, key, number), f"{begin}{called} {number + 1}"
+            if isinstance(item, dict):
+                found.append(Table(self.page, cast("dict[str, Any]", item), path, place))
+            else:
+                sentence = f"{place}: has to be a table, as in `{{ key = value }}`"
+                self.page.complaints.append(self.page.at(path, sentence))
+        return found
 
     def json(self, key: str) -> Json:
         """Return any value that JSON knows; a text stays a text."""
@@ -232,6 +241,14 @@ class Table:
             raise self.wrong(key, "has to be a list")
         return cast("list[Json]", value)
 
+    def objects(self, key: str, *named: str) -> Sequence[Json]:
+        """Return a list of objects, each of which has one of the members `named`."""
+        found = self.list(key)
+        for entry in found:
+            if not (isinstance(entry, dict) and any(name in entry for name in named)):
+                raise self.wrong(key, f"has to be a list of tables with {listed(named)}")
+        return found
+
     def _taken(self, key: str, default: object) -> Any:
         value = self.members.get(key, default)
         if value is None:
@@ -241,8 +258,12 @@ class Table:
 
 def nearest(word: str, known: Sequence[str]) -> str:
     """Return the half sentence that names the known word nearest to `word`; nothing if none is."""
-    found = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
+    found = difflib.get_close_matches(word, known, n=1, cutoff=0.6)
     return f"; did you mean `{found[0]}`?" if found else ""
+
+
+def _all_of(known: Sequence[str]) -> str:
+    return f"; there is {listed(known)}"
 
 
 def listed(words: Sequence[str]) -> str:

@@ -72,7 +72,8 @@ def test_any_text_is_read_or_told(text: str) -> None:
 
 def test_an_empty_file_is_a_good_agent() -> None:
     scenario, remarks = read_scenario("")
-    assert (list(scenario.reactions), list(remarks)) == ([], [])
+    assert list(scenario.reactions) == []
+    assert list(remarks) == ["scenario: it says nothing, and a good agent is played"]
 
 
 def test_all_that_is_wrong_is_told_at_once_with_its_line() -> None:
@@ -92,6 +93,13 @@ def test_all_that_is_wrong_is_told_at_once_with_its_line() -> None:
         ("[[prompt]", "no TOML"),
         ("protocol = 3", "`protocol` has to be a whole number from 1 to 2"),
         ("prompt = 1", "`prompt` has to be a list of tables"),
+        ("[prompt]", "`prompt` is written with two brackets: `[[prompt]]`"),
+        ("prompt = ['hello']", "prompt 1: has to be a table"),
+        ("[[prompt]]\nsteps = ['hello']", "prompt 1, step 1: has to be a table"),
+        ("dialect = 'acpex'\nprotocol = 2", "`dialect` has only version 1"),
+        ("framing = 'lsp'", "`framing` has to be `lines` or `content-length`"),
+        ("[[fault]]\nlength = 3", 'write `framing = "content-length"` at the top'),
+        ("[agent]\noptions = [1]", "`options` has to be a list of tables with `id`"),
         ("[[prompt]]\nnth = 0", "`nth` has to be a whole number from 1 on"),
         ("[[prompt]]\nmatches = '('", "`matches` is no pattern"),
         ("[[prompt]]\ncancel = 'never'", "`cancel` has to be `ignore`, or steps to play then"),
@@ -123,14 +131,28 @@ def test_a_method_that_no_client_has_is_remarked() -> None:
     assert remark.endswith("did you mean `session/new`?")
 
 
+@pytest.mark.parametrize(
+    ("text", "end"),
+    [
+        ("method = 'session/promt'", "no method; did you mean `session/prompt`?"),
+        ("update = 'tool-call'", "no update; did you mean `tool_call`?"),
+    ],
+)
+def test_what_no_frame_has_is_remarked(text: str, end: str) -> None:
+    """A fault that never strikes would pass for one that was survived."""
+    _, (remark,) = read_scenario(f"[[fault]]\n{text}\ndrop = true", "it.toml")
+    assert remark.startswith("it.toml:2: fault 1: `")
+    assert remark.endswith(end)
+
+
 def test_a_seed_that_is_wanted_goes_before_the_one_in_the_file() -> None:
     assert read_scenario("seed = 3")[0].seed == 3
     assert read_scenario("seed = 3", seed=4)[0].seed == 4
 
 
 def test_what_cannot_be_read_is_told(tmp_path: Path) -> None:
-    (tmp_path / "bad.toml").write_bytes(b"\xff")
-    with pytest.raises(ScenarioError, match=r"bad\.toml cannot be read: it is no UTF-8"):
+    (tmp_path / "bad.toml").write_bytes(b"# \xc3\xbc\n\xff")
+    with pytest.raises(ScenarioError, match=r"bad\.toml:2: no text in UTF-8: it has the byte 0xff"):
         load_scenario(tmp_path / "bad.toml")
     with pytest.raises(ScenarioError, match=r"cannot be read: No such file"):
         load_scenario(tmp_path / "none.toml")

@@ -52,7 +52,7 @@ def test_all_keys_that_are_not_known_are_told() -> None:
         table(txet=1, text=2, zzz=3).allow("text", "thought")
     first, second = str(caught.value).splitlines()
     assert first.endswith("`txet` is not known here; did you mean `text`?")
-    assert second.endswith("`zzz` is not known here")
+    assert second.endswith("`zzz` is not known here; there is `text` or `thought`")
 
 
 def test_a_word_that_is_not_known_has_a_nearest_one() -> None:
