@@ -181,13 +181,13 @@ def _add_session_options(parser: argparse.ArgumentParser) -> None:
         dest="sessions.max_concurrent",
         type=COUNT,
         metavar="N",
-        help=f"sessions that may be open at once (default: {SESSION_LIMIT})",
+        help=f"sessions that may be awake at once (default: {SESSION_LIMIT}); others sleep",
     )
     group.add_argument(
         "--idle-timeout",
         dest="sessions.idle_timeout",
         type=DURATION_OR_NEVER,
         metavar="TIME",
-        help="close a session in which nothing has happened for so long, as in 90s, 30m, 1h, or "
-        "never (default)",
+        help="let a session sleep in which nothing has happened for so long, as in 90s, 30m, 1h "
+        "(default), or never",
     )

@@ -164,7 +164,7 @@ async def _serve(server: AgentServer, dialect: str | None, watching: Watching | 
     async with OwnedTasks() as server.tasks, server.connection as connection:
         server.tasks.start_soon(_wait_for_signal, is_over)
         server.tasks.start_soon(_wait_for_end, connection, is_over)
-        server.tasks.start_soon(server.close_idle)
+        server.tasks.start_soon(server.rest_idle)
         if watching is not None:
             server.tasks.start_soon(watching)
         await is_over.wait()

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -23,10 +23,11 @@ from acp_agent.models.demo import DemoModel
 from acp_agent.models.model import Model
 from acp_agent.numbers import is_finite
 from acp_agent.params import Params, invalid, members_of
-from acp_agent.session import Session, Staff
+from acp_agent.session import Asleep, Session, Staff
 from acp_agent.sessions.errors import StoreError
+from acp_agent.sessions.records import Record
 from acp_agent.sessions.store import Store
-from acp_agent.surface import SESSION_LIMIT, TITLE, Household, Surface
+from acp_agent.surface import IDLE_TIMEOUT, SESSION_LIMIT, TITLE, Household, Surface
 from acp_agent.surface_auth import AuthMode
 from acp_agent.surface_v1 import SurfaceV1
 from acp_agent.surface_v2 import SurfaceV2
@@ -56,9 +57,9 @@ class Keeping:
 
     store: Store
     limit: int = SESSION_LIMIT
-    """Sessions that may be open at once."""
-    idle_timeout: float | None = None
-    """Seconds after which a session is closed in which nothing happens; None: never."""
+    """Sessions that may be awake at once."""
+    idle_timeout: float | None = IDLE_TIMEOUT
+    """Seconds after which a session falls asleep in which nothing happens; None: never."""
     is_unstable: bool = False
     """Whether parts of the protocol are offered that are not stable yet."""
 
@@ -114,8 +115,17 @@ class AgentServer:
 
     @property
     def open_sessions(self) -> Sequence[Session]:
-        """The sessions that are open."""
+        """The sessions that are open and awake."""
         return list(self._surface.sessions.values()) if self._surface is not None else []
+
+    @property
+    def sleeping_sessions(self) -> Mapping[str, Asleep]:
+        """The sessions that are open and asleep, by their ids."""
+        return dict(self._surface.asleep) if self._surface is not None else {}
+
+    def recorded(self, session_id: str) -> Record | None:
+        """Return what is kept of a session; None if there is none."""
+        return self._keeping.store.get(session_id)
 
     async def handle_request(self, request: Request) -> Json:
         """Answer a request of the client."""
@@ -149,13 +159,13 @@ class AgentServer:
         if self._surface is not None:
             self._surface.cancel_all()
 
-    async def close_idle(self) -> None:
-        """Close sessions as soon as they have been idle for too long; runs until cancelled."""
+    async def rest_idle(self) -> None:
+        """Put sessions away when they have been idle for too long; runs until cancelled."""
         timeout = self._keeping.idle_timeout
         while timeout is not None:
             await anyio.sleep(timeout / IDLE_LOOKS)
             if self._surface is not None:
-                await self._surface.close_idle(timeout)
+                await self._surface.rest_idle(timeout)
 
     def _initialize(self, request: Request) -> Json:
         if self._has_begun:

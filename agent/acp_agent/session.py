@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Final, cast
@@ -13,6 +14,7 @@ import anyio
 from acp_agent.calls import Client, Desk
 from acp_agent.conduct import Conduct
 from acp_agent.elicitation import Elicitation, Way
+from acp_agent.mcp.declarations import Server
 from acp_agent.mcp.servers import McpServers
 from acp_agent.models.model import Command, Model, Thinker, Used, UserSaid
 from acp_agent.permissions import ModeId, Permissions
@@ -30,6 +32,7 @@ from acp_agent.sessions.options import (
     Option,
     options_for,
 )
+from acp_agent.sessions.records import Record
 from acp_agent.sessions.revival import Revived
 from acp_agent.tools.ask import AskTool, OpenTool
 from acp_agent.tools.tool import Tool
@@ -61,6 +64,27 @@ class Staff:
     can have commands of the same names."""
 
 
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """What the client has said that a session is to work with."""
+
+    directories: Sequence[Path]
+    """The first is its own."""
+    servers: Sequence[Server]
+
+
+@dataclass(frozen=True, slots=True)
+class Asleep:
+    """What a session that was put away has beside what the store keeps."""
+
+    number: int
+    declared: Declared
+    permissions: Permissions
+    told_troubles: set[tuple[str, str]]
+    model: str
+    history_length: int
+
+
 class Session:
     """One conversation with the client."""
 
@@ -73,17 +97,22 @@ class Session:
         workspace: Workspace,
         updates: Updates,
         servers: McpServers,
+        declared: Declared,
+        slept: Asleep | None = None,
     ) -> None:
         record = chronicle.record
         self.id = record.id
         self.chronicle = chronicle
         self.updates = updates
         self.servers = servers
-        self._told_troubles: set[tuple[str, str]] = set()
+        self.declared = declared
+        self._told_troubles = slept.told_troubles if slept else set[tuple[str, str]]()
         self.cwd: Path = workspace.cwd
-        self.permissions = Permissions(staff.conduct.rules)
+        new = Permissions(staff.conduct.rules, workspace.cwd)
+        self.permissions = slept.permissions if slept else new
         self.touched = anyio.current_time()
         """When it was used last, on the clock of the event loop."""
+        self._uses = 0
         self._models = {model.name: model for model in staff.models}
         self._prefix = f"{staff.namespace}:" if staff.namespace else ""
         self._turn: anyio.CancelScope | None = None
@@ -107,6 +136,32 @@ class Session:
     def is_busy(self) -> bool:
         """Whether a turn runs."""
         return self._turn is not None
+
+    @property
+    def is_used(self) -> bool:
+        """Whether a turn runs, or something else that was asked for."""
+        return self.is_busy or self._uses > 0
+
+    @contextmanager
+    def used(self) -> Generator[None]:
+        """Count as used, and as used last when it is over."""
+        self._uses += 1
+        try:
+            yield
+        finally:
+            self._uses -= 1
+            self.touched = anyio.current_time()
+
+    def asleep(self) -> Asleep:
+        """Return what has to be kept of it where it is put away."""
+        return Asleep(
+            self.chronicle.record.number,
+            self.declared,
+            self.permissions,
+            self._told_troubles,
+            self.model.name,
+            self.history_length,
+        )
 
     @property
     def model(self) -> Model:
@@ -182,16 +237,15 @@ class Session:
         await self.warn()
 
     async def warn(self, *, is_in_turn: bool = False) -> None:
-        """Tell the user which servers cannot be used, each reason once.
+        """Tell the user which servers and tools cannot be used, each reason once.
 
         Where notices are not shown it is said in words, for which there has to be a turn.
         """
-        for id_, reason in self.servers.troubles.items():
-            if (id_, reason) in self._told_troubles:
+        for trouble in self.servers.warnings:
+            if trouble in self._told_troubles:
                 continue
-            title = f"The MCP server {id_} {reason}"
-            if await self.updates.warn(title, "Its tools cannot be used.", is_in_turn=is_in_turn):
-                self._told_troubles.add((id_, reason))
+            if await self.updates.warn(*trouble, is_in_turn=is_in_turn):
+                self._told_troubles.add(trouble)
 
     async def recall(self) -> None:
         """Tell the client what it is to know without what was said: title, usage, commands."""
@@ -208,14 +262,15 @@ class Session:
     def surroundings(self) -> list[tuple[str, Mapping[str, Json]]]:
         """Return the updates that tell what stands beside the conversation."""
         record = self.chronicle.current()
-        told: list[tuple[str, Mapping[str, Json]]] = [(INFO, self._info())]
+        told: list[tuple[str, Mapping[str, Json]]] = [(INFO, info_of(record))]
         if record.usage is not None:
             told.append((USAGE, record.usage))
         return told
 
-    def move(self, workspace: Workspace) -> None:
+    def move(self, workspace: Workspace, directories: Sequence[Path]) -> None:
         """Let the session work in other directories from now on."""
         self._context.desk.workspace = workspace
+        self.declared = replace(self.declared, directories=directories)
 
     def option(self, id_: Json) -> Option | None:
         """Return the option of that id."""
@@ -254,7 +309,7 @@ class Session:
 
     async def retitled(self) -> None:
         """Tell the client that the session is called otherwise."""
-        await self.updates.send(INFO, self._info())
+        await self.updates.send(INFO, info_of(self.chronicle.current()))
 
     async def _begin(self, text: str) -> None:
         """Note and tell that the session is used, and what it is called from its first words on."""
@@ -263,11 +318,11 @@ class Session:
             told["title"] = title
         await self.updates.send(INFO, told)
 
-    def _info(self) -> dict[str, Json]:
-        """Return what the session is called, if it is, and when it was used last."""
-        record = self.chronicle.current()
-        title = {"title": record.title} if record.title is not None else {}
-        return title | {"updatedAt": record.updated}
+
+def info_of(record: Record) -> dict[str, Json]:
+    """Return what a session is called, if it is, and when it was used last."""
+    title = {"title": record.title} if record.title is not None else {}
+    return title | {"updatedAt": record.updated}
 
 
 def _cut(words: str) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Callable, Collection, Generator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import ClassVar, Final, cast
 
@@ -20,7 +20,7 @@ from acp_agent.mcp.declarations import DeclarationError, Server, session_servers
 from acp_agent.mcp.servers import McpClient, McpServers, McpSettings
 from acp_agent.models.model import takes_images
 from acp_agent.params import Answerer, Params, busy, elsewhere, extent_of, invalid, missing
-from acp_agent.session import Session, Staff
+from acp_agent.session import Asleep, Declared, Session, Staff
 from acp_agent.sessions.chronicle import Chronicle
 from acp_agent.sessions.records import Record
 from acp_agent.sessions.revival import Revived, revive
@@ -34,8 +34,12 @@ from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import Json
 from acp_protocol.version import VERSION
 
-SESSION_LIMIT: Final = 1000
-"""Sessions that may be open at once, unless another number is given."""
+SESSION_LIMIT: Final = 10
+"""Sessions that may be awake at once, unless another number is given."""
+IDLE_TIMEOUT: Final = 3600.0
+"""Seconds after which a session falls asleep in which nothing happens, unless told otherwise."""
+ASLEEP_LIMIT: Final = 500
+"""Sessions that may be asleep at once, as each holds its claim; those asleep longest are closed."""
 NAME: Final = "acp-agent"
 """What programs know the agent by."""
 TITLE: Final = "ACP Agent"
@@ -51,7 +55,7 @@ class Household:
     servers: McpClient
     """The way to MCP servers."""
     limit: int = SESSION_LIMIT
-    """Sessions that may be open at once."""
+    """Sessions that may be awake at once."""
     is_unstable: bool = False
     """Whether parts of the protocol are offered that are not stable yet."""
     mcp: McpSettings = field(default_factory=McpSettings)
@@ -68,7 +72,10 @@ class Surface(ABC):
     def __init__(self, household: Household) -> None:
         self.household = household
         self.sessions: dict[str, Session] = {}
-        """Those that are open on this connection."""
+        """Those that are open on this connection, and awake."""
+        self.asleep: dict[str, Asleep] = {}
+        """Those that are open and wake when they are wanted, in the order in which they fell
+        asleep."""
         self.auth = Authentication(
             household.staff.models,
             household.staff.client,
@@ -80,6 +87,9 @@ class Surface(ABC):
         """How the client can ask its user."""
         self._changing: dict[str, anyio.Event] = {}
         """Those that are about to be opened or closed, and when they are."""
+        self._opening = 0
+        self._waits: dict[str, set[anyio.CancelScope]] = {}
+        """The waits of prompts for sessions that are about to wake."""
         self.answerers: Mapping[str, Answerer] = {}
         """By method; `initialize` is none of them."""
 
@@ -118,8 +128,11 @@ class Surface(ABC):
             self.household.servers.notified(params)
         if method == "session/cancel":
             session_id = params.get("sessionId")
-            session = self.sessions.get(session_id) if isinstance(session_id, str) else None
-            if session is not None:
+            if not isinstance(session_id, str):
+                return
+            for wait in self._waits.get(session_id, ()):
+                wait.cancel()
+            if (session := self.sessions.get(session_id)) is not None:
                 self.cancel(session)
 
     def cancel_all(self) -> None:
@@ -127,13 +140,28 @@ class Surface(ABC):
         for session in self.sessions.values():
             self.cancel(session)
 
-    async def close_idle(self, seconds: float) -> None:
-        """Close the sessions in which nothing has happened for `seconds`."""
+    def is_at_rest(self, session: Session) -> bool:
+        """Return whether nothing happens in a session, or is about to."""
+        return not session.is_used
+
+    async def rest_idle(self, seconds: float) -> None:
+        """Put the sessions away in which nothing has happened for `seconds`."""
         latest = anyio.current_time() - seconds
         for session in list(self.sessions.values()):
             is_open = self.sessions.get(session.id) is session
-            if is_open and session.touched <= latest and not session.is_busy:
-                await self.close(session)
+            if is_open and session.touched <= latest and self.is_at_rest(session):
+                await self.put_away(session)
+
+    async def put_away(self, session: Session) -> None:
+        """End all of a session at rest but its claim; it wakes when it is wanted."""
+        self.asleep[session.id] = session.asleep()
+        del self.sessions[session.id]
+        with self._change(session.id), anyio.CancelScope(shield=True):
+            await self.finish(session)
+            await session.servers.aclose()
+        settled = [id_ for id_ in self.asleep if id_ not in self._changing]
+        for id_ in settled[: max(0, len(self.asleep) - ASLEEP_LIMIT)]:
+            self._forget(id_)
 
     async def close(self, session: Session) -> None:
         """Close a session: it is kept, and can be opened again.
@@ -148,6 +176,21 @@ class Surface(ABC):
             finally:
                 self.household.store.claims.release(session.chronicle.record.number)
 
+    async def shut(self, session_id: str) -> bool:
+        """Close a session, awake or asleep; return False if it is not open."""
+        await self.wait_settled(session_id)
+        if (session := self.sessions.get(session_id)) is not None:
+            await self.close(session)
+            return True
+        return self._forget(session_id)
+
+    def _forget(self, session_id: str) -> bool:
+        """Close a session that is asleep; return False if it is not."""
+        slept = self.asleep.pop(session_id, None)
+        if slept is not None:
+            self.household.store.claims.release(slept.number)
+        return slept is not None
+
     async def wait_settled(self, session_id: str) -> None:
         """Return when a session is about to be neither opened nor closed."""
         while (changing := self._changing.get(session_id)) is not None:
@@ -156,20 +199,21 @@ class Surface(ABC):
     async def new(self, params: Params, settings: Mapping[str, str] | None = None) -> Session:
         """Open a new session as the params of `session/new` want it, with these options chosen."""
         self.auth.check()
-        servers, directories = self._servers(params), await extent_of(params)
+        declared = await self._declared(params)
         home = self.household
         session_id = home.new_id()
-        async with self._furnished(session_id, servers, directories[0]) as room:
-            names = [str(directory) for directory in directories]
+        async with self._furnished(session_id, declared) as room:
+            names = [str(directory) for directory in declared.directories]
             record = home.store.create(session_id, names[0], names[1:], dict(settings or {}))
-            return self._opened(Chronicle(home.store, record), Revived(), directories, room)
+            return self._opened(Chronicle(home.store, record), Revived(), declared, room)
 
     async def reopened(self, params: Params) -> Session:
         """Return a session that was closed or is still open, with what it knows.
 
         It gets the additional directories and the servers of `params`, and no others.
         """
-        servers, directories = self._servers(params), await extent_of(params)
+        declared = await self._declared(params)
+        directories = declared.directories
         session_id = cast("str", params["sessionId"])
         await self.wait_settled(session_id)
         record = self.recorded(session_id)
@@ -177,44 +221,81 @@ class Surface(ABC):
             raise invalid("cwd is not the session's")
         store, names = self.household.store, [str(each) for each in directories[1:]]
         if (session := self.sessions.get(session_id)) is not None:
-            await self._refurnished(session, servers)
-            store.change(record.number, directories=names)
-            session.move(self.workspace_for(session_id, directories))
-            return session
-        if not store.take(record.number):
+            with session.used():
+                await self._refurnished(session, declared)
+                store.change(record.number, directories=names)
+                session.move(self.workspace_for(session_id, directories), directories)
+                return session
+        if session_id not in self.asleep and not store.take(record.number):
             raise elsewhere(session_id)
         try:
-            async with self._furnished(session_id, servers, directories[0]) as room:
+            async with self._furnished(session_id, declared) as room:
                 store.change(record.number, directories=names)
                 chronicle = Chronicle(store, record)
-                return self._opened(chronicle, revive(chronicle), directories, room)
+                return self._opened(chronicle, revive(chronicle), declared, room)
         except BaseException:
-            store.claims.release(record.number)
+            if session_id not in self.asleep:
+                store.claims.release(record.number)
             raise
 
     async def forked(self, params: Params) -> Session:
         """Open a copy of a session, which itself stays as it is."""
         self.auth.check()
-        servers, directories = self._servers(params), await extent_of(params)
+        declared = await self._declared(params)
         source_id = cast("str", params["sessionId"])
         self.recorded(source_id)
         home = self.household
         session_id = home.new_id()
-        async with self._furnished(session_id, servers, directories[0]) as room:
-            names = [str(directory) for directory in directories]
+        async with self._furnished(session_id, declared) as room:
+            names = [str(directory) for directory in declared.directories]
             source = self.recorded(source_id)
             record = home.store.copy(source.number, session_id, names[0], names[1:])
             chronicle = Chronicle(home.store, record)
-            return self._opened(chronicle, revive(chronicle), directories, room)
+            return self._opened(chronicle, revive(chronicle), declared, room)
 
-    def active(self, params: Params) -> Session:
-        """Return the session of `params`, which has to be open on this connection."""
+    @asynccontextmanager
+    async def using(self, params: Params) -> AsyncGenerator[Session]:
+        """Yield the session of `params`, which has to be open on this connection, awake."""
+        session = await self._awake(cast("str", params["sessionId"]))
+        with session.used():
+            yield session
+
+    @asynccontextmanager
+    async def prompting(self, params: Params) -> AsyncGenerator[Session | None]:
+        """Yield the same for a prompt; None if it was cancelled before the session was awake."""
         session_id = cast("str", params["sessionId"])
+        session: Session | None = None
+        with anyio.CancelScope() as wait:
+            waits = self._waits.setdefault(session_id, set())
+            waits.add(wait)
+            try:
+                session = await self._awake(session_id)
+            finally:
+                waits.discard(wait)
+                if not waits:
+                    self._waits.pop(session_id, None)
+        if session is None:
+            yield None
+            return
+        with session.used():
+            yield session
+
+    async def _awake(self, session_id: str) -> Session:
+        """Return an open session; wake it if it is asleep."""
+        await self.wait_settled(session_id)
         if (session := self.sessions.get(session_id)) is not None:
-            session.touched = anyio.current_time()
             return session
+        record = self.recorded(session_id)
+        if (slept := self.asleep.get(session_id)) is None:
+            raise self.closed(session_id)
+        async with self._furnished(session_id, slept.declared) as room:
+            chronicle = Chronicle(self.household.store, record)
+            return self._opened(chronicle, revive(chronicle), slept.declared, room)
+
+    def closed(self, session_id: str) -> RequestFailedError:
+        """Return the refusal of what can be asked of an open session only."""
         self.recorded(session_id)
-        raise missing(session_id, "The session is not open; it can be opened again")
+        return missing(session_id, "The session is not open; it can be opened again")
 
     def recorded(self, session_id: str) -> Record:
         """Return what is known of a session, open or not."""
@@ -227,7 +308,7 @@ class Surface(ABC):
         self,
         chronicle: Chronicle,
         revived: Revived,
-        directories: Sequence[Path],
+        declared: Declared,
         servers: McpServers,
     ) -> Session:
         session_id = chronicle.record.id
@@ -235,11 +316,17 @@ class Surface(ABC):
             chronicle,
             revived,
             staff=self.household.staff,
-            workspace=self.workspace_for(session_id, directories),
+            workspace=self.workspace_for(session_id, declared.directories),
             updates=self.updates_for(chronicle),
             servers=servers,
+            declared=declared,
+            slept=self.asleep.pop(session_id, None),
         )
         return session
+
+    async def _declared(self, params: Params) -> Declared:
+        servers = self._servers(params)
+        return Declared(await extent_of(params), servers)
 
     def _servers(self, params: Params) -> Sequence[Server]:
         """Return the servers that a session is to have; refuse what was not offered."""
@@ -257,18 +344,13 @@ class Surface(ABC):
             raise invalid(f"params.{problem}") from None
 
     @asynccontextmanager
-    async def _furnished(
-        self, session_id: str, servers: Sequence[Server], cwd: Path
-    ) -> AsyncGenerator[McpServers]:
+    async def _furnished(self, session_id: str, declared: Declared) -> AsyncGenerator[McpServers]:
         """Start the servers of a session that is about to be opened; end them if it is not."""
-        limit = self.household.limit
-        if len(self.sessions) + len(self._changing) >= limit:
-            raise RequestFailedError(
-                jsonrpc.INVALID_REQUEST, f"Too many open sessions: {limit}; close one of them first"
-            )
-        with self._change(session_id):
+        with self._change(session_id), self._counted():
+            await self._make_room()
             room = McpServers(TOOLS, Relay(self.ways))
-            await room.open(servers, self.household.servers, cwd)
+            cwd, *additional = declared.directories
+            await room.open(declared.servers, self.household.servers, cwd, additional)
             try:
                 yield room
             except BaseException:
@@ -276,15 +358,40 @@ class Surface(ABC):
                     await room.aclose()
                 raise
 
-    async def _refurnished(self, session: Session, servers: Sequence[Server]) -> None:
+    @contextmanager
+    def _counted(self) -> Generator[None]:
+        """Count a session that is about to be opened among those that are awake."""
+        self._opening += 1
+        try:
+            yield
+        finally:
+            self._opening -= 1
+
+    async def _make_room(self) -> None:
+        """Put the sessions away that have been at rest the longest, until one more may be awake."""
+        limit = self.household.limit
+        while len(self.sessions) + self._opening > limit:
+            resting = [each for each in self.sessions.values() if self.is_at_rest(each)]
+            if not resting:
+                raise RequestFailedError(
+                    jsonrpc.INVALID_REQUEST,
+                    f"Too many sessions are at work: {limit}; wait for a turn to end or cancel one",
+                )
+            await self.put_away(min(resting, key=lambda each: each.touched))
+
+    async def _refurnished(self, session: Session, declared: Declared) -> None:
         """Give an open session other servers, if it has not those already."""
+        cwd, *additional = declared.directories
+        servers = declared.servers
         if session.servers.has(servers):
+            await session.servers.move(declared.directories)
             return
         if session.is_busy:
             raise busy()
-        await session.servers.change(servers, self.household.servers, session.cwd)
+        await session.servers.change(servers, self.household.servers, cwd, additional)
         if self.sessions.get(session.id) is not session:
             raise missing(session.id, "The session was closed meanwhile")
+        session.declared = replace(session.declared, servers=servers)
 
     @contextmanager
     def _change(self, session_id: str) -> Generator[None]:

@@ -11,16 +11,19 @@ from pathlib import Path
 from typing import Final, cast
 
 from acp_agent.params import Answerer, Params, elsewhere, invalid
-from acp_agent.session import Session
+from acp_agent.session import INFO, Session, info_of
 from acp_agent.sessions.paging import PAGE, continued, cursor_behind
 from acp_agent.sessions.records import Record
 from acp_agent.sessions.store import Archived, Wanted
-from acp_agent.surface import Surface
+from acp_agent.surface import NAME, Surface
+from acp_agent.updates import Updates
 from acp_protocol.host.text import visible
 from acp_protocol.jsonrpc import Json
 
 TITLE_LIMIT: Final = 200
 """Characters of a title; a longer one is cut."""
+ASLEEP: Final[Json] = {NAME: {"asleep": True}}
+"""Tells of an open session, by `_meta`, that it has been put away until it is wanted."""
 _ARCHIVED: Final[Mapping[Json, Archived]] = {
     None: "exclude",
     "exclude": "exclude",
@@ -87,6 +90,8 @@ class SavedSessions:
             shown["additionalDirectories"] = list(record.directories)
         if self._is_unstable:
             shown["archived"] = record.is_archived
+        if record.id in self._surface.asleep:
+            shown["_meta"] = ASLEEP
         return shown
 
     async def _delete(self, params: Params) -> Json:
@@ -122,10 +127,16 @@ class SavedSessions:
     async def _status(self, params: Params) -> Json:
         record = self._surface.recorded(cast("str", params["sessionId"]))
         status = "open" if self._store.claims.is_taken(record.number) else "saved"
-        session = self._surface.sessions.get(record.id)
-        if session is None or self._state is None:
-            return {"status": status}
-        return {"status": status, "state": self._state(session)}
+        told: dict[str, Json] = {"status": status}
+        if record.id in self._surface.asleep:
+            told["_meta"] = ASLEEP
+        if self._state is not None and status == "open":
+            session = self._surface.sessions.get(record.id)
+            if session is not None:
+                told["state"] = self._state(session)
+            elif record.id in self._surface.asleep:
+                told["state"] = {"state": "idle"}
+        return told
 
     async def _set_title(self, params: Params) -> Json:
         record = self._surface.recorded(cast("str", params["sessionId"]))
@@ -135,13 +146,15 @@ class SavedSessions:
         self._store.change(record.number, title=title, is_named=1)
         if (session := self._surface.sessions.get(record.id)) is not None:
             await session.retitled()
+        elif record.id in self._surface.asleep:
+            # It need not wake for this.
+            updates = Updates(self._surface.household.staff.client, record.id)
+            await updates.send(INFO, info_of(self._surface.recorded(record.id)))
         return {"title": title}
 
     async def _freed(self, session_id: str) -> None:
         """Close a session that is open here."""
-        await self._surface.wait_settled(session_id)
-        if (session := self._surface.sessions.get(session_id)) is not None:
-            await self._surface.close(session)
+        await self._surface.shut(session_id)
 
     def _claim(self, record: Record) -> None:
         if not self._store.take(record.number):

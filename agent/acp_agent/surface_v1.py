@@ -144,7 +144,8 @@ class SurfaceV1(Surface):
         if (open_one := self.sessions.get(params["sessionId"])) is not None:
             _check_free(open_one)
         session = await self.reopened(params)
-        await session.updates.replay(session.chronicle.told(), session.surroundings)
+        with session.used():
+            await session.updates.replay(session.chronicle.told(), session.surroundings)
         record = session.chronicle.current()
         times = {"createdAt": record.created, "updatedAt": record.updated}
         kept = times | {"historyLength": session.history_length}
@@ -160,32 +161,35 @@ class SurfaceV1(Surface):
         return Followed({"sessionId": session.id, **session.settings()}, session.recall)
 
     async def _close_session(self, params: Params) -> Json:
-        await self.close(self.active(params))
+        if not await self.shut(params["sessionId"]):
+            raise self.closed(params["sessionId"])
         return {}
 
     async def _set_mode(self, params: Params) -> Json:
-        session = self.active(params)
-        option = session.option(MODE)
-        assert option is not None
-        await session.choose(option, value_of(option, params["modeId"], "modeId"))
-        return {}
+        async with self.using(params) as session:
+            option = session.option(MODE)
+            assert option is not None
+            await session.choose(option, value_of(option, params["modeId"], "modeId"))
+            return {}
 
     async def _set_config_option(self, params: Params) -> Json:
-        session = self.active(params)
-        if (option := session.option(params["configId"])) is None:
-            raise invalid(f"configId: there is no option {params['configId']!r}")
-        await session.choose(option, value_of(option, params["value"], "value"))
-        return {"configOptions": session.settings()["configOptions"]}
+        async with self.using(params) as session:
+            if (option := session.option(params["configId"])) is None:
+                raise invalid(f"configId: there is no option {params['configId']!r}")
+            await session.choose(option, value_of(option, params["value"], "value"))
+            return {"configOptions": session.settings()["configOptions"]}
 
     async def _prompt(self, params: Params) -> Json:
-        session = self.active(params)
-        blocks = blocks_of(params, session.model)
-        _check_free(session)
-        await session.updates.user(new_message_id(), blocks)
-        with self.auth.offering():
-            stop = await session.prompt(read_prompt(blocks, session.cwd))
-        used = session.take_used()
-        return {"stopReason": stop, **(used if self.household.is_unstable else {})}
+        async with self.prompting(params) as session:
+            if session is None:
+                return {"stopReason": "cancelled"}
+            blocks = blocks_of(params, session.model)
+            _check_free(session)
+            await session.updates.user(new_message_id(), blocks)
+            with self.auth.offering():
+                stop = await session.prompt(read_prompt(blocks, session.cwd))
+            used = session.take_used()
+            return {"stopReason": stop, **(used if self.household.is_unstable else {})}
 
 
 def _bridge_of(household: Household) -> Mapping[str, Answerer]:

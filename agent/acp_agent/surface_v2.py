@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 import anyio
@@ -107,6 +108,10 @@ class SurfaceV2(Surface):
         """Return files that are ours: clients of this version serve none."""
         return Workspace(session_id, directories[0], additional=directories[1:])
 
+    def is_at_rest(self, session: Session) -> bool:
+        """Return whether nothing happens in a session, and no prompt that was taken waits."""
+        return super().is_at_rest(session) and not self._places[session.id].turns.is_taken
+
     async def finish(self, session: Session) -> None:
         """End the last turn, its last state included, and refuse the prompts that are held."""
         place = self._places[session.id]
@@ -136,7 +141,8 @@ class SurfaceV2(Surface):
             yield from session.surroundings() if start is not None else ()
             yield "state_update", self._state(session)
 
-        await session.updates.replay(told, then)
+        with session.used():
+            await session.updates.replay(told, then)
         return Followed(self._offered(session), session.warn)
 
     async def _fork_session(self, params: Params) -> Json:
@@ -145,41 +151,51 @@ class SurfaceV2(Surface):
 
     async def _close_session(self, params: Params) -> Json:
         # One that is not open, or not there, counts as closed.
-        if (session := self.sessions.get(params["sessionId"])) is not None:
-            await self.close(session)
+        await self.shut(params["sessionId"])
         return {}
 
     async def _set_config_option(self, params: Params) -> Json:
-        session = self.active(params)
-        if (option := session.option(params["configId"])) is None:
-            raise invalid(f"configId: there is no option {params['configId']!r}")
-        if params["type"] != "id":
-            raise invalid(f"type: {params['type']!r} does not fit this option")
-        await session.choose(option, value_of(option, params["value"], "value"))
-        return session.settings()
+        async with self.using(params) as session:
+            if (option := session.option(params["configId"])) is None:
+                raise invalid(f"configId: there is no option {params['configId']!r}")
+            if params["type"] != "id":
+                raise invalid(f"type: {params['type']!r} does not fit this option")
+            await session.choose(option, value_of(option, params["value"], "value"))
+            return session.settings()
 
     async def _cancel_call(self, params: Params) -> Json:
-        if not self.active(params).end_call(params["toolCallId"]):
+        if not self._end_call(params, params["toolCallId"]):
             raise invalid("toolCallId: no such tool call runs")
         return {}
 
     async def _cancel_terminal(self, params: Params) -> Json:
         """End what runs in a terminal, and the tool call with it."""
-        if not self.active(params).end_call(call_of(params["terminalId"])):
+        if not self._end_call(params, call_of(params["terminalId"])):
             raise invalid("terminalId: nothing runs in such a terminal")
         return {}
 
+    def _end_call(self, params: Params, call_id: str) -> bool:
+        """End one call; return whether it runs, which it does in no session that is asleep."""
+        session_id = params["sessionId"]
+        if (session := self.sessions.get(session_id)) is not None:
+            return session.end_call(call_id)
+        if session_id not in self.asleep:
+            raise self.closed(session_id)
+        return False
+
     async def _prompt(self, params: Params) -> Json:
-        session = self.active(params)
-        blocks = blocks_of(params, session.model)
-        if not blocks:
-            raise invalid("params.prompt is empty")
-        place = self._places[session.id]
-        await self._take_turn(place)
-        message_id = new_message_id()
-        return Followed(
-            {"messageId": message_id}, lambda: self._turn(session, place, message_id, blocks)
-        )
+        async with self.prompting(params) as session:
+            if session is None:
+                raise _cancelled()
+            blocks = blocks_of(params, session.model)
+            if not blocks:
+                raise invalid("params.prompt is empty")
+            place = self._places[session.id]
+            await self._take_turn(place)
+            message_id = new_message_id()
+            return Followed(
+                {"messageId": message_id}, partial(self._turn, session, place, message_id, blocks)
+            )
 
     async def _take_turn(self, place: _Place) -> None:
         """Return when the prompt stands next; cancelled meanwhile, it never stood anywhere."""
@@ -191,7 +207,7 @@ class SurfaceV2(Surface):
                 finally:
                     place.held.discard(wait)
             if wait.cancelled_caught:
-                raise RequestFailedError(jsonrpc.REQUEST_CANCELLED, "Request cancelled")
+                raise _cancelled()
         place.turns.is_taken = True
         place.is_cancelled = False
 
@@ -240,6 +256,10 @@ class SurfaceV2(Surface):
 
     def _offered(self, session: Session) -> dict[str, Json]:
         return {**session.settings(), "availableCommands": session.commands()}
+
+
+def _cancelled() -> RequestFailedError:
+    return RequestFailedError(jsonrpc.REQUEST_CANCELLED, "Request cancelled")
 
 
 def _error(problem: RequestFailedError | StoreError) -> dict[str, Json]:

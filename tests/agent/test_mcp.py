@@ -107,6 +107,11 @@ async def test_a_tool_that_the_client_itself_serves_is_called(cwd: Path, version
         session_id = await it.new(mcpServers=[{"type": "acp", "name": "ed", "serverId": "srv-1"}])
         await it.turn(session_id, "call ed__do")
         assert "done: srv-1" in it.said(session_id)
+        surface = it.server._surface
+        assert surface is not None
+        await surface.put_away(surface.sessions[session_id])
+        await it.turn(session_id, "call ed__do")
+        assert it.said(session_id).count("done: srv-1") == 2
 
 
 def forms(version: int) -> dict[str, Json]:
@@ -255,6 +260,25 @@ async def test_a_session_that_closes_ends_its_servers_even_stubborn_ones(
         assert [is_running(pid) for pid in pids] == [True, True]
         await it.ask("session/close", sessionId=session_id)
         assert [is_running(pid) for pid in pids] == [False, False]
+
+
+@VERSIONS
+async def test_a_session_that_sleeps_ends_its_servers_and_wakes_with_them(
+    cwd: Path, version: int
+) -> None:
+    async with calling(cwd, version) as it:
+        session_id = await it.new(mcpServers=[declared("stubborn", version=version)])
+        await it.turn(session_id, "call w__family")
+        pids = [int(word) for word in it.said(session_id).split() if word.isdecimal()][-2:]
+        surface = it.server._surface
+        assert surface is not None
+        await surface.put_away(surface.sessions[session_id])
+        assert [is_running(pid) for pid in pids] == [False, False]
+        await it.turn(session_id, "call w__family")
+        again = [int(word) for word in it.said(session_id).split() if word.isdecimal()][-2:]
+        assert [is_running(pid) for pid in again] == [True, True]
+        await it.ask("session/close", sessionId=session_id)
+        assert [is_running(pid) for pid in again] == [False, False]
 
 
 async def test_a_close_that_nobody_waits_for_ends_the_servers_all_the_same(cwd: Path) -> None:

@@ -18,7 +18,8 @@ from starlette.routing import Route
 from acp_agent.admin.guard import NO_STORE
 from acp_agent.config.configuration import Configuration
 from acp_agent.registry import agent_json, capabilities
-from acp_agent.session import Session
+from acp_agent.session import Asleep, Session
+from acp_agent.sessions.records import Record
 from acp_protocol.jsonrpc import Json
 from acp_protocol.version import SCHEMA_ID, VERSION
 
@@ -35,7 +36,16 @@ class Watched(Protocol):
 
     @property
     def open_sessions(self) -> Sequence[Session]:
-        """The sessions that are open."""
+        """The sessions that are open and awake."""
+        ...
+
+    @property
+    def sleeping_sessions(self) -> Mapping[str, Asleep]:
+        """The sessions that are open and asleep, by their ids."""
+        ...
+
+    def recorded(self, session_id: str) -> Record | None:
+        """Return what is kept of a session; None if there is none."""
         ...
 
 
@@ -60,6 +70,7 @@ class Endpoints:
 
     def status(self) -> Json:
         """Return how the agent stands."""
+        awake, asleep = self.watched.open_sessions, self.watched.sleeping_sessions
         return {
             "enabled": True,
             "version": VERSION,
@@ -69,27 +80,37 @@ class Endpoints:
             "capabilities": capabilities(self.configuration),
             "model": self.configuration.model.name,
             "sessions": {
-                "open": len(self.watched.open_sessions),
+                "open": len(awake) + len(asleep),
+                "asleep": len(asleep),
                 "limit": self.configuration.sessions.max_concurrent,
             },
         }
 
     def sessions(self) -> Json:
         """Return the open sessions, without what was said in them."""
-        return {"sessions": [_told(session) for session in self.watched.open_sessions]}
+        told = [
+            _told(session.chronicle.current(), session.asleep(), is_running=session.is_busy)
+            for session in self.watched.open_sessions
+        ]
+        for id_, slept in self.watched.sleeping_sessions.items():
+            if (record := self.watched.recorded(id_)) is not None:
+                told.append(_told(record, slept, is_asleep=True))
+        return {"sessions": told}
 
 
-def _told(session: Session) -> dict[str, Json]:
-    record = session.chronicle.current()
+def _told(
+    record: Record, kept: Asleep, *, is_running: bool = False, is_asleep: bool = False
+) -> dict[str, Json]:
     return {
-        "sessionId": session.id,
-        "cwd": str(session.cwd),
+        "sessionId": record.id,
+        "cwd": record.cwd,
         "title": record.title,
         "updatedAt": record.updated,
-        "mode": session.permissions.mode,
-        "model": session.model.name,
-        "historyLength": session.history_length,
-        "running": session.is_busy,
+        "mode": kept.permissions.mode,
+        "model": kept.model,
+        "historyLength": kept.history_length,
+        "running": is_running,
+        "asleep": is_asleep,
     }
 
 

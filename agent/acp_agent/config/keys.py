@@ -161,11 +161,16 @@ KEYS: Final = (
         "a file that each decision about a tool call is written to",
         "--audit",
     ),
-    Key("sessions.max_concurrent", COUNT, "sessions that may be open at once", "--max-concurrent"),
+    Key(
+        "sessions.max_concurrent",
+        COUNT,
+        "sessions that may be awake at once; others sleep until they are wanted",
+        "--max-concurrent",
+    ),
     Key(
         "sessions.idle_timeout",
         DURATION_OR_NEVER,
-        "after which a session is closed in which nothing happens",
+        "after which a session falls asleep in which nothing happens",
         "--idle-timeout",
     ),
     Key(

@@ -26,7 +26,7 @@ async def test_the_status_tells_how_the_agent_stands() -> None:
         "transport": [{"type": "stdio"}],
         "protocolVersion": None,
         "model": "ollama:x",
-        "sessions": {"open": 0, "limit": 3},
+        "sessions": {"open": 0, "asleep": 0, "limit": 3},
     }
 
 
@@ -49,10 +49,28 @@ async def test_the_sessions_are_told_without_what_was_said_in_them(cwd: Path) ->
         "mode": "ask",
         "model": "demo",
         "running": False,
+        "asleep": False,
     }
     assert "milk" not in answer.text
     assert status["protocolVersion"] == 1
     assert status["sessions"]["open"] == 1
+
+
+async def test_a_session_that_sleeps_is_told_as_before(cwd: Path) -> None:
+    async with (
+        talk(cwd) as it,
+        listening(watched=it.server) as listener,
+        visiting(listener) as client,
+    ):
+        await it.prompt("read notes.md")
+        [before] = (await client.get("/admin/acp/sessions")).json()["sessions"]
+        surface = it.server._surface
+        assert surface is not None
+        await surface.put_away(surface.sessions[it.session_id])
+        [after] = (await client.get("/admin/acp/sessions")).json()["sessions"]
+        status = (await client.get("/admin/acp/status")).json()
+    assert after == before | {"asleep": True}
+    assert status["sessions"] == {"open": 1, "asleep": 1, "limit": 10}
 
 
 async def test_nothing_that_a_screen_obeys_is_told(cwd: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
+from types import MappingProxyType
 
 import anyio
 import httpx
@@ -12,6 +13,7 @@ import httpx
 from acp_agent.admin.endpoints import Endpoints, Watched
 from acp_agent.admin.listener import Listener
 from acp_agent.config.configuration import Configuration
+from acp_agent.session import Asleep
 
 LIMIT = 20.0
 """Seconds after which a test counts as hung."""
@@ -24,6 +26,10 @@ class Nobody:
 
     version = None
     open_sessions = ()
+    sleeping_sessions: Mapping[str, Asleep] = MappingProxyType({})
+
+    def recorded(self, session_id: str) -> None:
+        del session_id
 
 
 @asynccontextmanager

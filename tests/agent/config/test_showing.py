@@ -72,7 +72,7 @@ def test_the_json_has_a_version_and_every_value_with_its_origin(tmp_path: Path) 
     assert (shown["format"], shown["file"]) == (1, path)
     assert shown["settings"]["model.name"] == {"value": "openai:x", "from": f"{path}:2"}
     assert shown["settings"]["model.images"] == {"value": None, "from": "default"}
-    assert shown["settings"]["sessions.idle_timeout"] == {"value": "never", "from": "default"}
+    assert shown["settings"]["sessions.idle_timeout"] == {"value": "1h", "from": "default"}
     assert shown["settings"]["model.others"] == [{"name": {"value": "demo", "from": f"{path}:4"}}]
 
 
