@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
 from acp_agent.audit import Audit
 from acp_agent.rules import PermissionRules
+from acp_agent.tools.tool import Tool
 
 REQUEST_LIMIT: Final = 100
 """Times that the model is asked in one turn, unless another number is given."""
@@ -32,3 +34,5 @@ class Conduct:
     audit: Audit | None = None
     """Where each decision about a tool call is written down."""
     limits: TurnLimits = field(default_factory=TurnLimits)
+    tools: Mapping[str, Tool] = field(default_factory=dict[str, Tool])
+    """Tools that take the place of those of the same names."""

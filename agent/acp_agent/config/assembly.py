@@ -19,6 +19,9 @@ from acp_agent.models.services import SettingsError
 from acp_agent.rules import PermissionRules
 from acp_agent.server import Keeping
 from acp_agent.sessions.store import Store
+from acp_agent.tools.addresses import PrivateHosts
+from acp_agent.tools.fetch import FetchTool
+from acp_agent.tools.tool import Tool
 from acp_protocol.jsonrpc import Json
 
 logger = logging.getLogger(__name__)
@@ -76,7 +79,14 @@ def conduct_of(configuration: Configuration) -> Conduct:
         ),
         Audit(permissions.audit) if permissions.audit is not None else None,
         TurnLimits(limits.requests, limits.tokens, limits.seconds),
+        _tools_of(configuration),
     )
+
+
+def _tools_of(configuration: Configuration) -> dict[str, Tool]:
+    """Return the tools that work as it is set."""
+    allowed = configuration.fetch.allow_private
+    return {"fetch": FetchTool(PrivateHosts(allowed))} if allowed else {}
 
 
 def mcp_of(mcp: Mcp, environment: Mapping[str, str]) -> McpSettings:

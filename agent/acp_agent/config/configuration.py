@@ -57,6 +57,14 @@ class Permissions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Fetch:
+    """What the tool that fetches may reach."""
+
+    allow_private: tuple[str, ...] = ()
+    """Names, addresses and networks that not everybody can reach."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Sessions:
     """How sessions are kept."""
 
@@ -123,6 +131,7 @@ class Configuration:
     agent: Agent = field(default_factory=Agent)
     protocol: ProtocolChoice = field(default_factory=ProtocolChoice)
     permissions: Permissions = field(default_factory=Permissions)
+    fetch: Fetch = field(default_factory=Fetch)
     sessions: Sessions = field(default_factory=Sessions)
     mcp: Mcp = field(default_factory=Mcp)
     limits: Limits = field(default_factory=Limits)
@@ -136,6 +145,7 @@ ROOMS: Final[Mapping[str, type[Any]]] = {
     "agent": Agent,
     "protocol": ProtocolChoice,
     "permissions": Permissions,
+    "fetch": Fetch,
     "sessions": Sessions,
     "mcp": Mcp,
     "limits": Limits,

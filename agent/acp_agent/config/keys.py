@@ -19,6 +19,7 @@ from acp_agent.config.values import (
     COUNT,
     DURATION,
     DURATION_OR_NEVER,
+    HOSTS,
     LISTEN,
     NAMESPACE,
     PATH,
@@ -186,6 +187,11 @@ KEYS: Final = (
     Key("limits.requests", COUNT, "times that the model is asked in one turn"),
     Key("limits.tokens", COUNT, "tokens that one turn may read and write"),
     Key("limits.seconds", DURATION, "that one turn may take"),
+    Key(
+        "fetch.allow_private",
+        HOSTS,
+        "what may be fetched although not everybody can reach it",
+    ),
     Key(
         "auth.mode",
         one_of(*get_args(AuthMode)),

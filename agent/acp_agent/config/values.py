@@ -220,6 +220,15 @@ def _is_loopback(host: str) -> bool:
     return ipaddress.ip_address(host).is_loopback
 
 
+def _read_hosts(raw: object) -> tuple[str, ...]:
+    # Little else starts with addresses, and their module takes time.
+    from acp_agent.tools.addresses import PrivateHosts
+
+    hosts = words_of().value(raw)
+    PrivateHosts(hosts)
+    return hosts
+
+
 BOOLEAN: Final = Kind("true or false", _read_boolean, _truth)
 TEXT: Final = Kind("a text that is not empty", _read_text)
 COUNT: Final = whole(1)
@@ -240,6 +249,12 @@ NAMESPACE: Final = Kind("a name of letters, digits, dots, hyphens, underscores",
 ADDRESS: Final = Kind(
     "an address that begins with http:// or https://, without user, password, ? and #",
     _read_address,
+)
+HOSTS: Final = Kind(
+    "a list of hosts: names such as wiki.intra and *.intra, addresses, networks such as 10.0.0.0/8",
+    _read_hosts,
+    _split,
+    list,
 )
 LISTEN: Final = Kind(
     "HOST:PORT of this machine alone, as in 127.0.0.1:8127, or unix:FILE", _read_listen

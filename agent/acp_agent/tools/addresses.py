@@ -7,9 +7,17 @@ not to the name. Looking it up tells others of it, so that needs consent as well
 
 from __future__ import annotations
 
+import re
 import socket
-from collections.abc import Sequence
-from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+from collections.abc import Iterable, Sequence
+from ipaddress import (
+    IPv4Address,
+    IPv4Network,
+    IPv6Address,
+    IPv6Network,
+    ip_address,
+    ip_network,
+)
 from typing import Final
 
 import anyio
@@ -20,6 +28,9 @@ _TUNNELS: Final = tuple(
     ip_network(net) for net in ("64:ff9b::/96", "64:ff9b:1::/48", "2002::/16", "2001::/32")
 )
 """Addresses that stand for others, which may be private."""
+
+_NAME: Final = re.compile(r"(\*\.)?[A-Za-z0-9_]([A-Za-z0-9_.-]{0,251}[A-Za-z0-9])?", re.ASCII)
+_NUMBER: Final = re.compile(r"[0-9.]+|0[xX].*", re.ASCII)
 
 
 def spelled_out(host: str) -> list[str]:
@@ -53,6 +64,55 @@ async def addresses_of(host: str, port: int) -> list[str]:
 def are_public(addresses: Sequence[str]) -> bool:
     """Return whether every one of `addresses` is open to everybody, as far as can be told."""
     return all(map(_is_public, addresses))
+
+
+class PrivateHosts:
+    """Hosts that may be fetched although not everybody can reach them, as somebody has listed them.
+
+    A name stands for whatever it leads to in private networks, but not for this machine and what
+    is only on the same cable: there lie the keys of cloud machines. These want to be listed by
+    their number, or as `localhost`.
+    """
+
+    def __init__(self, listed: Iterable[str] = ()) -> None:
+        """Take names such as `wiki.intra` and `*.intra`, and addresses and networks.
+
+        Raises:
+            ValueError: one of them is neither.
+        """
+        self._names: list[str] = []
+        self._networks: list[IPv4Network | IPv6Network] = []
+        for each in listed:
+            if each == "localhost":
+                self._networks += [ip_network("127.0.0.0/8"), ip_network("::1/128")]
+            elif _NAME.fullmatch(each) and not _NUMBER.fullmatch(each):
+                self._names.append(each.lower())
+            else:
+                self._networks.append(ip_network(each))
+
+    def include(self, host: str, addresses: Sequence[str]) -> bool:
+        """Return whether `host` may be fetched where it leads to `addresses`, every one of them."""
+        return bool(addresses) and all(self._includes(host.lower(), each) for each in addresses)
+
+    def _includes(self, host: str, text: str) -> bool:
+        if _is_public(text):
+            return True
+        try:
+            address: IPv4Address | IPv6Address = ip_address(text.partition("%")[0])
+        except ValueError:
+            return False
+        if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
+            address = address.ipv4_mapped
+        if any(address in network for network in self._networks):
+            return True
+        is_near = address.is_loopback or address.is_link_local or address.is_unspecified
+        is_named = any(_is_named(host, name) for name in self._names)
+        return is_named and address.is_private and not is_near
+
+
+def _is_named(host: str, name: str) -> bool:
+    """Return whether a listed name means `host`; a star stands for what lies below the rest."""
+    return host.endswith(name[1:]) if name.startswith("*.") else host == name
 
 
 def _is_public(text: str) -> bool:

@@ -2,9 +2,9 @@
 
 The user is asked, about an address that not everybody can reach each time anew. Nothing is looked
 up before there is consent: the name alone may tell what nobody else should know. A name that turns
-out to lead to a private address is not fetched. The connection goes to what was judged, no second
-look-up decides otherwise. A redirection is followed on the same host only, because consent was
-given for that one.
+out to lead to a private address is not fetched, unless whoever runs the agent has listed it. The
+connection goes to what was judged, no second look-up decides otherwise. A redirection is followed
+on the same host only, because consent was given for that one.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 import anyio.to_thread
 
 from acp_agent.models.model import ToolOffer
-from acp_agent.tools.addresses import addresses_of, are_public, spelled_out
+from acp_agent.tools.addresses import PrivateHosts, addresses_of, are_public, spelled_out
 from acp_agent.tools.subject import name_subject
 from acp_agent.tools.tool import (
     Call,
@@ -73,16 +73,20 @@ class FetchTool:
     )
     kind: Kind = "fetch"
 
+    def __init__(self, private: PrivateHosts | None = None) -> None:
+        """`private` are hosts that are treated as if everybody could reach them."""
+        self._private = private or PrivateHosts()
+
     async def prepare(self, arguments: Mapping[str, Json], workspace: Workspace) -> Call:
         """Read the address; nobody is asked where it leads."""
         del workspace
         target = _target(argument(arguments, "url"))
-        is_private = bool(target.addresses) and not target.is_public
+        is_private = bool(target.addresses) and not self._is_open(target)
 
         async def run(report: Report) -> Outcome:
             del report
             with anyio.move_on_after(TIME_LIMIT):
-                return await _fetched(await _located(target))
+                return await self._fetched(await self._located(target))
             raise ToolFailedError(f"{target.shown} does not answer within {TIME_LIMIT:g} s")
 
         return Call(
@@ -93,6 +97,46 @@ class FetchTool:
             subjects=[name_subject(target.site)],
             asks_always=is_private,
         )
+
+    def _is_open(self, target: _Target) -> bool:
+        """Return whether everybody can reach `target`, or it is listed."""
+        return target.is_public or self._private.include(target.host, target.addresses)
+
+    async def _located(self, target: _Target) -> _Target:
+        """Return `target` with where it leads; its name is looked up.
+
+        Raises:
+            ToolFailedError: it leads nowhere, or to what its name does not let expect.
+        """
+        if target.addresses:
+            return target
+        name = one_line(target.host, TITLE_WIDTH)
+        found = replace(target, addresses=await addresses_of(target.host, target.port))
+        if not found.addresses:
+            raise ToolFailedError(f"there is no host {name}")
+        if not self._is_open(found):
+            leads = ", ".join(found.addresses)
+            raise ToolFailedError(
+                f"{name} is not open to everybody: it leads to {leads}. Consent to a name does not "
+                "hold for a private address; that can be fetched by its number, or by its name "
+                "where the configuration lists it in fetch.allow_private."
+            )
+        return found
+
+    async def _fetched(self, target: _Target) -> Outcome:
+        """Go to where `target` leads; return what stands there."""
+        for _ in range(HOP_LIMIT + 1):
+            async with _answer(target) as answer:
+                goal = answer.headers.get("location")
+                if answer.status_code not in _REDIRECTIONS or goal is None:
+                    return await _told(target, answer, *await _body(answer))
+                status = answer.status_code
+            following = _target(_joined(target, goal))
+            if not _is_same_site(target, following):
+                text = f"{target.shown} redirects to {following.url}; fetch that if you need it."
+                return Outcome(text, [text_content(text)], {"status": status})
+            target = await self._located(following)
+        raise ToolFailedError(f"{target.shown}: more than {HOP_LIMIT} redirections")
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,43 +199,6 @@ def _target(text: str) -> _Target:
         raise ToolFailedError(f"{host}: an address with a name or a password is not fetched")
     target = _Target(url.copy_with(fragment=None))
     return replace(target, addresses=spelled_out(target.host))
-
-
-async def _located(target: _Target) -> _Target:
-    """Return `target` with where it leads; its name is looked up.
-
-    Raises:
-        ToolFailedError: it leads nowhere, or to what its name does not let expect.
-    """
-    if target.addresses:
-        return target
-    name = one_line(target.host, TITLE_WIDTH)
-    found = replace(target, addresses=await addresses_of(target.host, target.port))
-    if not found.addresses:
-        raise ToolFailedError(f"there is no host {name}")
-    if not found.is_public:
-        leads = ", ".join(found.addresses)
-        raise ToolFailedError(
-            f"{name} is not open to everybody: it leads to {leads}. Consent to a name does not "
-            "hold for a private address; that can be fetched by its number."
-        )
-    return found
-
-
-async def _fetched(target: _Target) -> Outcome:
-    """Go to where `target` leads; return what stands there."""
-    for _ in range(HOP_LIMIT + 1):
-        async with _answer(target) as answer:
-            goal = answer.headers.get("location")
-            if answer.status_code not in _REDIRECTIONS or goal is None:
-                return await _told(target, answer, *await _body(answer))
-            status = answer.status_code
-        following = _target(_joined(target, goal))
-        if not _is_same_site(target, following):
-            text = f"{target.shown} redirects to {following.url}; fetch that if you need it."
-            return Outcome(text, [text_content(text)], {"status": status})
-        target = await _located(following)
-    raise ToolFailedError(f"{target.shown}: more than {HOP_LIMIT} redirections")
 
 
 def _joined(target: _Target, goal: str) -> str:

@@ -51,7 +51,7 @@ async def asked(
     command = [PROGRAM, *_ALWAYS, *arguments, "--", str(place)]
     pieces = _Pieces(ends, limit)
     try:
-        async with spawn(command, cwd=cwd, env=os.environ, grace=GRACE) as child:
+        async with spawn(command, cwd=cwd, env=os.environ, grace=GRACE, is_marked=True) as child:
             with anyio.move_on_after(TIME_LIMIT) as clock:
                 await child.stdin.aclose()
                 await _read(child, pieces)

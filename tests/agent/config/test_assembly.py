@@ -16,6 +16,8 @@ from acp_agent.mcp.declarations import StdioServer, WebServer
 from acp_agent.models.choice import ModelChoice
 from acp_agent.models.model import ModelFailedError, UserSaid
 from acp_agent.models.services import SettingsError
+from acp_agent.standing import StandingRule
+from acp_agent.workspace import Workspace
 from acp_protocol.jsonrpc import Json
 from tests.agent.models.provider import providing, replied, sse, streamed
 
@@ -34,6 +36,7 @@ def test_policies_lists_and_limits_reach_the_turns(tmp_path: Path) -> None:
             "permissions.default_policy": "ask_always",
             "permissions.auto_allow": ("read", "search"),
             "permissions.always_ask": ("edit",),
+            "permissions.rules": (StandingRule("deny", "delete"),),
             "permissions.audit": tmp_path / "audit",
             "limits.requests": 3,
             "limits.tokens": 5,
@@ -43,11 +46,21 @@ def test_policies_lists_and_limits_reach_the_turns(tmp_path: Path) -> None:
     conduct = conduct_of(configuration)
     assert conduct.rules.default_policy == "ask_always"
     assert (conduct.rules.auto_allow, conduct.rules.always_ask) == ({"read", "search"}, {"edit"})
+    assert conduct.rules.standing == (StandingRule("deny", "delete"),)
     limits = conduct.limits
     assert (limits.requests, limits.tokens, limits.seconds) == (3, 5, 7.0)
     assert conduct.audit is not None
     conduct.audit.close()
     assert conduct_of(Configuration()).audit is None
+
+
+async def test_what_may_be_fetched_reaches_the_tool(tmp_path: Path) -> None:
+    conduct = conduct_of(configuration_of({"fetch.allow_private": ("10.0.0.0/8",)}))
+    for address, is_asked in (("10.1.2.3", False), ("192.168.0.1", True)):
+        arguments: Json = {"url": f"http://{address}/"}
+        call = await conduct.tools["fetch"].prepare(arguments, Workspace("s", tmp_path))
+        assert call.asks_always is is_asked
+    assert conduct_of(Configuration()).tools == {}
 
 
 def test_sessions_are_kept_as_it_was_set(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import anyio
 import pytest
 
 from acp_agent.tools import addresses
-from acp_agent.tools.addresses import addresses_of, are_public, spelled_out
+from acp_agent.tools.addresses import PrivateHosts, addresses_of, are_public, spelled_out
 
 
 @pytest.mark.parametrize(
@@ -68,3 +68,49 @@ async def test_a_name_that_nobody_answers_for_leads_nowhere(
     monkeypatch.setattr(addresses, "TIME_LIMIT", 0.01)
     monkeypatch.setattr(anyio, "getaddrinfo", silent)
     assert await addresses_of("example.com", 80) == []
+
+
+@pytest.mark.parametrize(
+    ("listed", "host", "leads", "is_in"),
+    [
+        (["wiki.intra"], "wiki.intra", ["10.0.0.1"], True),
+        (["Wiki.Intra"], "wiki.INTRA", ["fd00::1"], True),
+        (["wiki.intra"], "wiki.intra", ["10.0.0.1", "8.8.8.8"], True),
+        (["wiki.intra"], "a.wiki.intra", ["10.0.0.1"], False),
+        (["*.intra"], "a.b.intra", ["10.0.0.1"], True),
+        (["*.intra"], "intra", ["10.0.0.1"], False),
+        (["*.intra"], "evil-intra", ["10.0.0.1"], False),
+        (["wiki.intra"], "wiki.intra", ["127.0.0.1"], False),
+        (["wiki.intra"], "wiki.intra", ["10.0.0.1", "127.0.0.1"], False),
+        (["wiki.intra"], "wiki.intra", ["169.254.169.254"], False),
+        (["wiki.intra"], "wiki.intra", ["::ffff:127.0.0.1"], False),
+        (["wiki.intra"], "wiki.intra", ["fe80::1%eth0"], False),
+        (["wiki.intra"], "wiki.intra", ["0.0.0.0"], False),
+        (["wiki.intra"], "wiki.intra", ["224.0.0.1"], False),
+        (["wiki.intra"], "wiki.intra", [], False),
+        (["wiki.intra"], "wiki.intra", ["nonsense"], False),
+        (["wiki.intra", "169.254.0.0/16"], "wiki.intra", ["169.254.169.254"], True),
+        (["10.0.0.0/8"], "10.1.2.3", ["10.1.2.3"], True),
+        (["10.0.0.0/8"], "wiki.intra", ["10.1.2.3"], True),
+        (["10.0.0.0/8"], "x", ["10.1.2.3", "192.168.0.1"], False),
+        (["10.0.0.0/8"], "x", ["::ffff:10.1.2.3"], True),
+        (["192.168.1.7"], "192.168.1.7", ["192.168.1.7"], True),
+        (["192.168.1.7"], "192.168.1.8", ["192.168.1.8"], False),
+        (["fd00::/8"], "x", ["fd00::1"], True),
+        (["localhost"], "localhost", ["127.0.0.1", "::1"], True),
+        ([], "x", ["10.0.0.1"], False),
+    ],
+)
+def test_what_is_listed_may_be_reached_and_nothing_else(
+    listed: list[str], host: str, leads: list[str], is_in: bool
+) -> None:
+    assert PrivateHosts(listed).include(host, leads) is is_in
+
+
+@pytest.mark.parametrize(
+    "listed",
+    ["", "a b", "http://wiki.intra", "10.0.0.0/33", "10.1.2.3/8", "*", "1.2", "a.*", "x/y"],
+)
+def test_what_is_no_host_is_not_listed(listed: str) -> None:
+    with pytest.raises(ValueError):  # noqa: PT011 - the words are those of the library
+        PrivateHosts([listed])

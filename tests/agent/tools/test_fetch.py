@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -10,7 +10,9 @@ import anyio
 import pytest
 from anyio.abc import SocketAttribute, SocketStream
 
+from acp_agent.conduct import Conduct
 from acp_agent.tools import fetch
+from acp_agent.tools.addresses import PrivateHosts
 from acp_agent.tools.fetch import FetchTool
 from acp_agent.tools.tool import Call, Content, Outcome, ToolFailedError
 from acp_agent.workspace import Workspace
@@ -318,3 +320,40 @@ async def test_a_private_address_is_asked_about_whatever_the_mode_says(cwd: Path
         "reject",
     ]
     assert [call["status"] for call in it.client.calls] == ["completed", "completed"]
+
+
+async def test_a_private_address_that_is_listed_is_asked_about_as_any_other(cwd: Path) -> None:
+    site = Site(a=answer(b"hello"))
+    tools = {"fetch": FetchTool(PrivateHosts(["127.0.0.0/8"]))}
+    async with serving(site) as base:
+        answers = {"session/request_permission": selected("allow-always")}
+        async with talk(cwd, answers=answers, conduct=Conduct(tools=tools)) as it:
+            await it.prompt(f"call fetch url={base}/a then call fetch url={base}/a")
+    assert len(it.client.asked) == 1
+    assert [call["status"] for call in it.client.calls] == ["completed", "completed"]
+
+
+async def test_a_listed_name_is_fetched_where_it_was_found_and_judged_anew_each_time(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A name that is listed and then leads elsewhere does not lead there."""
+    tool = FetchTool(PrivateHosts(["wiki.intra"]))
+    names = Names(monkeypatch, "10.255.255.1")
+    located: list[Sequence[str]] = []
+
+    async def fetched_from(target: fetch._Target) -> Outcome:
+        located.append(target.addresses)
+        return Outcome("")
+
+    monkeypatch.setattr(tool, "_fetched", fetched_from)
+    call = await tool.prepare({"url": "http://wiki.intra/"}, workspace)
+    assert (call.asks_always, names.looked_up) == (False, [])
+    await call.run(ignore)
+    assert (located, names.looked_up) == ([["10.255.255.1"]], ["wiki.intra"])
+    Names(monkeypatch, "10.255.255.1", "169.254.169.254")
+    with pytest.raises(ToolFailedError, match=r"where the configuration lists it in fetch\."):
+        await call.run(ignore)
+    other = await tool.prepare({"url": "http://other.intra/"}, workspace)
+    with pytest.raises(ToolFailedError, match="not open to everybody"):
+        await other.run(ignore)
+    assert len(located) == 1

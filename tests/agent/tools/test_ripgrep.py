@@ -9,6 +9,7 @@ import pytest
 from acp_agent.tools import ripgrep
 from acp_agent.tools.ripgrep import asked
 from acp_agent.tools.tool import ToolFailedError
+from tests.agent.tools.test_run import have_ended
 
 
 def program(cwd: Path, script: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -62,3 +63,13 @@ async def test_nothing_found_is_no_failure_and_a_failure_is_told(
     monkeypatch.setattr(ripgrep, "PROGRAM", str(cwd / "gone"))
     with pytest.raises(ToolFailedError, match="cannot start"):
         await said(cwd)
+
+
+async def test_what_it_leaves_behind_ends_with_it(
+    cwd: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As by `--pre` and by programs that stand in for it."""
+    program(cwd, "setsid sleep 1000 >/dev/null 2>&1 & echo $!", monkeypatch)
+    (pid,), is_all = await said(cwd)
+    assert is_all
+    await have_ended(int(pid))
