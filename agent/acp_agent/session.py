@@ -124,6 +124,7 @@ class Session:
         desk.calls = revived.calls
         desk.audit = staff.conduct.audit
         user = servers.relay.user = Elicitation(desk.client, record.id, updates, desk.asking)
+        servers.adopt(staff.conduct.tools)
         servers.adopt(_asking_tools(user, servers.relay.ways))
         history = History(revived.history, chronicle)
         self._context = Context(staff.models[0], desk, history, staff.pace)
