@@ -134,7 +134,7 @@ class Connection:
     async def _opened(self, cwd: Path, stack: AsyncExitStack) -> Transport:
         if isinstance(self._server, StdioServer):
             return open_process(self._server, cwd, self._limits, self._note)
-        return await web_transport(self._server, self._limits, stack)
+        return await web_transport(self._server, self._limits, stack, self._note)
 
     def _note(self, reason: str) -> None:
         self.trouble = self.trouble or reason

@@ -187,7 +187,7 @@ class Link:
             case StdioServer():
                 transport = open_process(self._server, self._place.cwd, self._limits, self.give_up)
             case WebServer():
-                transport = await web_transport(self._server, self._limits, stack)
+                transport = await web_transport(self._server, self._limits, stack, self.give_up)
                 # The older transport is older than the probe for newer servers.
                 mode = "legacy" if self._server.is_sse else mode
             case AcpServer():

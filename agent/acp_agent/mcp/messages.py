@@ -41,6 +41,18 @@ def read_message(line: bytes) -> JSONRPCMessage:
         return _failed(parse(mended))
 
 
+def mended(line: bytes) -> bytes:
+    """Return a message as the SDK reads it; what is none, or needs no mending, stays as it is."""
+    try:
+        jsonrpc_message_adapter.validate_json(line, by_name=False)
+    except ValueError:
+        try:
+            return read_message(line).model_dump_json(by_alias=True, exclude_unset=True).encode()
+        except ValueError:
+            return line
+    return line
+
+
 def _mended(line: bytes) -> bytes:
     """Return a line in which each half sign is the sign that stands for what is unknown."""
     return _ESCAPED.sub(

@@ -5,11 +5,12 @@ The one border at which what the SDK and its friends raise becomes ours.
 
 from __future__ import annotations
 
+import os
 from typing import Final, cast
 
 import httpx2
 from mcp.shared.exceptions import MCPError
-from mcp_types import CONNECTION_CLOSED, PARSE_ERROR
+from mcp_types import CONNECTION_CLOSED, INTERNAL_ERROR, PARSE_ERROR, ErrorData
 from pydantic import ValidationError
 
 from acp_protocol.errors import AcpError
@@ -17,10 +18,17 @@ from acp_protocol.host.text import one_line
 
 WIDTH: Final = 300
 """Characters of what a server itself says."""
-_AWAY: Final = "cannot be reached"
-_RUBBISH: Final = "answered what is no MCP"
-_OURS: Final = {CONNECTION_CLOSED: _AWAY, PARSE_ERROR: _RUBBISH}
+AWAY: Final = "cannot be reached"
+RUBBISH: Final = "answered what is no MCP"
+_SDKS: Final = {CONNECTION_CLOSED: "has broken off the connection", PARSE_ERROR: RUBBISH}
 """Codes of the SDK itself, which speaks of exceptions."""
+_MARK: Final = os.urandom(16).hex()
+"""Tells our own words from those that a server puts into an error."""
+
+
+def our_error(reason: str) -> ErrorData:
+    """Return the error of a request that gets no answer, for `reason`."""
+    return ErrorData(code=INTERNAL_ERROR, message=reason, data=_MARK)
 
 
 def reason_of(problem: BaseException, limit: float | None = None) -> str:
@@ -33,9 +41,7 @@ def reason_of(problem: BaseException, limit: float | None = None) -> str:
         return reason_of(group.exceptions[0], limit)
     match problem:
         case MCPError():
-            if problem.code in _OURS:
-                return _OURS[problem.code]
-            return f"refused: {one_line(problem.message, WIDTH)} ({problem.code})"
+            return _answered(problem)
         case AcpError():
             return f"is out of reach: {one_line(str(problem), WIDTH)}"
         case TimeoutError() | httpx2.TimeoutException():
@@ -43,10 +49,18 @@ def reason_of(problem: BaseException, limit: float | None = None) -> str:
         case httpx2.HTTPStatusError():
             return f"answered with HTTP status {problem.response.status_code}"
         case httpx2.HTTPError() | OSError():
-            return _AWAY
+            return AWAY
         case ValidationError():
-            return _RUBBISH
+            return RUBBISH
         case RuntimeError():
             return "returned what its tool does not promise"
         case _:
             return f"is not usable ({type(problem).__name__})"
+
+
+def _answered(problem: MCPError) -> str:
+    """Return what an error says, be it of the server, of the SDK or of ours."""
+    if problem.error.data == _MARK:
+        return problem.message
+    told = f"refused: {one_line(problem.message, WIDTH)} ({problem.code})"
+    return _SDKS.get(problem.code, told)

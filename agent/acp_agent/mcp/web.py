@@ -1,23 +1,36 @@
 """An MCP server at an address: streamable HTTP, or the older stream of events.
 
+The SDK says little of what goes wrong with one request, and gives up a server for some of it. So
+each request of ours gets an answer here, whatever comes of it.
+
 Source: MCP, Transports, "Streamable HTTP"; MCP 2024-11-05, Transports, "HTTP with SSE".
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
-from contextlib import AsyncExitStack, suppress
+from collections.abc import Callable
+from contextlib import AsyncExitStack
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import httpx2
 from mcp.client import Transport
 from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
-from mcp_types import CONNECTION_CLOSED
+from mcp_types import (
+    ErrorData,
+    JSONRPCError,
+    JSONRPCRequest,
+    JSONRPCResponse,
+    jsonrpc_message_adapter,
+)
+from pydantic import ValidationError
 
+from acp_agent.mcp.bodies import Events, TooLongError, message_event, whole
 from acp_agent.mcp.declarations import WebServer
 from acp_agent.mcp.limits import Limits
+from acp_agent.mcp.messages import read_message
+from acp_agent.mcp.reasons import AWAY, RUBBISH, our_error
 
 _OURS: Final = frozenset(
     {
@@ -39,12 +52,27 @@ _OURS: Final = frozenset(
 _EVENTS: Final = "text/event-stream"
 
 
-async def web_transport(server: WebServer, limits: Limits, stack: AsyncExitStack) -> Transport:
-    """Return the transport to a server, not yet entered; what it needs besides goes on `stack`."""
+SENT_TOO_MUCH: Final = "sent too much: an answer of more than {} bytes"
+BROKE_OFF: Final = "has broken off its answer"
+OnEnd: TypeAlias = Callable[[str], None]
+
+
+async def web_transport(
+    server: WebServer, limits: Limits, stack: AsyncExitStack, on_end: OnEnd
+) -> Transport:
+    """Return the transport to a server, not yet entered; what it needs besides goes on `stack`.
+
+    `on_end` hears why a server cannot be used any more, where one request decides that.
+    """
+    kept = {name: value for name, value in server.headers.items() if name.lower() not in _OURS}
+    ours = {**kept, "Accept-Encoding": "identity"}
+    patience = httpx2.Timeout(limits.spawn_timeout, read=None)
     if not server.is_sse:
-        client = await stack.enter_async_context(_client(server.headers, limits, _PatientClient))
+        client = _Answering(limits, headers=ours, timeout=patience)
         return streamable_http_client(
-            server.url, http_client=client, max_sse_event_size=limits.message_size
+            server.url,
+            http_client=await stack.enter_async_context(client),
+            max_sse_event_size=2 * limits.message_size,
         )
 
     def make(
@@ -53,36 +81,48 @@ async def web_transport(server: WebServer, limits: Limits, stack: AsyncExitStack
         auth: httpx2.Auth | None = None,
     ) -> httpx2.AsyncClient:
         del headers, timeout, auth
-        return _client(server.headers, limits)
+        return _Telling(limits, on_end, headers=ours, timeout=patience)
 
     return sse_client(server.url, httpx_client_factory=make)
 
 
-def _client(
-    headers: Mapping[str, str],
-    limits: Limits,
-    kind: type[httpx2.AsyncClient] = httpx2.AsyncClient,
-) -> httpx2.AsyncClient:
-    """Return a client that waits for an answer as long as whoever asks, and takes no flood."""
+class _Client(httpx2.AsyncClient):
+    """Waits for an answer as long as whoever asks, and takes no flood."""
 
-    async def bound(response: httpx2.Response) -> None:
+    def __init__(self, limits: Limits, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.limit = limits.message_size
+
+    async def opened(self, request: httpx2.Request, auth: Any) -> httpx2.Response:
+        """Send a request, and return the response as soon as it has begun."""
+        response = await super().send(request, stream=True, auth=auth, follow_redirects=False)
         if response.headers.get("content-encoding", "identity") != "identity":
+            await response.aclose()
             # What a few packed bytes become has no bound.
             raise httpx2.DecodingError("the answer is packed, which was not asked for")
-        is_stream = response.headers.get("content-type", "").startswith(_EVENTS)
-        if not is_stream and isinstance(response.stream, httpx2.AsyncByteStream):
-            response.stream = _BoundedStream(response.stream, limits.message_size)
+        return response
 
-    kept = {name: value for name, value in headers.items() if name.lower() not in _OURS}
-    return kind(
-        headers={**kept, "Accept-Encoding": "identity"},
-        timeout=httpx2.Timeout(limits.spawn_timeout, read=None),
-        event_hooks={"response": [bound]},
-    )
+    def is_stream(self, response: httpx2.Response) -> bool:
+        """Tell whether a response goes on and on."""
+        kind = response.headers.get("content-type", "").lower()
+        return response.status_code == HTTPStatus.OK and kind.startswith(_EVENTS)
+
+    def bind(self, response: httpx2.Response, refuse: Callable[[], bytes]) -> None:
+        """Keep a stream of events in bounds; `refuse` returns what comes instead of too much."""
+        if isinstance(response.stream, httpx2.AsyncByteStream):
+            response.stream = Events(response.stream, self.limit, refuse)
+
+    async def read(self, response: httpx2.Response) -> httpx2.Response:
+        """Return a response as a whole; what is too long or cut off has no body."""
+        try:
+            body = await whole(response, self.limit)
+        except (TooLongError, httpx2.TransportError):
+            body = b""
+        return _with_body(response, body)
 
 
-class _PatientClient(httpx2.AsyncClient):
-    """Answers a request that does not get through, where the SDK would give up the server."""
+class _Answering(_Client):
+    """For streamable HTTP: each request gets its answer, from the server or from us."""
 
     async def send(
         self,
@@ -92,32 +132,132 @@ class _PatientClient(httpx2.AsyncClient):
         auth: Any = httpx2.USE_CLIENT_DEFAULT,
         follow_redirects: Any = httpx2.USE_CLIENT_DEFAULT,
     ) -> httpx2.Response:
+        del stream, follow_redirects
+        asked = _asked(request)
         try:
-            return await super().send(
-                request, stream=stream, auth=auth, follow_redirects=follow_redirects
-            )
+            response = await self.opened(request, auth)
+        except httpx2.DecodingError:
+            return _failed(request, asked, RUBBISH)
         except httpx2.RequestError:
-            error = {"code": CONNECTION_CLOSED, "message": "the request did not get through"}
-            told = {"jsonrpc": "2.0", "id": None, "error": error}
-            return httpx2.Response(HTTPStatus.SERVICE_UNAVAILABLE, json=told, request=request)
+            return _failed(request, asked, AWAY)
+        if self.is_stream(response):
+            self.bind(response, lambda: self._refused(asked))
+            return response
+        if asked is None:
+            return await self.read(response)
+        try:
+            body = await whole(response, self.limit)
+        except TooLongError:
+            return _failed(request, asked, SENT_TOO_MUCH.format(self.limit))
+        except httpx2.TransportError:
+            return _failed(request, asked, BROKE_OFF)
+        return self._answered(request, asked, response, body)
+
+    def _refused(self, asked: JSONRPCRequest | None) -> bytes:
+        if asked is None:
+            return b""
+        return message_event(_error(asked, SENT_TOO_MUCH.format(self.limit)))
+
+    def _answered(
+        self, request: httpx2.Request, asked: JSONRPCRequest, response: httpx2.Response, body: bytes
+    ) -> httpx2.Response:
+        """Return the answer to `asked` that a whole response holds, or why it holds none."""
+        status = response.status_code
+        try:
+            message = read_message(body)
+        except ValueError:
+            message = None
+        if isinstance(message, JSONRPCError) and message.id in {None, asked.id}:
+            return _with_body(response, _dumped(message.model_copy(update={"id": asked.id})))
+        if status != HTTPStatus.OK:
+            return _failed(request, asked, _status(status))
+        if not isinstance(message, JSONRPCResponse):
+            return _failed(request, asked, RUBBISH)
+        if message.id != asked.id:
+            return _failed(request, asked, "answered something else than what was asked")
+        return _with_body(response, _dumped(message))
 
 
-class _BoundedStream(httpx2.AsyncByteStream):
-    """A body that breaks off where it has become too long."""
+class _Telling(_Client):
+    """For the stream of events: the SDK has no answer for a request that does not get through."""
 
-    def __init__(self, stream: httpx2.AsyncByteStream, limit: int) -> None:
-        self._stream = stream
-        self._limit = limit
+    def __init__(self, limits: Limits, on_end: OnEnd, **settings: Any) -> None:
+        super().__init__(limits, **settings)
+        self._on_end = on_end
 
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        count = 0
-        # What is cut off, here or on its way, is no JSON, and fails one request only.
-        with suppress(httpx2.TransportError):
-            async for chunk in self._stream:
-                count += len(chunk)
-                if count > self._limit:
-                    return
-                yield chunk
+    async def send(
+        self,
+        request: httpx2.Request,
+        *,
+        stream: bool = False,
+        auth: Any = httpx2.USE_CLIENT_DEFAULT,
+        follow_redirects: Any = httpx2.USE_CLIENT_DEFAULT,
+    ) -> httpx2.Response:
+        del stream, follow_redirects
+        try:
+            response = await self.opened(request, auth)
+        except httpx2.RequestError:
+            self._on_end(AWAY)
+            raise
+        if self.is_stream(response):
+            self.bind(response, self._refused)
+            return response
+        if response.status_code >= HTTPStatus.MULTIPLE_CHOICES:
+            self._on_end(_status(response.status_code))
+        return await self.read(response)
 
-    async def aclose(self) -> None:
-        await self._stream.aclose()
+    def _refused(self) -> bytes:
+        self._on_end(SENT_TOO_MUCH.format(self.limit))
+        return b""
+
+
+def _asked(request: httpx2.Request) -> JSONRPCRequest | None:
+    """Return the request of ours that one of HTTP carries, None if it carries none."""
+    if request.method != "POST":
+        return None
+    try:
+        message = jsonrpc_message_adapter.validate_json(request.content, by_name=False)
+    except ValidationError:
+        return None
+    return message if isinstance(message, JSONRPCRequest) else None
+
+
+def _status(status: int) -> str:
+    """Return what a response means that is no answer."""
+    if status == HTTPStatus.ACCEPTED:
+        return "took the request and does not answer it"
+    if HTTPStatus.MULTIPLE_CHOICES <= status < HTTPStatus.BAD_REQUEST:
+        return f"answered with HTTP status {status}: it is somewhere else, which is not followed"
+    try:
+        return f"answered with HTTP status {status} {HTTPStatus(status).phrase}"
+    except ValueError:
+        return f"answered with HTTP status {status}"
+
+
+def _error(asked: JSONRPCRequest | None, reason: str) -> bytes:
+    error: ErrorData = our_error(reason)
+    return _dumped(JSONRPCError(jsonrpc="2.0", id=asked.id if asked else None, error=error))
+
+
+def _dumped(message: JSONRPCResponse | JSONRPCError) -> bytes:
+    return message.model_dump_json(by_alias=True, exclude_unset=True).encode()
+
+
+def _failed(request: httpx2.Request, asked: JSONRPCRequest | None, reason: str) -> httpx2.Response:
+    """Return a response that fails a request of ours, for `reason`."""
+    headers = {"Content-Type": "application/json"}
+    return httpx2.Response(
+        HTTPStatus.SERVICE_UNAVAILABLE,
+        headers=headers,
+        content=_error(asked, reason),
+        request=request,
+    )
+
+
+def _with_body(response: httpx2.Response, body: bytes) -> httpx2.Response:
+    """Return a response with another body."""
+    dropped = {"content-length", "transfer-encoding"}
+    headers = [pair for pair in response.headers.multi_items() if pair[0].lower() not in dropped]
+    return httpx2.Response(
+        response.status_code, headers=headers, content=body, request=response.request
+    )

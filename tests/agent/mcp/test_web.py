@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +16,17 @@ from anyio.abc import SocketStream
 from acp_agent.mcp.declarations import WebServer
 from acp_agent.tools.tool import ToolFailedError
 from acp_protocol.tasks import OwnedTasks
+from tests.agent.mcp.faulty import (
+    EVENTS,
+    Asked,
+    Fault,
+    answer_to,
+    begin,
+    event,
+    faulty,
+    reset,
+    respond,
+)
 from tests.agent.mcp.rooms import LIMITS, call, listed_anew, on_web, opened
 
 
@@ -134,3 +145,202 @@ async def test_headers_are_sent_but_those_of_the_transport_are_its_own(tmp_path:
     assert b"authorization: bearer sunny\r\n" in first
     assert b"image/png" not in first
     assert b"mine" not in first
+
+
+SMALL = replace(LIMITS, message_size=100_000, call_timeout=2.0)
+TOO_MUCH = "sent too much: an answer of more than 100000 bytes"
+
+
+def body(text: bytes, status: str = "200 OK", kind: bytes = b"application/json") -> Fault:
+    """Return a fault that responds with this; `%d` stands for the id of the request."""
+
+    async def fault(stream: SocketStream, asked: Asked) -> None:
+        await respond(stream, text.replace(b"%d", b"%d" % asked["id"]), status=status, kind=kind)
+
+    return fault
+
+
+def text(spelled: bytes, *, is_event: bool = False) -> Fault:
+    """Return a fault that answers with a text, spelled so."""
+
+    async def fault(stream: SocketStream, asked: Asked) -> None:
+        answer = answer_to(asked, "SPELLED").replace(b"SPELLED", spelled)
+        kind = EVENTS if is_event else b"application/json"
+        await respond(stream, event(answer) if is_event else answer, kind=kind)
+
+    return fault
+
+
+def streamed(*pieces: bytes, is_endless: bool = False) -> Fault:
+    """Return a fault that begins a stream of events with this and then resets the connection."""
+
+    async def fault(stream: SocketStream, asked: Asked) -> None:
+        del asked
+        await begin(stream)
+        for piece in pieces:
+            await stream.send(piece)
+        while is_endless:
+            await stream.send(pieces[-1])
+        reset(stream)
+
+    return fault
+
+
+async def other_id(stream: SocketStream, asked: Asked) -> None:
+    await respond(stream, answer_to({**asked, "id": 4711}))
+
+
+async def answered_twice(stream: SocketStream, asked: Asked) -> None:
+    await respond(stream, event(answer_to(asked, "a")) + event(answer_to(asked, "b")), kind=EVENTS)
+
+
+async def redirected(stream: SocketStream, asked: Asked) -> None:
+    del asked
+    await stream.send(b"HTTP/1.1 307 No\r\nLocation: /mcp?canary\r\nContent-Length: 0\r\n\r\n")
+
+
+async def broken_off(stream: SocketStream, asked: Asked) -> None:
+    del asked
+    await stream.send(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n")
+    await stream.send(b'Content-Length: 1000\r\n\r\n{"jsonrpc"')
+
+
+async def died(stream: SocketStream, asked: Asked) -> None:
+    del asked
+    reset(stream)
+    await stream.aclose()
+
+
+async def no_http(stream: SocketStream, asked: Asked) -> None:
+    del asked
+    await stream.send(b"Hello!\r\n\r\n")
+
+
+@pytest.mark.parametrize(
+    ("fault", "came"),
+    [
+        (text(rb"a\ud800b"), "a\ufffdb"),
+        (text(b"a\xffb"), "a\ufffdb"),
+        (text(rb"a\ud800b", is_event=True), "a\ufffdb"),
+        (text(b"a\xffb", is_event=True), "a\ufffdb"),
+        (answered_twice, "a"),
+    ],
+)
+async def test_what_is_harmless_is_read_over(tmp_path: Path, fault: Fault, came: str) -> None:
+    async with faulty(fault) as server, opened(tmp_path, server, limits=SMALL) as room:
+        assert (await call(room, "f__odd")).text == came
+        assert (await call(room, "f__fine")).text == "fine"
+
+
+@pytest.mark.parametrize(
+    ("fault", "reason"),
+    [
+        (text(b"x" * 200_000), TOO_MUCH),
+        (text(b"x" * 200_000, is_event=True), TOO_MUCH),
+        (streamed(b"data: ", b"x" * 4096, is_endless=True), TOO_MUCH),
+        (streamed(b"data: x\n" * 100, is_endless=True), TOO_MUCH),
+        (streamed(b": hi\n\n" * 100, is_endless=True), "took longer than 2 s"),
+        (streamed(b"data: {"), "has broken off the connection"),
+        (other_id, "answered something else than what was asked"),
+        (redirected, "answered with HTTP status 307: it is somewhere else, which is not followed"),
+        (body(b"", "401 Unauthorized"), "answered with HTTP status 401 Unauthorized"),
+        (body(b"", "403 Forbidden"), "answered with HTTP status 403 Forbidden"),
+        (body(b"<h1>", "404 Not Found"), "answered with HTTP status 404 Not Found"),
+        (body(b"{}", "500 Oops"), "answered with HTTP status 500 Internal Server Error"),
+        (body(b"", "599 Oops"), "answered with HTTP status 599"),
+        (body(b"", "202 Accepted"), "took the request and does not answer it"),
+        (
+            body(b'{"jsonrpc":"2.0","id":null,"error":{"code":5,"message":"No"}}', "400 Bad"),
+            "refused: No (5)",
+        ),
+        (body(b'{"jsonrpc":"2.0","id":%d,"result":{"content":7}}'), "answered what is no MCP"),
+        (body(b'{"jsonrpc":"2.0","id":%d,"result":7}'), "answered what is no MCP"),
+        (body(b'{"jsonrpc":"2.0","method":"a"}'), "answered what is no MCP"),
+        (body(b"[]"), "answered what is no MCP"),
+        (body(b"", kind=b"text/html"), "answered what is no MCP"),
+        (body(event(b"{"), kind=EVENTS), "answered what is no MCP"),
+        (body(b": bye\n\n", kind=EVENTS), "has broken off the connection"),
+        (broken_off, "has broken off its answer"),
+        (died, "cannot be reached"),
+        (no_http, "cannot be reached"),
+    ],
+)
+async def test_a_call_that_goes_wrong_says_how_and_the_next_one_works(
+    tmp_path: Path, fault: Fault, reason: str
+) -> None:
+    async with faulty(fault) as server, opened(tmp_path, server, limits=SMALL) as room:
+        with pytest.raises(ToolFailedError) as failed:
+            await call(room, "f__odd")
+        assert str(failed.value) == f"the MCP server f {reason}"
+        assert (await call(room, "f__fine")).text == "fine"
+        assert room.troubles == {}
+
+
+def sent(made: Callable[[Asked], bytes]) -> Fault:
+    """Return a fault that sends events on the stream that is open."""
+
+    async def fault(stream: SocketStream, asked: Asked) -> None:
+        await stream.send(made(asked))
+
+    return fault
+
+
+async def flooded(stream: SocketStream, asked: Asked) -> None:
+    del asked
+    await stream.send(b"data: ")
+    while True:
+        await stream.send(b"x" * 4096)
+
+
+@pytest.mark.parametrize(
+    ("fault", "came"),
+    [
+        (sent(lambda asked: event(answer_to(asked, "X").replace(b"X", rb"a\ud800b"))), "a\ufffdb"),
+        (sent(lambda asked: event(answer_to(asked, "X").replace(b"X", b"a\xffb"))), "a\ufffdb"),
+        (sent(lambda asked: event(answer_to(asked, "a")) + event(answer_to(asked, "b"))), "a"),
+        (sent(lambda asked: event(b"{") + event(answer_to(asked, "a"))), "a"),
+        (
+            sent(lambda asked: event(answer_to({"method": "tools/call", "id": 4711})) * 2),
+            "took longer than 2 s",
+        ),
+        (
+            sent(lambda asked: event(b'{"jsonrpc":"2.0","id":%d,"result":7}' % asked["id"])),
+            "answered what is no MCP",
+        ),
+    ],
+)
+async def test_a_stream_of_events_goes_on_after_what_is_wrong(
+    tmp_path: Path, fault: Fault, came: str
+) -> None:
+    async with faulty(fault, is_sse=True) as server, opened(tmp_path, server, limits=SMALL) as room:
+        try:
+            outcome = (await call(room, "f__odd")).text
+        except ToolFailedError as problem:
+            outcome = str(problem).removeprefix("the MCP server f ")
+        assert outcome == came
+        assert (await call(room, "f__fine")).text == "fine"
+        assert room.troubles == {}
+
+
+@pytest.mark.parametrize(
+    ("fault", "is_at_post", "reason"),
+    [
+        (flooded, False, TOO_MUCH),
+        (died, False, "has closed the connection"),
+        (died, True, "cannot be reached"),
+        (redirected, True, "answered with HTTP status 307: it is somewhere else"),
+        (body(b"", "401 Unauthorized"), True, "answered with HTTP status 401 Unauthorized"),
+        (body(b"", "404 Not Found"), True, "answered with HTTP status 404 Not Found"),
+    ],
+)
+async def test_a_stream_of_events_that_ends_says_how(
+    tmp_path: Path, fault: Fault, reason: str, *, is_at_post: bool
+) -> None:
+    async with (
+        faulty(fault, is_sse=True, is_at_post=is_at_post) as server,
+        opened(tmp_path, server, limits=SMALL) as room,
+    ):
+        for tool in ("f__odd", "f__fine"):
+            with pytest.raises(ToolFailedError, match=f"the MCP server f {reason}"):
+                await call(room, tool)
+        assert room.troubles["f"].startswith(reason)
