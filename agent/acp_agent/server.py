@@ -23,11 +23,12 @@ from acp_agent.models.demo import DemoModel
 from acp_agent.models.model import Model
 from acp_agent.numbers import is_finite
 from acp_agent.params import Params, invalid, members_of
-from acp_agent.session import Asleep, Session, Staff
+from acp_agent.session import Session, Staff
 from acp_agent.sessions.errors import StoreError
 from acp_agent.sessions.records import Record
 from acp_agent.sessions.store import Store
-from acp_agent.surface import IDLE_TIMEOUT, SESSION_LIMIT, TITLE, Household, Surface
+from acp_agent.slumber import IDLE_TIMEOUT, Asleep
+from acp_agent.surface import SESSION_LIMIT, TITLE, Household, Surface
 from acp_agent.surface_auth import AuthMode
 from acp_agent.surface_v1 import SurfaceV1
 from acp_agent.surface_v2 import SurfaceV2

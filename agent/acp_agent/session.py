@@ -14,7 +14,6 @@ import anyio
 from acp_agent.calls import Client, Desk
 from acp_agent.conduct import Conduct
 from acp_agent.elicitation import Elicitation, Way
-from acp_agent.mcp.declarations import Server
 from acp_agent.mcp.servers import McpServers
 from acp_agent.models.model import Command, Model, Thinker, Used, UserSaid
 from acp_agent.permissions import ModeId, Permissions
@@ -34,6 +33,7 @@ from acp_agent.sessions.options import (
 )
 from acp_agent.sessions.records import Record
 from acp_agent.sessions.revival import Revived
+from acp_agent.slumber import Asleep, Declared
 from acp_agent.tools.ask import AskTool, OpenTool
 from acp_agent.tools.tool import Tool
 from acp_agent.turn import Context, StopReason, run_turn
@@ -62,27 +62,6 @@ class Staff:
     namespace: str | None = None
     """What stands, with a colon, before the names of commands, so that other agents of the client
     can have commands of the same names."""
-
-
-@dataclass(frozen=True, slots=True)
-class Declared:
-    """What the client has said that a session is to work with."""
-
-    directories: Sequence[Path]
-    """The first is its own."""
-    servers: Sequence[Server]
-
-
-@dataclass(frozen=True, slots=True)
-class Asleep:
-    """What a session that was put away has beside what the store keeps."""
-
-    number: int
-    declared: Declared
-    permissions: Permissions
-    told_troubles: set[tuple[str, str]]
-    model: str
-    history_length: int
 
 
 class Session:

@@ -20,11 +20,12 @@ from acp_agent.mcp.declarations import DeclarationError, Server, session_servers
 from acp_agent.mcp.servers import McpClient, McpServers, McpSettings
 from acp_agent.models.model import takes_images
 from acp_agent.params import Answerer, Params, busy, elsewhere, extent_of, invalid, missing
-from acp_agent.session import Asleep, Declared, Session, Staff
+from acp_agent.session import Session, Staff
 from acp_agent.sessions.chronicle import Chronicle
 from acp_agent.sessions.records import Record
 from acp_agent.sessions.revival import Revived, revive
 from acp_agent.sessions.store import Store
+from acp_agent.slumber import Declared, Slumber
 from acp_agent.surface_auth import Authentication, AuthMode
 from acp_agent.tools.catalogue import TOOLS
 from acp_agent.updates import Updates
@@ -36,10 +37,6 @@ from acp_protocol.version import VERSION
 
 SESSION_LIMIT: Final = 10
 """Sessions that may be awake at once, unless another number is given."""
-IDLE_TIMEOUT: Final = 3600.0
-"""Seconds after which a session falls asleep in which nothing happens, unless told otherwise."""
-ASLEEP_LIMIT: Final = 500
-"""Sessions that may be asleep at once, as each holds its claim; those asleep longest are closed."""
 NAME: Final = "acp-agent"
 """What programs know the agent by."""
 TITLE: Final = "ACP Agent"
@@ -73,9 +70,8 @@ class Surface(ABC):
         self.household = household
         self.sessions: dict[str, Session] = {}
         """Those that are open on this connection, and awake."""
-        self.asleep: dict[str, Asleep] = {}
-        """Those that are open and wake when they are wanted, in the order in which they fell
-        asleep."""
+        self.asleep = Slumber(household.store.claims)
+        """Those that are open and wake when they are wanted."""
         self.auth = Authentication(
             household.staff.models,
             household.staff.client,
@@ -154,14 +150,12 @@ class Surface(ABC):
 
     async def put_away(self, session: Session) -> None:
         """End all of a session at rest but its claim; it wakes when it is wanted."""
-        self.asleep[session.id] = session.asleep()
+        self.asleep.add(session.id, session.asleep())
         del self.sessions[session.id]
         with self._change(session.id), anyio.CancelScope(shield=True):
             await self.finish(session)
             await session.servers.aclose()
-        settled = [id_ for id_ in self.asleep if id_ not in self._changing]
-        for id_ in settled[: max(0, len(self.asleep) - ASLEEP_LIMIT)]:
-            self._forget(id_)
+        self.asleep.thin(self._changing)
 
     async def close(self, session: Session) -> None:
         """Close a session: it is kept, and can be opened again.
@@ -182,14 +176,7 @@ class Surface(ABC):
         if (session := self.sessions.get(session_id)) is not None:
             await self.close(session)
             return True
-        return self._forget(session_id)
-
-    def _forget(self, session_id: str) -> bool:
-        """Close a session that is asleep; return False if it is not."""
-        slept = self.asleep.pop(session_id, None)
-        if slept is not None:
-            self.household.store.claims.release(slept.number)
-        return slept is not None
+        return self.asleep.close(session_id)
 
     async def wait_settled(self, session_id: str) -> None:
         """Return when a session is about to be neither opened nor closed."""
@@ -320,7 +307,7 @@ class Surface(ABC):
             updates=self.updates_for(chronicle),
             servers=servers,
             declared=declared,
-            slept=self.asleep.pop(session_id, None),
+            slept=self.asleep.wake(session_id),
         )
         return session
 

@@ -18,8 +18,9 @@ from starlette.routing import Route
 from acp_agent.admin.guard import NO_STORE
 from acp_agent.config.configuration import Configuration
 from acp_agent.registry import agent_json, capabilities
-from acp_agent.session import Asleep, Session
+from acp_agent.session import Session
 from acp_agent.sessions.records import Record
+from acp_agent.slumber import Asleep
 from acp_protocol.jsonrpc import Json
 from acp_protocol.version import SCHEMA_ID, VERSION
 

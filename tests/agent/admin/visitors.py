@@ -13,7 +13,7 @@ import httpx
 from acp_agent.admin.endpoints import Endpoints, Watched
 from acp_agent.admin.listener import Listener
 from acp_agent.config.configuration import Configuration
-from acp_agent.session import Asleep
+from acp_agent.slumber import Asleep
 
 LIMIT = 20.0
 """Seconds after which a test counts as hung."""

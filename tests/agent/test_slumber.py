@@ -1,0 +1,203 @@
+"""Sessions that sleep, in both versions: what the client sees of it, which is nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import anyio
+import anyio.lowlevel
+import pytest
+
+from acp_agent.mcp.servers import McpServers
+from acp_agent.sessions.store import Store, Wanted
+from acp_agent.surface import Surface
+from acp_protocol import jsonrpc
+from acp_protocol.errors import RequestFailedError
+from tests.agent.conftest import selected
+from tests.agent.visits import Visit, items, visit
+
+VERSIONS = pytest.mark.parametrize("version", [1, 2])
+
+
+def surface_of(it: Visit) -> Surface:
+    surface = it.server._surface
+    assert surface is not None
+    return surface
+
+
+async def lulled(it: Visit, session_id: str) -> None:
+    """Put a session away."""
+    surface = surface_of(it)
+    await surface.put_away(surface.sessions[session_id])
+
+
+@VERSIONS
+async def test_no_more_sessions_are_awake_than_may_be_and_the_client_sees_nothing_of_it(
+    cwd: Path, version: int
+) -> None:
+    async with visit(cwd, version, limit=2) as it:
+        first, second, third = await it.new(), await it.new(), await it.new()
+        assert list(surface_of(it).asleep) == [first]
+        assert await it.turn(first, "hello") == "end_turn"
+        assert list(surface_of(it).asleep) == [second]
+        assert await it.turn(third, "hello") == "end_turn"
+        await it.choose(second, "mode", "code")
+        assert list(surface_of(it).asleep) == [first]
+        await it.reopen(first)
+        assert list(surface_of(it).asleep) == [third]
+
+
+@VERSIONS
+async def test_only_where_all_are_at_work_one_more_is_refused(cwd: Path, version: int) -> None:
+    async with visit(cwd, version, limit=1) as it, anyio.create_task_group() as tasks:
+        first, second = await it.new(), await it.new()
+        it.visitor.is_silent = True
+        tasks.start_soon(it.turn, second, "write a.txt: x")
+        await it.visitor.until(lambda: it.visitor.asked)
+        for refused in (it.new(), it.reopen(first), it.say(first, "hello")):
+            with pytest.raises(RequestFailedError, match="Too many sessions are at work: 1") as no:
+                await refused
+            assert no.value.code == jsonrpc.INVALID_REQUEST
+        await it.ask("session/close", sessionId=first)
+        await it.cancel(second)
+
+
+@VERSIONS
+async def test_a_session_without_use_falls_asleep_and_wakes(cwd: Path, version: int) -> None:
+    async with visit(cwd, version, unstable=True) as it:
+        session_id = await it.new()
+        surface = surface_of(it)
+        await surface.rest_idle(3600.0)
+        await it.choose(session_id, "mode", "ask")
+        await it.turn(session_id, "read notes.md")
+        known = list(surface.sessions[session_id]._context.history)
+        await surface.rest_idle(0.0)
+        assert (list(surface.sessions), list(surface.asleep)) == ([], [session_id])
+        (listed,) = (await it.ask("session/list"))["sessions"]
+        assert listed["_meta"] == {"acp-agent": {"asleep": True}}
+        status = await it.ask("session/status", sessionId=session_id)
+        assert (status["status"], status["_meta"]) == ("open", listed["_meta"])
+        before = len(it.visitor.updates)
+        assert await it.turn(session_id, "hello") == "end_turn"
+        kinds = {params["update"]["sessionUpdate"] for params in it.visitor.updates[before:]}
+        expected = {"session_info_update", "agent_message_chunk"}
+        assert kinds == expected | ({"state_update", "user_message"} if version == 2 else set())
+        assert list(surface.sessions[session_id]._context.history)[: len(known)] == known
+        assert "_meta" not in (await it.ask("session/list"))["sessions"][0]
+
+
+@VERSIONS
+async def test_what_was_allowed_always_is_known_after_sleep(cwd: Path, version: int) -> None:
+    async with visit(cwd, version) as it:
+        it.visitor.answers["session/request_permission"] = selected("allow-always")
+        session_id = await it.new()
+        await it.turn(session_id, "write a.txt: one")
+        assert it.visitor.asked == ["session/request_permission"]
+        await lulled(it, session_id)
+        await it.turn(session_id, "write a.txt: two")
+        await lulled(it, session_id)
+        await it.reopen(session_id)
+        await it.turn(session_id, "write a.txt: three")
+        assert it.visitor.asked == ["session/request_permission"]
+        calls = [item for item in items(it.conversation(session_id)) if len(item) == 7]
+        assert [call[2] for call in calls] == ["completed"] * 3
+
+
+@VERSIONS
+async def test_a_session_that_sleeps_is_of_this_process_until_it_is_closed(
+    cwd: Path, version: int, tmp_path: Path
+) -> None:
+    store, other = Store(tmp_path / "store"), Store(tmp_path / "store")
+    async with visit(cwd, version, store=store, unstable=True, lints=False) as it:
+        session_id = await it.new()
+        await it.turn(session_id, "hello")
+        await lulled(it, session_id)
+        fork = (await it.ask("session/fork", sessionId=session_id, cwd=str(cwd)))["sessionId"]
+        async with visit(cwd, version, store=other, unstable=True, lints=False) as elsewhere:
+            with pytest.raises(RequestFailedError, match="open in another process"):
+                await elsewhere.reopen(session_id)
+            status = await elsewhere.ask("session/status", sessionId=session_id)
+            assert (status["status"], "_meta" in status) == ("open", False)
+            await it.ask("session/close", sessionId=session_id)
+            with pytest.raises(RequestFailedError, match="not open"):
+                await it.say(session_id, "hello")
+            await elsewhere.reopen(session_id)
+            await lulled(it, fork)
+            await it.ask("session/delete", sessionId=fork)
+            assert [each.id for each in other.page(Wanted(), 9)] == [session_id]
+        assert surface_of(it).asleep == {}
+
+
+@VERSIONS
+async def test_a_title_is_told_of_a_session_that_sleeps_on(cwd: Path, version: int) -> None:
+    async with visit(cwd, version, unstable=True) as it:
+        session_id = await it.new()
+        await lulled(it, session_id)
+        await it.ask("session/set_title", sessionId=session_id, title="Mine")
+        assert it.conversation(session_id).title == "Mine"
+        assert list(surface_of(it).asleep) == [session_id]
+
+
+async def test_several_requests_wake_a_session_once(cwd: Path) -> None:
+    async with visit(cwd, 2) as it, anyio.create_task_group() as tasks:
+        session_id = await it.new()
+        await lulled(it, session_id)
+        for number in range(3):
+            tasks.start_soon(it.say, session_id, f"think of {number}")
+        tasks.start_soon(it.choose, session_id, "policy", "allow_all")
+        await it.visitor.until(lambda: len(it.visitor.idles(session_id)) == 3)
+        assert [each["stopReason"] for each in it.visitor.idles(session_id)] == ["end_turn"] * 3
+
+
+@VERSIONS
+async def test_a_prompt_is_cancelled_while_its_session_wakes(
+    cwd: Path, version: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with visit(cwd, version) as it:
+        session_id = await it.new()
+        await lulled(it, session_id)
+        has_begun = anyio.Event()
+
+        async def hang(*_: object) -> None:
+            has_begun.set()
+            await anyio.sleep_forever()
+
+        with monkeypatch.context() as patch:
+            patch.setattr(McpServers, "open", hang)
+            async with anyio.create_task_group() as tasks:
+
+                async def prompt() -> None:
+                    if version == 1:
+                        assert (await it.say(session_id, "hello"))["stopReason"] == "cancelled"
+                    else:
+                        with pytest.raises(RequestFailedError, match="Request cancelled"):
+                            await it.say(session_id, "hello")
+
+                tasks.start_soon(prompt)
+                await has_begun.wait()
+                await it.cancel(session_id)
+        assert list(surface_of(it).asleep) == [session_id]
+        assert await it.turn(session_id, "hello") == "end_turn"
+
+
+async def test_those_asleep_longest_are_closed_where_there_are_too_many(
+    cwd: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("acp_agent.slumber.ASLEEP_LIMIT", 2)
+    async with visit(cwd, limit=1) as it:
+        sessions = [await it.new() for _ in range(4)]
+        assert list(surface_of(it).asleep) == sessions[1:3]
+        with pytest.raises(RequestFailedError, match="not open"):
+            await it.say(sessions[0], "hello")
+        await it.reopen(sessions[0])
+
+
+async def test_idle_sessions_fall_asleep_by_and_by(cwd: Path) -> None:
+    async with visit(cwd, idle_timeout=0.001) as it, anyio.create_task_group() as tasks:
+        await it.new()
+        surface = surface_of(it)
+        tasks.start_soon(it.server.rest_idle)
+        while surface.sessions:
+            await anyio.lowlevel.checkpoint()
+        tasks.cancel_scope.cancel()
+        assert len((await it.ask("session/list"))["sessions"]) == 1
