@@ -13,8 +13,8 @@ from typing import Any, Final, Literal
 
 from acp_agent.models.choice import ModelChoice
 from acp_agent.rules import PolicyId
-from acp_agent.standing import StandingRule
 from acp_agent.slumber import IDLE_TIMEOUT
+from acp_agent.standing import StandingRule
 from acp_agent.surface import SESSION_LIMIT, TITLE
 from acp_agent.surface_auth import AuthMode
 from acp_agent.tools.tool import Kind
