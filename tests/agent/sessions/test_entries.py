@@ -8,21 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_agent.models.model import (
-    Attachment,
-    CallTool,
-    HistoryEntry,
-    Image,
-    ModelSaid,
-    Say,
-    Sealed,
-    ShowPlan,
-    Step,
-    Stopped,
-    Think,
-    ToolAnswered,
-    UserSaid,
-)
+from acp_agent.models import model
 from acp_agent.sessions.entries import read_entry, write_entry
 from acp_agent.sessions.errors import StoreError
 from acp_protocol.jsonrpc import Json
@@ -39,35 +25,35 @@ def several(of: st.SearchStrategy[Json]) -> st.SearchStrategy[Json]:
 
 
 EVENTS = st.one_of(
-    st.builds(Say, TEXT),
-    st.builds(Think, TEXT),
-    st.builds(ShowPlan, several(st.builds(Step, TEXT, st.just("pending")))),
-    st.builds(CallTool, TEXT, JSON, TEXT, st.none() | TEXT),
-    st.builds(Sealed, TEXT, JSON),
-    st.builds(Stopped, st.just("refusal"), TEXT),
+    st.builds(model.Say, TEXT),
+    st.builds(model.Think, TEXT),
+    st.builds(model.ShowPlan, several(st.builds(model.Step, TEXT, st.just("pending")))),
+    st.builds(model.CallTool, TEXT, JSON, TEXT, st.none() | TEXT),
+    st.builds(model.Sealed, TEXT, JSON),
+    st.builds(model.Stopped, st.just("refusal"), TEXT),
 )
 ENTRIES = st.one_of(
     st.builds(
-        UserSaid,
+        model.UserSaid,
         TEXT,
-        several(st.builds(Attachment, TEXT, st.none() | TEXT)),
-        several(st.builds(Image, TEXT, TEXT)),
+        several(st.builds(model.Attachment, TEXT, st.none() | TEXT)),
+        several(st.builds(model.Image, TEXT, TEXT)),
     ),
-    st.builds(ModelSaid, several(EVENTS)),
-    st.builds(ToolAnswered, TEXT, TEXT, st.booleans()),
+    st.builds(model.ModelSaid, several(EVENTS)),
+    st.builds(model.ToolAnswered, TEXT, TEXT, st.booleans()),
 )
 
 
 @given(ENTRIES)
-def test_an_entry_is_the_same_when_it_was_written_and_read(entry: HistoryEntry) -> None:
+def test_an_entry_is_the_same_when_it_was_written_and_read(entry: model.HistoryEntry) -> None:
     assert read_entry(json.loads(json.dumps(write_entry(entry)))) == entry
 
 
 def test_what_a_later_version_adds_is_left_out() -> None:
-    written: Json = write_entry(ModelSaid((Say("a"), Say("b"))))
+    written: Json = write_entry(model.ModelSaid((model.Say("a"), model.Say("b"))))
     written["members"]["later"] = 1
     written["parts"]["events"][0]["is"] = "Sing"
-    assert read_entry(written) == ModelSaid((Say("b"),))
+    assert read_entry(written) == model.ModelSaid((model.Say("b"),))
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,6 +12,7 @@ from textual.widgets import Footer
 from acp_console.tui.studies import Studies
 from acp_console.tui.widgets.analysis import AnalysisPane
 from acp_console.tui.widgets.analysis_tab import AnalysisTab
+from acp_inspector.analysis.study import Study
 from acp_inspector.filter.entries import EntryList
 from acp_inspector.journal import Entry, JournalEvent
 from acp_inspector.recording.format import Header
@@ -49,6 +50,13 @@ class StudiedApp(App[None]):
 
     def on_analysis_pane_left(self) -> None:
         self.has_left = True
+
+
+def studied(said: Sequence[Entry]) -> Study:
+    """Return what is known of entries."""
+    study = Study()
+    study.read(said)
+    return study
 
 
 def talk(text: str = "hi") -> list[Entry]:

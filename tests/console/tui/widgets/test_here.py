@@ -5,7 +5,7 @@ from __future__ import annotations
 from acp_console.tui.widgets.here import ITEMS, here
 from acp_inspector.analysis.study import Study
 from tests.console.tui.conftest import entries, say, until, update
-from tests.console.tui.studied import EVIL, StudiedApp, talk
+from tests.console.tui.studied import EVIL, StudiedApp, studied, talk
 
 
 def told(study: Study, n: int | None) -> tuple[list[str], list[str]]:
@@ -18,8 +18,7 @@ def told(study: Study, n: int | None) -> tuple[list[str], list[str]]:
 
 
 def test_it_is_as_it_was_and_what_the_frame_changed_is_told() -> None:
-    study = Study()
-    study.read(talk())
+    study = studied(talk())
     changes, lines = told(study, 6)
     assert any(line.startswith("+") and "Reading hi." in line for line in changes)
     assert any("Reading hi." in line for line in lines)
@@ -29,17 +28,13 @@ def test_it_is_as_it_was_and_what_the_frame_changed_is_told() -> None:
 
 
 def test_a_frame_that_was_not_studied_yet_is_not_guessed_at() -> None:
-    study = Study()
-    study.read(talk()[:5])
-    found = here(study, 9)
+    found = here(studied(talk()[:5]), 9)
     assert (found.studied, found.lines) == (5, ())
 
 
 def test_of_a_long_conversation_the_end_is_told() -> None:
-    study = Study()
     calls = [update("tool_call", toolCallId=f"c{n}", title=f"call {n}") for n in range(ITEMS + 30)]
-    study.read(entries(*calls))
-    _, lines = told(study, None)
+    _, lines = told(studied(entries(*calls)), None)
     assert "  … 30 items before" in lines
     assert any(f"call {ITEMS + 29}" in line for line in lines)
 

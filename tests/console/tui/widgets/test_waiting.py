@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from acp_console.tui.widgets.waiting import MOST, waiting
-from acp_inspector.analysis.study import Study
 from tests.console.tui.conftest import entries, say, until
-from tests.console.tui.studied import StudiedApp, talk
+from tests.console.tui.studied import StudiedApp, studied, talk
 
 
 async def test_what_waits_stands_above_what_it_waits_for() -> None:
@@ -36,15 +35,12 @@ async def test_time_goes_on_while_somebody_may_answer() -> None:
 
 
 def test_nothing_has_waited_longer_than_there_was_time() -> None:
-    study = Study()
-    study.read(talk())
+    study = studied(talk())
     assert waiting(study, None, -100.0) == waiting(study, None, None)
 
 
 def test_of_very_many_the_first_are_told() -> None:
     asked = [("agent", {"id": n, "method": "fs/read_text_file"}) for n in range(MOST + 100)]
-    study = Study()
-    study.read(entries(*asked))
-    found = waiting(study, None, None)
+    found = waiting(studied(entries(*asked)), None, None)
     assert len(found.lines) == MOST + 1
     assert f"{found.waits:,}".replace(",", " ") in found.lines[-1].parts[0][1]
