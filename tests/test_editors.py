@@ -27,8 +27,8 @@ from acp_inspector.importers.lisp import Pairs, Reader
 from acp_inspector.recording.reader import read_recording
 
 PAGE = (Path(__file__).parent.parent / "docs/editors.md").read_text()
-OURS = "/home/me/.local/bin/acp-console"
-FOLDER = "/home/me/acp"
+BIN = "/home/me/.local/bin"
+FOLDERS = {"/home/me/acp": "acp", "/home/me/.local/state": "state"}
 AGENTS = ("my-agent", "gemini", "claude-agent-acp")
 LIMIT = 60.0
 """Seconds after which a talk counts as hung."""
@@ -174,8 +174,13 @@ def _in_tables(title: str, value: Any) -> Iterator[Start]:
         table = cast("dict[Any, Any]", value)
         if isinstance(table.get("command"), str):
             args: Any = table["args"]
-            words: list[str] = list(args.values() if title == "Neovim" else args)
-            yield Start(title, table["command"], tuple(words), table.get("env", {}))
+            words = cast("list[str]", args if isinstance(args, list) else [*args.values()])
+            # What is no text is asked of the editor's own environment.
+            env = {
+                name: value if isinstance(value, str) else "a-key"
+                for name, value in table.get("env", {}).items()
+            }
+            yield Start(title, table["command"], tuple(words), env)
         elif table.get(1) == "acp-console":
             command, *rest = table.values()
             yield Start(title, command, tuple(rest))
@@ -208,13 +213,19 @@ def _in_lists(title: str, value: list[Any]) -> Iterator[Start]:
 class Machine:
     """Where the programs that the examples name can be found."""
 
-    folder: Path
-    """Stands for what the examples have under /home/me/acp."""
+    home: Path
+    """Has what stands for the folders that the examples name."""
     programs: Path
 
+    @property
+    def folder(self) -> Path:
+        """Where recordings go."""
+        return self.home / "acp"
+
     def rewritten(self, word: str) -> str:
-        word = word.replace(FOLDER, str(self.folder))
-        return word.replace(OURS, str(self.programs / "acp-console"))
+        for there, here in FOLDERS.items():
+            word = word.replace(there, str(self.home / here))
+        return word.replace(BIN, str(self.programs))
 
     def environment(self, start: Start) -> dict[str, str]:
         return os.environ | {"PATH": f"{self.programs}:{os.environ['PATH']}"} | dict(start.env)
@@ -222,19 +233,20 @@ class Machine:
 
 @pytest.fixture
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[Machine]:
-    programs, folder = tmp_path / "bin", tmp_path / "acp"
-    programs.mkdir()
-    folder.mkdir()
-    modules = {"acp-console": "acp_console"} | dict.fromkeys(AGENTS, "acp_agent")
+    programs = tmp_path / "bin"
+    for folder in ("bin", *FOLDERS.values()):
+        (tmp_path / folder).mkdir()
+    ours = {"acp-console": "acp_console", "acp-agent": "acp_agent"}
+    modules = ours | dict.fromkeys(AGENTS, "acp_agent")
     for name, module in modules.items():
         script = programs / name
         # What the agents are called with here is theirs, and ours would not know it.
-        words = ' "$@"' if name == "acp-console" else ""
+        words = ' "$@"' if name in ours else ""
         script.write_text(f"#!/bin/sh\nexec {sys.executable} -m {module}{words}\n")
         script.chmod(0o755)
     with tempfile.TemporaryDirectory(prefix="acp-") as home:
         monkeypatch.setenv("XDG_RUNTIME_DIR", home)
-        yield Machine(folder, programs)
+        yield Machine(tmp_path, programs)
 
 
 @contextmanager
@@ -279,19 +291,29 @@ def ask(stdin: Any, stdout: Any, id_: int, method: str, **params: Any) -> Any:
     raise AssertionError("the agent has ended")
 
 
-def talk(stdin: Any, stdout: Any, cwd: Path) -> str:
+def open_session(stdin: Any, stdout: Any, cwd: Path) -> Any:
     ask(stdin, stdout, 0, "initialize", protocolVersion=1, clientCapabilities={})
-    opened = ask(stdin, stdout, 1, "session/new", cwd=str(cwd), mcpServers=[])
+    return ask(stdin, stdout, 1, "session/new", cwd=str(cwd), mcpServers=[])
+
+
+def talk(stdin: Any, stdout: Any, cwd: Path) -> str:
+    opened = open_session(stdin, stdout, cwd)
     prompt = [{"type": "text", "text": "hello"}]
     told = ask(stdin, stdout, 2, "session/prompt", sessionId=opened["sessionId"], prompt=prompt)
     return str(told["stopReason"])
 
 
+PROXIES = [start for start in starts() if start.command.endswith("acp-console")]
+AGENT = [start for start in starts() if start.command.endswith("acp-agent")]
+
+
 def test_every_editor_that_is_named_has_examples() -> None:
-    sections = [start.section for start in starts()]
+    sections = [start.section for start in PROXIES]
     assert sorted(set(sections)) == ["Emacs", "JetBrains IDEs", "Neovim", "VS Code", "Zed"]
     assert len(sections) == 9
-    assert all("--" in start.args for start in starts())
+    assert all("--" in start.args for start in PROXIES)
+    assert [start.section for start in AGENT] == ["Our agent"] * 2
+    assert len(PROXIES) + len(AGENT) == len(starts())
 
 
 @pytest.mark.parametrize(
@@ -304,7 +326,7 @@ def test_what_is_no_lua_is_an_error(text: str) -> None:
 
 
 @pytest.mark.parametrize("way", ["pipes", "sockets"])
-@pytest.mark.parametrize("start", starts(), ids=lambda start: f"{start.section} {start.name}")
+@pytest.mark.parametrize("start", PROXIES, ids=lambda start: f"{start.section} {start.name}")
 def test_an_editor_talks_to_its_agent_through_the_example(
     start: Start, way: str, machine: Machine, tmp_path: Path
 ) -> None:
@@ -324,6 +346,20 @@ def test_an_editor_talks_to_its_agent_through_the_example(
         assert recording.footer is not None
         assert b"hello" in b"".join(frame.raw for frame in recording.frames)
     assert len(list(machine.folder.iterdir())) == ("--record" in start.args)
+
+
+@pytest.mark.parametrize("start", AGENT, ids=lambda start: start.args[1])
+def test_an_editor_opens_a_session_of_our_agent_with_the_model_of_the_example(
+    start: Start, machine: Machine, tmp_path: Path
+) -> None:
+    with started(machine, start, tmp_path, "pipes") as (process, stdin, stdout):
+        opened = open_session(stdin, stdout, tmp_path)
+        chosen = {each["id"]: each["currentValue"] for each in opened["configOptions"]}
+        assert chosen["model"] == start.args[1]
+        stdin.close()
+        process.wait(LIMIT)
+    assert process.returncode == 0
+    assert any((machine.home / "state").iterdir()) == ("--sessions" in start.args)
 
 
 @pytest.mark.parametrize("line", re.findall(r"```sh\n(.*?)\n```", PAGE, re.DOTALL))
