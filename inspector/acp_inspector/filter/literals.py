@@ -10,7 +10,8 @@ from typing import Final, Literal, TypeAlias
 from acp_inspector.filter.errors import FilterError, nearest
 from acp_inspector.filter.expressions import Pattern, Range, Subject, Value
 from acp_inspector.filter.fields import FIELDS, UNITS, Field, Type
-from acp_inspector.filter.patterns import Bounded, PatternError
+from acp_inspector.filter.patterns import Bounded
+from acp_protocol.patterns import PatternError
 
 DIGITS_LIMIT: Final = 40
 """Characters of a number, at most."""

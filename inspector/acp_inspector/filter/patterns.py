@@ -1,18 +1,15 @@
 """Regular expressions that cannot stop anybody: they let others work, and give up in time.
 
-Python's own keep the interpreter for as long as they take, which a few characters make for ever:
-neither a proxy's other direction nor a signal would get through. The library is imported when a
-pattern is used, not before.
+Otherwise neither a proxy's other direction nor a signal would get through.
 """
 
 from __future__ import annotations
 
-import re
-import warnings
 from collections import OrderedDict
 from typing import Any, AnyStr, Final, Generic
 
 from acp_protocol.errors import AcpError
+from acp_protocol.patterns import PatternError, compiled
 
 PATIENCE: Final = 0.5
 """Seconds that one text may take."""
@@ -20,20 +17,10 @@ PACE: Final = 2**22
 """Characters for which a long text gets a second more."""
 CHANCES: Final = 3
 """Texts that may take too long until a pattern is not tried any more."""
-LONGEST: Final = 100_000
-"""Parts of a pattern, its counts written out: `(ab){3}` has six. More take the memory away."""
 SHORT: Final = 100
 """Characters of a text that is remembered with what came of it."""
 REMEMBERED: Final = 4096
 """Texts that are remembered."""
-
-_PART: Final = re.compile(
-    r"""\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|[()]|\{(?P<least>\d*)(?P<more>,?)\d*\}|.""", re.DOTALL
-)
-
-
-class PatternError(AcpError):
-    """This is no pattern."""
 
 
 class SlowPatternError(AcpError):
@@ -49,22 +36,9 @@ class Bounded(Generic[AnyStr]):
         Raises:
             PatternError: it is none.
         """
-        import regex
-
-        library: Any = regex
+        self._pattern = compiled(pattern, ignores_case=ignores_case)
         self._late = 0
         self._known: OrderedDict[AnyStr, bool | None] = OrderedDict()
-        spelled = pattern.decode("latin-1") if isinstance(pattern, bytes) else pattern
-        if written_out(spelled) > LONGEST:
-            raise PatternError("its counts, written out, make it too long")
-        try:
-            with warnings.catch_warnings():
-                # What may be read otherwise one day is no business of who types a filter.
-                warnings.simplefilter("ignore")
-                flags = library.IGNORECASE if ignores_case else 0
-                self._pattern = library.compile(pattern, flags)
-        except (library.error, ValueError, OverflowError, RecursionError) as problem:
-            raise PatternError(str(problem)) from None
 
     def check(self, replacement: AnyStr) -> AnyStr:
         """Return what `replacement` puts where all groups are empty.
@@ -133,27 +107,3 @@ def _patience(length: int) -> float:
 
 def _late(length: int) -> str:
     return f"its pattern takes longer than {_patience(length):.1f} s, and counts as not found"
-
-
-def written_out(pattern: str) -> int:
-    """Return about how many parts a pattern has once its counts are written out.
-
-    What repeats at least once is written twice by the library: once, and once to repeat.
-    """
-    groups: list[list[int]] = [[0, 0]]
-    """For each group that is open, the parts in it before the last, and those of the last."""
-    for part in _PART.finditer(pattern):
-        group = groups[-1]
-        if part[0] == "(":
-            groups.append([0, 0])
-        elif part[0] == ")" and len(groups) > 1:
-            before = groups.pop()
-            groups[-1] = [sum(groups[-1]), sum(before)]
-        elif part[0] == "+":
-            group[1] *= 2
-        elif part["least"] is not None and (part["least"] or part["more"]):
-            least = min(int(part["least"][:9] or 0), LONGEST + 1)
-            group[1] *= max(least + bool(part["more"]), 1)
-        else:
-            group[:] = [sum(group), 1]
-    return sum(map(sum, groups))

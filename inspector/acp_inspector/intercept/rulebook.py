@@ -13,7 +13,7 @@ from typing import Any, Final, TypeAlias, cast
 
 from acp_inspector.filter.errors import FilterError, nearest
 from acp_inspector.filter.paths import Path, PathError, read_path
-from acp_inspector.filter.patterns import Bounded, PatternError
+from acp_inspector.filter.patterns import Bounded
 from acp_inspector.intercept import actions
 from acp_inspector.intercept.actions import Action
 from acp_inspector.intercept.matching import Matcher
@@ -23,6 +23,7 @@ from acp_protocol.errors import AcpError
 from acp_protocol.framing import Side
 from acp_protocol.host.text import one_line
 from acp_protocol.jsonrpc import Json
+from acp_protocol.patterns import PatternError
 
 PATIENCE: Final = 5.0
 """Seconds that a reordered frame waits for others where the rule does not say."""

@@ -66,7 +66,7 @@ def test_what_is_no_pattern_or_would_take_the_memory_is_refused_or_a_text(patter
     if pattern == "a{2":
         assert finder(pattern, is_regex=True, is_exact=True)("a{2", 1.0)
         return
-    with pytest.raises(ToolFailedError, match=r"repeats too much|no regular expression"):
+    with pytest.raises(ToolFailedError, match="no regular expression"):
         finder(pattern, is_regex=True, is_exact=True)
 
 

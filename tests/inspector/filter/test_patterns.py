@@ -11,10 +11,9 @@ from acp_inspector.filter.frames import FrameFacts
 from acp_inspector.filter.language import compile_filter
 from acp_inspector.filter.patterns import (
     Bounded,
-    PatternError,
     SlowPatternError,
-    written_out,
 )
+from acp_protocol.patterns import PatternError
 from tests.inspector.talks import frames
 
 HOSTILE = "((a|a)+)+$"
@@ -75,26 +74,6 @@ def test_what_is_no_pattern_or_no_replacement_is_refused() -> None:
         Bounded("(a)").check(r"\2")
     assert Bounded(b"(a)").check(rb"\1\n") == b"\n"
     assert Bounded("(A)", ignores_case=True).put(r"<\1>", "banana") == "b<a>n<a>n<a>"
-
-
-@pytest.mark.parametrize(
-    ("pattern", "parts"),
-    [
-        ("abc", 3),
-        ("(ab){3}", 6),
-        ("(?:a{9}b){10,}", 12 * 11),
-        (r"\{9}[{9}(]{2}", 5),
-        (r"[\]{9}]{5}", 5),
-        ("((a+)+)+", 8),
-        ("x{,9}y*z?", 5),
-        ("a{}b{x}", 6),
-        ("))", 2),
-    ],
-)
-def test_the_parts_of_a_pattern_are_counted_as_they_are_written_out(
-    pattern: str, parts: int
-) -> None:
-    assert written_out(pattern) == parts
 
 
 @pytest.mark.parametrize(
