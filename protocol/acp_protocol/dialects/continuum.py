@@ -171,7 +171,8 @@ class Continuum(Interpreter):
         return Reading(tuple(_update(params, _chunk(read_block(block))) for block in blocks))
 
     def _read_cancel(self, call: Call, params: Object) -> Reading:
-        params = self._in_session(params)
+        if "sessionId" not in params and self.busy_session is not None:
+            params = {"sessionId": self.busy_session} | params
         if not isinstance(call, Request):
             return Reading((with_params(call, params),))
         # Without a session there is nothing to cancel, but the question still wants its answer.

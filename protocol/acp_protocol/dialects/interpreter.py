@@ -35,8 +35,10 @@ _Value = TypeVar("_Value")
 
 REMEMBERED: Final = 1024
 """Entries that are kept of anything, requests without an answer above all; older ones are lost."""
-_ENTERING: Final = frozenset({"session/load", "session/prompt", "session/resume"})
-"""Requests after which their session is the one that the next words are about."""
+PROMPT: Final = "session/prompt"
+_OPENING: Final = frozenset({"session/new", "session/load", "session/resume", "session/fork"})
+"""Requests after which their session is the one that the next words are about, if they succeed."""
+_ENDING: Final = frozenset({"session/close", "session/delete"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +58,21 @@ class Interpreter(ABC):
 
     def __init__(self) -> None:
         self._questions: dict[tuple[Side, tuple[str, RequestId]], Question] = {}
-        self.session: str | None = None
-        """The session that was opened or used last."""
+        self._sessions: dict[str, None] = {}
+        """The sessions that there are, those used last at the end."""
         self.is_initialized = False
+
+    @property
+    def session(self) -> str | None:
+        """The session that was opened or used last; before any is known, that of a prompt."""
+        known = next(reversed(self._sessions), None)
+        return known if known is not None else next(reversed(self._running()), None)
+
+    @property
+    def busy_session(self) -> str | None:
+        """The session that was used last of those with a running turn, or else of all."""
+        running, last = self._running(), self.session
+        return running[-1] if running and last not in running else last
 
     def read(self, raw: bytes, sent_by: Side) -> Reading:
         """Turn a frame of the dialect into official v1."""
@@ -152,17 +166,32 @@ class Interpreter(ABC):
             self.ask(
                 sent_by, call.id, Question(call.method, session or self.session, self.notes(call))
             )
-            if call.method in _ENTERING and session is not None:
-                self.session = session
+            # Whoever names a session that there is not has not changed what others are about.
+            if call.method == PROMPT and session in self._sessions:
+                keep(self._sessions, session, None)
 
     def _answered(self, answer: Answer, sent_by: Side) -> Question | None:
         asker: Side = "agent" if sent_by == "client" else "client"
         question = self._questions.pop((asker, id_key(answer.id)), None)
         if question is not None and isinstance(answer, Result):
             self.is_initialized |= question.method == "initialize"
-            if question.method == "session/new":
-                self.session = session_in(answer.result) or self.session
+            self._note_session(question, session_in(answer.result) or question.session)
         return question
+
+    def _note_session(self, question: Question, session: str | None) -> None:
+        if session is None:
+            return
+        is_unseen = question.method == PROMPT and session not in self._sessions
+        if question.method in _OPENING or is_unseen:
+            keep(self._sessions, session, None)
+        elif question.method in _ENDING:
+            self._sessions.pop(session, None)
+
+    def _running(self) -> list[str]:
+        questions = (
+            question for (side, _), question in self._questions.items() if side == "client"
+        )
+        return [each.session for each in questions if each.method == PROMPT and each.session]
 
 
 def keep(memory: dict[_Key, _Value], key: _Key, value: _Value) -> None:

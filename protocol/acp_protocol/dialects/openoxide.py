@@ -24,6 +24,7 @@ from typing import Final
 
 from acp_protocol.dialects.dialect import Reading
 from acp_protocol.dialects.interpreter import (
+    PROMPT,
     Answer,
     Call,
     Interpreter,
@@ -78,7 +79,6 @@ ABILITIES: Final[Object] = {
 }
 """What an agent is said to be able to do that does not say so itself."""
 
-PROMPT: Final = "session/prompt"
 CANCEL: Final = "cancel"
 _CANCELS: Final = frozenset({CANCEL, "session/cancel", "$/cancel_request"})
 _NAMES: Final = {"session_id": "sessionId", "working_dir": "cwd", "mcp_servers": "mcpServers"}
@@ -115,7 +115,6 @@ class Openoxide(Interpreter):
             # Nobody else numbers like this, so that the answer is known to be for no request.
             id_ = f"prompt-{self._prompts}"
             self.ask("client", id_, Question(PROMPT, session, {"is_bare": True}))
-            self.session = session
             return Reading((request_line(id_, PROMPT, self._read_prompt(value)),))
         if sent_by == "agent" and "jsonrpc" not in value and session is not None:
             return self._read_event(value, session, frame.raw)

@@ -237,6 +237,45 @@ def test_a_cancel_request_is_answered_and_read_as_a_notification(opened: Continu
     assert said(*reading.back) == said(frame(id=6, result={}))
 
 
+@pytest.mark.parametrize("method", ["session/load", "session/resume", "session/prompt"])
+def test_a_session_that_there_is_not_is_never_the_current_one(
+    opened: Continuum, method: str
+) -> None:
+    opened.read(call("session/prompt", {"sessionId": SESSION, "content": []}, id=1), "client")
+    opened.read(call(method, {"sessionId": "nope"}, id=2), "client")
+    assert cancelled_by(opened) == SESSION
+    opened.write(frame(id=2, error={"code": -32002, "message": "no such session"}), "agent")
+    assert cancelled_by(opened) == SESSION
+    (asked,) = said(*opened.read(call("session/set_mode", {"mode": "code"}, id=3), "client").onward)
+    assert asked["params"]["sessionId"] == SESSION
+
+
+def test_cancelling_means_the_turn_that_runs(opened: Continuum) -> None:
+    opened.read(call("session/prompt", {"sessionId": SESSION, "content": []}, id=1), "client")
+    open_session(opened, "s2")
+    assert opened.session == "s2"
+    assert cancelled_by(opened) == SESSION
+    opened.write(frame(id=1, result={"stopReason": "cancelled"}), "agent")
+    assert cancelled_by(opened) == "s2"
+
+
+@pytest.mark.parametrize("method", ["session/close", "session/delete"])
+def test_a_session_that_has_ended_is_not_the_current_one(opened: Continuum, method: str) -> None:
+    open_session(opened, "s2")
+    opened.read(call(method, {"sessionId": "s2"}, id=2), "client")
+    opened.write(frame(id=2, result={}), "agent")
+    assert cancelled_by(opened) == SESSION
+
+
+def test_a_session_that_is_used_is_current_though_its_opening_was_not_seen(
+    dialect: Continuum,
+) -> None:
+    dialect.read(call("session/prompt", {"sessionId": "s1", "content": []}, id=1), "client")
+    assert cancelled_by(dialect) == "s1"
+    dialect.write(frame(id=1, result={"stopReason": "cancelled"}), "agent")
+    assert cancelled_by(dialect) == "s1"
+
+
 def test_a_cancel_request_before_any_session_is_only_answered(dialect: Continuum) -> None:
     reading = dialect.read(call("session/cancel", id=6), "client")
     assert reading.onward == ()
@@ -415,6 +454,17 @@ def test_what_has_no_counterpart_or_is_the_same_passes(
     raw = call(method, params, id=10)
     assert dialect.read(raw, sent_by).onward[0] is raw
     assert dialect.write(raw, sent_by)[0] is raw
+
+
+def cancelled_by(dialect: Continuum) -> Json:
+    """Return the session that a cancel request without one comes to."""
+    (asked,) = said(*dialect.read(call("session/cancel", id=9), "client").onward)
+    return asked["params"]["sessionId"]
+
+
+def open_session(dialect: Continuum, name: str) -> None:
+    dialect.read(call("session/new", {"mode": "code"}, id=8), "client")
+    dialect.write(frame(id=8, result={"sessionId": name}), "agent")
 
 
 def failure(error: tuple[int, str, Json]) -> bytes:
