@@ -38,6 +38,8 @@ ORPHAN_GRACE: Final = 0.5
 """Seconds that the rest of a group has after its leader; unreaped orphans never end."""
 POLL: Final = 0.01
 """Seconds between two looks at whether a process group is empty."""
+LOOK_EVERY: Final = 0.25
+"""Seconds between two such looks when nobody waits for it."""
 DRAIN: Final = 0.5
 """Seconds for reading a dead child's stderr; a grandchild may hold it open for ever."""
 GUARD: Final = Guard(mark=OURS)
@@ -106,7 +108,6 @@ class ChildProcess:
     async def wait(self) -> int:
         """Return the exit code once the child has ended and its stderr was read."""
         code = await self._process.wait()
-        self.group_lives()
         with anyio.move_on_after(DRAIN):
             await self._stderr_done.wait()
         return code
@@ -205,6 +206,14 @@ class ChildProcess:
         finally:
             self._stderr_done.set()
 
+    async def notice_end(self) -> None:
+        """Take note that nobody of the group is left; `spawn` runs this beside the child.
+
+        From then on its id may be somebody else's, so it has to be noticed whoever waits for it.
+        """
+        await self._process.wait()
+        await self.wait_group(LOOK_EVERY)
+
     async def _drain(self) -> None:
         with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError, anyio.EndOfStream):
             while True:
@@ -236,6 +245,7 @@ async def spawn(
     child = await _start(command, cwd, env, mark, stderr=STDOUT if is_joined else PIPE)
     async with OwnedTasks() as tasks:
         tasks.start_soon(child.read_stderr, on_stderr)
+        tasks.start_soon(child.notice_end)
         try:
             yield child
         finally:

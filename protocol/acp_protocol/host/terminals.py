@@ -36,8 +36,6 @@ GRACE: Final = 0.5
 """Seconds that a command has to end by itself after SIGTERM."""
 DRAIN: Final = 0.5
 """Seconds for the rest of the output of a command that has ended; what it started may hold on."""
-LOOK_EVERY: Final = 0.25
-"""Seconds between two looks at whether what a command left running still does."""
 
 
 class TerminalMissingError(AcpError):
@@ -206,8 +204,6 @@ class _Terminal:
                 with anyio.move_on_after(DRAIN):
                     await self._has_all.wait()
                 self._end(code)
-                # An id of an empty group may become somebody else's, so its end must be noticed.
-                await self._child.wait_group(LOOK_EVERY)
                 await anyio.sleep_forever()
         finally:
             with anyio.CancelScope(shield=True):

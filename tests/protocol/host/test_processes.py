@@ -11,6 +11,8 @@ import anyio
 import pytest
 
 from acp_protocol.errors import AgentStartError
+from acp_protocol.host import processes
+from acp_protocol.host.guard import Guard
 from acp_protocol.host.processes import ChildProcess, StderrTail, spawn
 
 LIMIT = 20.0
@@ -119,6 +121,49 @@ async def test_an_empty_group_is_never_signalled_again(monkeypatch: pytest.Monke
             monkeypatch.setattr(os, "killpg", refuse)
             assert not child.group_lives()
             child.signal_group(signal.SIGKILL)
+
+
+class Told(Guard):
+    """A guard that remembers what it was told, and starts no shell."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.groups: list[int] = []
+        self.has_none = anyio.Event()
+
+    def watch(self, group: int) -> None:
+        self.groups.append(group)
+
+    def dismiss(self, group: int) -> None:
+        if group in self.groups:
+            self.groups.remove(group)
+            self.has_none.set()
+
+
+async def test_a_group_is_watched_until_nobody_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody asks for that here, but its number is free for others then."""
+    monkeypatch.setattr(processes, "GUARD", told := Told())
+    leaving = (
+        "import subprocess, sys; "
+        "subprocess.Popen([sys.executable, '-c', 'import sys; sys.stdin.read()'])"
+    )
+    with anyio.fail_after(LIMIT):
+        async with spawn(script(leaving)) as child:
+            assert await child.wait() == 0
+            assert told.groups == [child.pid]
+            await child.stdin.aclose()
+            await told.has_none.wait()
+        assert told.groups == []
+
+
+async def test_who_cannot_be_noticed_any_more_is_watched_no_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(processes, "GUARD", told := Told())
+    with anyio.fail_after(LIMIT):
+        async with spawn(script("import time; time.sleep(1000)"), grace=0.2) as child:
+            assert told.groups == [child.pid]
+        assert told.groups == []
 
 
 async def test_the_child_leads_a_process_group_of_its_own() -> None:
