@@ -31,6 +31,7 @@ OPTIONS: Final = {
     "reject_once": "Reject",
     "reject_always": "Reject always",
 }
+SELECTED: Final = "selected"
 KINDS: Final = frozenset(
     {"read", "edit", "delete", "move", "search", "execute", "think", "fetch", "other"}
 )
@@ -88,16 +89,20 @@ def option_of(params: Object) -> Object:
 def outcome_of(result: Json, options: Object) -> Json:
     """Turn an answer to a permission's question into the official one.
 
-    Beside the official shape a bare word is understood, alone or as the outcome. A word that was
-    not offered allows nothing.
+    Beside the official shape a bare word is understood, alone or as the outcome. All of them may
+    choose by one of the four words, for the options have no other names in the dialect. A word
+    that was not offered allows nothing.
     """
     word = as_object(result).get("outcome", result)
+    chosen = as_object(result if word == SELECTED else word)
+    if chosen.get("outcome") == SELECTED:
+        word = chosen.get("optionId")
     if not isinstance(word, str):
         return result
     option = options.get(word)
     if option is None:
         return {"outcome": {"outcome": "cancelled"}}
-    return {"outcome": {"outcome": "selected", "optionId": option}}
+    return {"outcome": {"outcome": SELECTED, "optionId": option}}
 
 
 def read_tool_call(params: Object, *, is_new: bool) -> Object:

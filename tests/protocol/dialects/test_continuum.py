@@ -47,6 +47,7 @@ OPTIONS = [
 ]
 PLACE = {"uri": "file:///src/main.rs", "startLine": 42}
 TOOL = {"toolCallId": "tc-1", "title": "Edit File", "kind": "edit"}
+CANCELLED = {"outcome": {"outcome": "cancelled"}}
 CHOSEN = {"outcome": {"outcome": "selected", "optionId": "allow_once"}}
 
 INITIALIZE = Exchange(
@@ -352,8 +353,10 @@ def test_the_progress_of_a_tool_call_is_read(
         (CHOSEN, CHOSEN),
         ("allow_once", CHOSEN),
         ({"outcome": "allow_once"}, CHOSEN),
-        ("allow_everything", {"outcome": {"outcome": "cancelled"}}),
-        ({"outcome": {"outcome": "cancelled"}}, {"outcome": {"outcome": "cancelled"}}),
+        ("allow_everything", CANCELLED),
+        ("selected", CANCELLED),
+        ({"outcome": {"outcome": "selected", "optionId": "all"}}, CANCELLED),
+        ({"outcome": {"outcome": "cancelled"}}, CANCELLED),
     ],
 )
 def test_a_permission_is_given_by_an_offered_word_alone(
@@ -365,11 +368,21 @@ def test_a_permission_is_given_by_an_offered_word_alone(
     assert read == said(frame(id=21, result=outcome))
 
 
-def test_a_word_chooses_the_option_of_its_kind(dialect: Continuum) -> None:
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "allow_once",
+        {"outcome": "allow_once"},
+        {"outcome": {"outcome": "selected", "optionId": "allow_once"}},
+        {"outcome": "selected", "optionId": "allow_once"},
+        {"outcome": {"outcome": "selected", "optionId": "yes"}},
+    ],
+)
+def test_a_word_chooses_the_option_of_its_kind(dialect: Continuum, answer: Json) -> None:
     options = [{"optionId": "yes", "name": "Yes", "kind": "allow_once"}]
     params = {"sessionId": "s1", "toolCall": TOOL, "options": options}
     dialect.write(call("session/request_permission", params, id=21), "agent")
-    (read,) = said(*dialect.read(frame(id=21, result="allow_once"), "client").onward)
+    (read,) = said(*dialect.read(frame(id=21, result=answer), "client").onward)
     assert read["result"] == {"outcome": {"outcome": "selected", "optionId": "yes"}}
 
 
