@@ -19,8 +19,9 @@ from acp_protocol.host.text import one_line
 WIDTH: Final = 300
 """Characters of what a server itself says."""
 AWAY: Final = "cannot be reached"
+BROKE_OFF: Final = "has broken off the connection"
 RUBBISH: Final = "answered what is no MCP"
-_SDKS: Final = {CONNECTION_CLOSED: "has broken off the connection", PARSE_ERROR: RUBBISH}
+_SDKS: Final = {CONNECTION_CLOSED: BROKE_OFF, PARSE_ERROR: RUBBISH}
 """Codes of the SDK itself, which speaks of exceptions."""
 _MARK: Final = os.urandom(16).hex()
 """Tells our own words from those that a server puts into an error."""

@@ -30,7 +30,7 @@ from acp_agent.mcp.bodies import Events, TooLongError, message_event, whole
 from acp_agent.mcp.declarations import WebServer
 from acp_agent.mcp.limits import Limits
 from acp_agent.mcp.messages import read_message
-from acp_agent.mcp.reasons import AWAY, RUBBISH, our_error
+from acp_agent.mcp.reasons import AWAY, BROKE_OFF, RUBBISH, our_error
 
 _OURS: Final = frozenset(
     {
@@ -53,7 +53,6 @@ _EVENTS: Final = "text/event-stream"
 
 
 SENT_TOO_MUCH: Final = "sent too much: an answer of more than {} bytes"
-BROKE_OFF: Final = "has broken off its answer"
 OnEnd: TypeAlias = Callable[[str], None]
 
 
@@ -136,10 +135,8 @@ class _Answering(_Client):
         asked = _asked(request)
         try:
             response = await self.opened(request, auth)
-        except httpx2.DecodingError:
-            return _failed(request, asked, RUBBISH)
-        except httpx2.RequestError:
-            return _failed(request, asked, AWAY)
+        except httpx2.RequestError as problem:
+            return _failed(request, asked, _mishap(problem))
         if self.is_stream(response):
             self.bind(response, lambda: self._refused(asked))
             return response
@@ -196,8 +193,8 @@ class _Telling(_Client):
         del stream, follow_redirects
         try:
             response = await self.opened(request, auth)
-        except httpx2.RequestError:
-            self._on_end(AWAY)
+        except httpx2.RequestError as problem:
+            self._on_end(_mishap(problem))
             raise
         if self.is_stream(response):
             self.bind(response, self._refused)
@@ -220,6 +217,19 @@ def _asked(request: httpx2.Request) -> JSONRPCRequest | None:
     except ValidationError:
         return None
     return message if isinstance(message, JSONRPCRequest) else None
+
+
+def _mishap(problem: httpx2.RequestError) -> str:
+    """Return what became of a request to which no response has begun."""
+    match problem:
+        case httpx2.DecodingError():
+            return RUBBISH
+        case httpx2.NetworkError() | httpx2.ProtocolError() if not isinstance(
+            problem, httpx2.ConnectError
+        ):
+            return BROKE_OFF
+        case _:
+            return AWAY
 
 
 def _status(status: int) -> str:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mcp_types import PARSE_ERROR, JSONRPCError, JSONRPCResponse
 
-from acp_agent.mcp.messages import read_message
+from acp_agent.mcp.messages import mended, read_message
 
 
 def answer(spelled: str) -> bytes:
@@ -76,3 +76,11 @@ def test_an_answer_that_is_none_fails_its_request(line: bytes) -> None:
 def test_what_is_no_message_is_told(line: bytes) -> None:
     with pytest.raises(ValueError, match=r"."):
         read_message(line)
+
+
+def test_only_what_needs_it_is_mended() -> None:
+    whole = b'{ "jsonrpc": "2.0", "id": 4, "result": {"text": "a"} }'
+    assert mended(whole) == whole
+    assert mended(b"{") == b"{"
+    half = mended(answer(r'"a\ud800b"'))
+    assert json.loads(half)["result"] == {"text": "a\ufffdb"}

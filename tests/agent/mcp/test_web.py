@@ -260,9 +260,9 @@ async def test_what_is_harmless_is_read_over(tmp_path: Path, fault: Fault, came:
         (body(b"", kind=b"text/html"), "answered what is no MCP"),
         (body(event(b"{"), kind=EVENTS), "answered what is no MCP"),
         (body(b": bye\n\n", kind=EVENTS), "has broken off the connection"),
-        (broken_off, "has broken off its answer"),
-        (died, "cannot be reached"),
-        (no_http, "cannot be reached"),
+        (broken_off, "has broken off the connection"),
+        (died, "has broken off the connection"),
+        (no_http, "has broken off the connection"),
     ],
 )
 async def test_a_call_that_goes_wrong_says_how_and_the_next_one_works(
@@ -327,7 +327,7 @@ async def test_a_stream_of_events_goes_on_after_what_is_wrong(
     [
         (flooded, False, TOO_MUCH),
         (died, False, "has closed the connection"),
-        (died, True, "cannot be reached"),
+        (died, True, "has broken off the connection"),
         (redirected, True, "answered with HTTP status 307: it is somewhere else"),
         (body(b"", "401 Unauthorized"), True, "answered with HTTP status 401 Unauthorized"),
         (body(b"", "404 Not Found"), True, "answered with HTTP status 404 Not Found"),
