@@ -79,6 +79,8 @@ ABILITIES: Final[Object] = {
 }
 """What an agent is said to be able to do that does not say so itself."""
 
+VERSION: Final[Object] = {"protocolVersion": 1}
+"""What the handshake leaves out: the blueprint knows no other version."""
 CANCEL: Final = "cancel"
 _CANCELS: Final = frozenset({CANCEL, "session/cancel", "$/cancel_request"})
 _NAMES: Final = {"session_id": "sessionId", "working_dir": "cwd", "mcp_servers": "mcpServers"}
@@ -132,6 +134,8 @@ class Openoxide(Interpreter):
             return self._read_cancel(call, params)
         if call.method == PROMPT:
             return Reading((with_params(call, self._read_prompt(params)),))
+        if call.method == "initialize":
+            params = VERSION | params
         params = _official(call.method, params)
         if call.method in _OPENING:
             params = placed(set_aside(params, ("config",), self.name), self._directory)
@@ -280,8 +284,7 @@ def _read_abilities(result: Object) -> Object:
         sessions: Object = {"fork": {}}
         sessions |= as_object(capabilities.get("sessionCapabilities"))
         capabilities = capabilities | {"sessionCapabilities": sessions}
-    version: Object = {"protocolVersion": 1}
-    return version | official | {"agentCapabilities": capabilities}
+    return VERSION | official | {"agentCapabilities": capabilities}
 
 
 def _write_abilities(result: Object) -> Object:

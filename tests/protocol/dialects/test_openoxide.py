@@ -59,6 +59,16 @@ OFFICIAL_DIFF = {
 
 EXCHANGES = [
     Exchange(
+        "initialize, of which nothing is written down",
+        "initialize",
+        theirs=({}, ABILITIES),
+        ours=(
+            {"protocolVersion": 1},
+            {"protocolVersion": 1, "agentCapabilities": {"sessionCapabilities": {"fork": {}}}},
+        ),
+        written=({"protocolVersion": 1}, ABILITIES),
+    ),
+    Exchange(
         "initialize",
         "initialize",
         theirs=({"protocolVersion": 1}, ABILITIES),
