@@ -20,9 +20,12 @@ WIDTH: Final = 300
 """Characters of what a server itself says."""
 AWAY: Final = "cannot be reached"
 BROKE_OFF: Final = "has broken off the connection"
+ELSEWHERE: Final = "sends us somewhere else, where we do not go"
 RUBBISH: Final = "answered what is no MCP"
 _SDKS: Final = {CONNECTION_CLOSED: BROKE_OFF, PARSE_ERROR: RUBBISH}
 """Codes of the SDK itself, which speaks of exceptions."""
+_REDIRECT: Final = "Redirect to "
+"""What the SDK says of one that it has not followed begins so, and names the address."""
 _MARK: Final = os.urandom(16).hex()
 """Tells our own words from those that a server puts into an error."""
 
@@ -63,5 +66,7 @@ def _answered(problem: MCPError) -> str:
     """Return what an error says, be it of the server, of the SDK or of ours."""
     if problem.error.data == _MARK:
         return problem.message
+    if problem.message.startswith(_REDIRECT):
+        return ELSEWHERE
     told = f"refused: {one_line(problem.message, WIDTH)} ({problem.code})"
     return _SDKS.get(problem.code, told)

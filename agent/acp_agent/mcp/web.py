@@ -30,7 +30,7 @@ from acp_agent.mcp.bodies import Events, TooLongError, message_event, whole
 from acp_agent.mcp.declarations import WebServer
 from acp_agent.mcp.limits import Limits
 from acp_agent.mcp.messages import read_message
-from acp_agent.mcp.reasons import AWAY, BROKE_OFF, RUBBISH, our_error
+from acp_agent.mcp.reasons import AWAY, BROKE_OFF, ELSEWHERE, RUBBISH, our_error
 
 _OURS: Final = frozenset(
     {
@@ -132,7 +132,7 @@ class _Answering(_Client):
         follow_redirects: Any = httpx2.USE_CLIENT_DEFAULT,
     ) -> httpx2.Response:
         del stream, follow_redirects
-        asked = _asked(request)
+        asked = await _asked(request)
         try:
             response = await self.opened(request, auth)
         except httpx2.RequestError as problem:
@@ -140,7 +140,8 @@ class _Answering(_Client):
         if self.is_stream(response):
             self.bind(response, lambda: self._refused(asked))
             return response
-        if asked is None:
+        if asked is None or response.next_request is not None:
+            # The SDK follows a redirect that stays where it is.
             return await self.read(response)
         try:
             body = await whole(response, self.limit)
@@ -181,6 +182,8 @@ class _Telling(_Client):
     def __init__(self, limits: Limits, on_end: OnEnd, **settings: Any) -> None:
         super().__init__(limits, **settings)
         self._on_end = on_end
+        self._redirects = 0
+        """How many have come in a row."""
 
     async def send(
         self,
@@ -199,7 +202,9 @@ class _Telling(_Client):
         if self.is_stream(response):
             self.bind(response, self._refused)
             return response
-        if response.status_code >= HTTPStatus.MULTIPLE_CHOICES:
+        self._redirects = self._redirects + 1 if _stays(response) else 0
+        is_followed = 0 < self._redirects <= self.max_redirects
+        if response.status_code >= HTTPStatus.MULTIPLE_CHOICES and not is_followed:
             self._on_end(_status(response.status_code))
         return await self.read(response)
 
@@ -208,12 +213,23 @@ class _Telling(_Client):
         return b""
 
 
-def _asked(request: httpx2.Request) -> JSONRPCRequest | None:
+def _stays(response: httpx2.Response) -> bool:
+    """Tell whether a response sends the same request to another place of the same server."""
+    sent, onward = response.request, response.next_request
+    if onward is None or onward.method != sent.method:
+        return False
+    return all(
+        getattr(onward.url, part) == getattr(sent.url, part)
+        for part in ("scheme", "host", "port", "userinfo")
+    )
+
+
+async def _asked(request: httpx2.Request) -> JSONRPCRequest | None:
     """Return the request of ours that one of HTTP carries, None if it carries none."""
     if request.method != "POST":
         return None
     try:
-        message = jsonrpc_message_adapter.validate_json(request.content, by_name=False)
+        message = jsonrpc_message_adapter.validate_json(await request.aread(), by_name=False)
     except ValidationError:
         return None
     return message if isinstance(message, JSONRPCRequest) else None
@@ -237,7 +253,7 @@ def _status(status: int) -> str:
     if status == HTTPStatus.ACCEPTED:
         return "took the request and does not answer it"
     if HTTPStatus.MULTIPLE_CHOICES <= status < HTTPStatus.BAD_REQUEST:
-        return f"answered with HTTP status {status}: it is somewhere else, which is not followed"
+        return ELSEWHERE
     try:
         return f"answered with HTTP status {status} {HTTPStatus(status).phrase}"
     except ValueError:
@@ -268,6 +284,8 @@ def _with_body(response: httpx2.Response, body: bytes) -> httpx2.Response:
     """Return a response with another body."""
     dropped = {"content-length", "transfer-encoding"}
     headers = [pair for pair in response.headers.multi_items() if pair[0].lower() not in dropped]
-    return httpx2.Response(
+    made = httpx2.Response(
         response.status_code, headers=headers, content=body, request=response.request
     )
+    made.next_request = response.next_request
+    return made

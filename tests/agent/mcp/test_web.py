@@ -194,9 +194,33 @@ async def answered_twice(stream: SocketStream, asked: Asked) -> None:
     await respond(stream, event(answer_to(asked, "a")) + event(answer_to(asked, "b")), kind=EVENTS)
 
 
-async def redirected(stream: SocketStream, asked: Asked) -> None:
-    del asked
-    await stream.send(b"HTTP/1.1 307 No\r\nLocation: /mcp?canary\r\nContent-Length: 0\r\n\r\n")
+def moved(place: str, status: str = "307 Elsewhere") -> Fault:
+    """Return a fault that redirects to `place`."""
+
+    async def fault(stream: SocketStream, asked: Asked) -> None:
+        del asked
+        head = f"HTTP/1.1 {status}\r\nLocation: {place}\r\nConnection: close\r\n"
+        await stream.send(f"{head}Content-Length: 0\r\n\r\n".encode())
+
+    return fault
+
+
+redirected = moved("?canary")
+
+
+def once(fault: Fault) -> Fault:
+    """Return a fault that is one the first time only; then it answers well."""
+    count = 0
+
+    async def first(stream: SocketStream, asked: Asked) -> None:
+        nonlocal count
+        count += 1
+        if count == 1:
+            await fault(stream, asked)
+        else:
+            await respond(stream, answer_to(asked, "found"))
+
+    return first
 
 
 async def broken_off(stream: SocketStream, asked: Asked) -> None:
@@ -224,6 +248,7 @@ async def no_http(stream: SocketStream, asked: Asked) -> None:
         (text(rb"a\ud800b", is_event=True), "a\ufffdb"),
         (text(b"a\xffb", is_event=True), "a\ufffdb"),
         (answered_twice, "a"),
+        (once(moved("/mcp/")), "found"),
     ],
 )
 async def test_what_is_harmless_is_read_over(tmp_path: Path, fault: Fault, came: str) -> None:
@@ -242,7 +267,8 @@ async def test_what_is_harmless_is_read_over(tmp_path: Path, fault: Fault, came:
         (streamed(b": hi\n\n" * 100, is_endless=True), "took longer than 2 s"),
         (streamed(b"data: {"), "has broken off the connection"),
         (other_id, "answered something else than what was asked"),
-        (redirected, "answered with HTTP status 307: it is somewhere else, which is not followed"),
+        (redirected, "sends us somewhere else, where we do not go"),
+        (moved("http://192.0.2.1/mcp"), "sends us somewhere else, where we do not go"),
         (body(b"", "401 Unauthorized"), "answered with HTTP status 401 Unauthorized"),
         (body(b"", "403 Forbidden"), "answered with HTTP status 403 Forbidden"),
         (body(b"<h1>", "404 Not Found"), "answered with HTTP status 404 Not Found"),
@@ -328,7 +354,8 @@ async def test_a_stream_of_events_goes_on_after_what_is_wrong(
         (flooded, False, TOO_MUCH),
         (died, False, "has closed the connection"),
         (died, True, "has broken off the connection"),
-        (redirected, True, "answered with HTTP status 307: it is somewhere else"),
+        (redirected, True, "sends us somewhere else, where we do not go"),
+        (moved("http://192.0.2.1/mcp"), True, "sends us somewhere else, where we do not go"),
         (body(b"", "401 Unauthorized"), True, "answered with HTTP status 401 Unauthorized"),
         (body(b"", "404 Not Found"), True, "answered with HTTP status 404 Not Found"),
     ],
