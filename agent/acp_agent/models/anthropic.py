@@ -8,11 +8,12 @@ Source: Anthropic API reference, Messages; "Streaming messages"; "Extended think
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
+import re
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, assert_never
 
-from acp_agent.models.arguments import read_arguments
+from acp_agent.models.arguments import CallIds, read_arguments
 from acp_agent.models.endpoint import Endpoint, Patience, Tape
 from acp_agent.models.instructions import instructions, spoken
 from acp_agent.models.model import (
@@ -44,6 +45,8 @@ LENGTH: Final = 16_384
 """Tokens that a reply may be long unless somebody says otherwise: this API has to be told."""
 CACHED: Final[Mapping[str, Json]] = {"cache_control": {"type": "ephemeral"}}
 """Marks a place up to which the next request will say the same."""
+ID: Final = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+"""What the API takes for the id of a call, which may be another service's."""
 STOPS: Final[Mapping[str, ModelEvent]] = {
     "max_tokens": Stopped("max_tokens", "the reply has reached the length that it may have"),
     "model_context_window_exceeded": Stopped(
@@ -136,12 +139,13 @@ def conversation(
     """Return the history as messages that take turns; `maker`'s seals are given back."""
     messages: list[dict[str, Json]] = []
     waiting: list[str] = []
+    ids = CallIds("toolu", ID)
     for place, entry in enumerate(history):
         match entry:
             case UserSaid():
                 _add(messages, "user", _user_blocks(entry, takes_images=takes_images))
             case ModelSaid(events):
-                blocks = _assistant_blocks(events, maker, names, place)
+                blocks = _assistant_blocks(events, maker, names, ids.at(place))
                 waiting = [block["id"] for block in blocks if block["type"] == "tool_use"]
                 _add(messages, "assistant", blocks)
             case ToolAnswered():
@@ -191,12 +195,11 @@ def _user_blocks(said: UserSaid, *, takes_images: bool) -> list[dict[str, Json]]
 
 
 def _assistant_blocks(
-    events: Sequence[ModelEvent], maker: str, names: ToolNames, place: int
+    events: Sequence[ModelEvent], maker: str, names: ToolNames, id_of: Callable[[str], str]
 ) -> list[dict[str, Json]]:
     """Return a reply as blocks; words in a row are one block, and empty ones are none."""
     blocks: list[dict[str, Json]] = []
     words: list[str] = []
-    calls = 0
 
     def close_words() -> None:
         said = "".join(words)
@@ -213,10 +216,8 @@ def _assistant_blocks(
                 blocks.append(dict(event.content))
         elif isinstance(event, CallTool):
             close_words()
-            id_ = event.id or f"toolu_{place}_{calls}"
-            called = {"id": id_, "name": names.told(event.name), "input": dict(event.arguments)}
+            called = {"id": id_of(event.id), "name": names.told(event.name), "input": dict(event.arguments)}
             blocks.append({"type": "tool_use", **called})
-            calls += 1
     close_words()
     # Thoughts that led to nothing are taken by no service.
     has_content = any(not block["type"].endswith("thinking") for block in blocks)
@@ -341,6 +342,9 @@ class MessagesReader:
         self._usage |= {name: told for name, told in members(usage).items() if told is not None}
 
     def _last_events(self) -> Sequence[ModelEvent]:
+        if any(block.kind == "tool_use" for block in self._blocks.values()):
+            # Carried out without its end, a call might do something else.
+            raise self._refusals.cut()
         events: list[ModelEvent] = []
         if self._usage:
             events.append(used(self._usage, self._wishes))

@@ -15,9 +15,7 @@ from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequen
 from contextlib import aclosing, contextmanager
 from dataclasses import dataclass
 from http import HTTPStatus
-from ipaddress import ip_address
-from typing import Protocol, TypeAlias
-from urllib.parse import urlsplit
+from typing import Final, Protocol, TypeAlias
 
 import anyio
 import httpx
@@ -28,10 +26,14 @@ from acp_agent.models.answer import Answer, Reader
 from acp_agent.models.model import ModelEvent
 from acp_agent.models.refusals import Refusals, ServiceFailedError
 from acp_agent.models.services import Service
+from acp_agent.models.trust import certificates, distrust, is_near
 from acp_protocol.json_text import Json, encode
 from acp_protocol.version import VERSION
 
 logger = logging.getLogger(__name__)
+
+PACKINGS: Final = frozenset({"identity", "", "gzip", "x-gzip", "deflate"})
+"""How an answer may be compressed although it was not asked for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,28 +131,16 @@ class Endpoint:
 
     def _network(self) -> httpx.AsyncClient:
         if self._trust is None:
-            # Reading the certificates takes longer than all else of a connection.
-            self._trust = self._certificates()
+            self._trust = certificates(self._url)
         try:
             # Who is on this machine is not reached through a proxy, whatever is set for others.
             return httpx.AsyncClient(
-                verify=self._trust, timeout=self._timeout, trust_env=not _is_near(self._url)
+                verify=self._trust, timeout=self._timeout, trust_env=not is_near(self._url)
             )
         except (ImportError, ValueError, httpx.InvalidURL):
             # None of these is about the service's address, which has been checked.
             raise ServiceFailedError(
                 "The proxy that the environment names, as in HTTPS_PROXY, cannot be used."
-            ) from None
-
-    def _certificates(self) -> ssl.SSLContext:
-        """Return whom to trust; nobody where no certificate is to come."""
-        if not self._url.startswith("https:") and _is_near(self._url):
-            return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        try:
-            return httpx.create_ssl_context()
-        except OSError:
-            raise ServiceFailedError(
-                "The certificates that SSL_CERT_FILE or SSL_CERT_DIR names cannot be read."
             ) from None
 
     def _retrying(self) -> AsyncRetrying:
@@ -206,6 +196,12 @@ class Endpoint:
         status = response.status_code
         if status != HTTPStatus.OK:
             raise self.refusals.refused(status, response.headers, await answer.beginning())
+        packing = response.headers.get("content-encoding", "identity").strip().lower()
+        if packing not in PACKINGS:
+            raise self.refusals.malformed(f"it is compressed as {packing}, which nobody asked for")
+        kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if kind == "application/json":
+            raise self.refusals.no_stream(await answer.beginning())
 
     @contextmanager
     def _mapped(self) -> Generator[None]:
@@ -218,25 +214,20 @@ class Endpoint:
         except httpx.TimeoutException:
             raise self.refusals.silent(self._patience.silence) from None
         except (httpx.ConnectError, httpx.ProxyError, httpx.UnsupportedProtocol) as problem:
+            if (why := distrust(problem)) is not None:
+                raise self.refusals.untrusted(why) from None
             # Who does not listen on this machine was not started: that does not pass by itself.
-            is_passing = not _is_near(self._url)
+            is_passing = not is_near(self._url)
             why = str(problem) or "no connection"
             raise self.refusals.unreachable(why, is_passing=is_passing) from None
+        except httpx.DecodingError:
+            raise self.refusals.malformed("it cannot be decompressed") from None
         except httpx.HTTPError:
             raise self.refusals.cut() from None
 
 
 _Begun: TypeAlias = tuple[Answer, Sequence[ModelEvent]]
 """An answer, and its first events."""
-
-
-def _is_near(url: str) -> bool:
-    """Return whether `url` is on this machine."""
-    host = urlsplit(url).hostname or ""
-    try:
-        return host == "localhost" or ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def _tell(state: RetryCallState) -> None:

@@ -9,11 +9,11 @@ Source: OpenAI API reference, Chat Completions, "Streaming"; OpenRouter, "Reason
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from acp_agent.models.arguments import read_arguments
+from acp_agent.models.arguments import CallIds, read_arguments
 from acp_agent.models.endpoint import Endpoint, Patience, Tape
 from acp_agent.models.instructions import instructions, spoken
 from acp_agent.models.model import (
@@ -122,12 +122,13 @@ def conversation(
     """Return the history as messages; `maker` is the model whose seals are given back."""
     messages: list[dict[str, Json]] = []
     waiting: list[str] = []
+    ids = CallIds("call")
     for place, entry in enumerate(history):
         match entry:
             case UserSaid():
                 _add_user(messages, _user_parts(entry, takes_images=takes_images))
             case ModelSaid(events):
-                message, waiting = _assistant(events, maker, names, place)
+                message, waiting = _assistant(events, maker, names, ids.at(place))
                 # A reply that said nothing has no message that a service would take.
                 messages += [message] if len(message) > 1 else []
             case ToolAnswered():
@@ -167,7 +168,7 @@ def _text_part(said: str) -> dict[str, Json]:
 
 
 def _assistant(
-    events: Sequence[ModelEvent], maker: str, names: ToolNames, place: int
+    events: Sequence[ModelEvent], maker: str, names: ToolNames, id_of: Callable[[str], str]
 ) -> tuple[dict[str, Json], list[str]]:
     """Return a reply as a message, and the ids of its calls."""
     said = "".join(event.text for event in events if isinstance(event, Say))
@@ -179,8 +180,7 @@ def _assistant(
         if isinstance(event, CallTool):
             arguments = json.dumps(dict(event.arguments), ensure_ascii=False)
             function = {"name": names.told(event.name), "arguments": arguments}
-            id_ = event.id or f"call_{place}_{len(calls)}"
-            calls.append({"id": id_, "type": "function", "function": function})
+            calls.append({"id": id_of(event.id), "type": "function", "function": function})
         elif isinstance(event, Sealed) and event.maker == maker:
             message |= event.content
     if calls:

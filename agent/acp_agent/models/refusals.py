@@ -95,6 +95,24 @@ class Refusals:
         sentence = f"{self._service.title} broke its answer off{_quote(said or self._safe(kind))}."
         return ServiceFailedError(sentence, is_passing=is_passing)
 
+    def no_stream(self, body: bytes) -> ServiceFailedError:
+        """Return what an answer means that is one whole object instead of a stream."""
+        try:
+            answer = parse(body)
+        except ValueError:
+            answer = None
+        if members(answer).get("error"):
+            return self.broken_off(answer)
+        return self.malformed("it is application/json, not text/event-stream")
+
+    def untrusted(self, why: str) -> ServiceFailedError:
+        """Return what to say where no safe connection came about."""
+        return ServiceFailedError(
+            f"{self._service.title} cannot be reached safely at {self._service.base_url}: "
+            f"{self._safe(why)}. Check {self._service.url_variable}, and SSL_CERT_FILE for "
+            "certificates of your own."
+        )
+
     def cut(self) -> ServiceFailedError:
         """Return what to say of a stream that ended before the answer did."""
         return ServiceFailedError(

@@ -8,7 +8,6 @@ import socket
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
 from email.utils import formatdate
-from pathlib import Path
 
 import anyio
 import httpx
@@ -274,6 +273,30 @@ async def test_what_is_squeezed_all_the_same_is_read() -> None:
         assert said(await replied(model_at(provider.url), GO)) == "wörds 語 😀"
 
 
+@pytest.mark.parametrize(
+    ("packing", "why"), [("br", "it is compressed as br"), ("gzip", "it cannot be decompressed")]
+)
+async def test_what_cannot_be_unpacked_is_told(packing: str, why: str) -> None:
+    headers = {"Content-Type": "text/event-stream", "Content-Encoding": packing}
+    async with providing(Answer(200, headers, [b"\x8b" * 50])) as provider:
+        problem = await failure(provider)
+    assert why in str(problem)
+    assert not problem.is_passing
+
+
+async def test_an_error_in_the_place_of_a_stream_is_told() -> None:
+    body = b'{"error": {"message": "no such thing", "type": "invalid_request_error"}}'
+    async with providing(Answer(200, {"Content-Type": "application/json"}, [body])) as provider:
+        problem = await failure(provider)
+    assert str(problem) == "OpenAI broke its answer off: no such thing."
+
+
+async def test_a_call_that_is_cut_in_its_middle_is_asked_for_again() -> None:
+    first = streamed(CALL[: len(CALL) // 2], end="cut")
+    async with providing(first, streamed(CALL, END)) as provider:
+        assert await replied(model_at(provider.url), GO) == [CallTool("read", {"é": 1}, "a")]
+
+
 async def test_a_key_goes_nowhere_else() -> None:
     """A service that sends us on does not send our key on."""
     async with providing() as other, providing(refused(307, location=other.url)) as provider:
@@ -317,14 +340,6 @@ async def test_a_proxy_stands_between_us_and_a_service_elsewhere(
         monkeypatch.setenv("HTTP_PROXY", proxy.url)
         assert said(await replied(model_at("http://192.0.2.1/v1"), GO)) == "wörds 語 😀"
     assert proxy.asked[0].path == "http://192.0.2.1/v1/chat/completions"
-
-
-async def test_certificates_that_are_not_there_are_told(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "missing.pem"))
-    with pytest.raises(ServiceFailedError, match=r"^The certificates that SSL_CERT_FILE or"):
-        await replied(model_at("https://192.0.2.1"), GO)
 
 
 class _Cuts:
