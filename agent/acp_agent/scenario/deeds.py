@@ -1,4 +1,4 @@
-"""What a step tells the client, or does without it; `questions` holds what it asks.
+"""What a step tells the client about a session; `questions` holds what it asks.
 
 Source: docs/scripted-agent.md, "Steps".
 """
@@ -6,13 +6,11 @@ Source: docs/scripted-agent.md, "Steps".
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final, Literal, TypeAlias
 
-import anyio
-
-from acp_agent.scenario.run import Run, Step
+from acp_agent.scenario.run import Run
 from acp_agent.scenario.values import members
 from acp_agent.scenario.words import Speaker, plan_entry, shown_text, text_block
 from acp_protocol.jsonrpc import Json
@@ -207,152 +205,3 @@ class Rename:
         title = str(run.filled(self.title))
         run.session.title = title
         await run.update({"sessionUpdate": "session_info_update", "title": title}, keeps=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Notify:
-    """Sends a notification of any method."""
-
-    method: str
-    params: Json
-    """None: it has none."""
-
-    async def play(self, run: Run) -> None:
-        """Send it."""
-        await run.notify(self.method, run.filled(self.params))
-
-
-@dataclass(frozen=True, slots=True)
-class SendFrame:
-    """Sends any JSON as a frame."""
-
-    frame: Json
-
-    async def play(self, run: Run) -> None:
-        """Send it."""
-        await run.send(run.filled(self.frame))
-
-
-@dataclass(frozen=True, slots=True)
-class WriteBytes:
-    """Writes bytes on stdout, whatever they are."""
-
-    raw: bytes
-
-    async def play(self, run: Run) -> None:
-        """Write them."""
-        await run.put(self.raw)
-
-
-@dataclass(frozen=True, slots=True)
-class WriteText:
-    """Writes a text on stdout, whatever it is."""
-
-    text: str
-    newline: bool
-
-    async def play(self, run: Run) -> None:
-        """Write it."""
-        text = str(run.filled(self.text)) + ("\n" if self.newline else "")
-        await run.put(text.encode("utf-8", "surrogatepass"))
-
-
-@dataclass(frozen=True, slots=True)
-class Complain:
-    """Writes a line on stderr."""
-
-    text: str
-
-    async def play(self, run: Run) -> None:
-        """Write it."""
-        run.talk.stage.tell(str(run.filled(self.text)))
-
-
-@dataclass(frozen=True, slots=True)
-class Wait:
-    """Lets time pass."""
-
-    seconds: float
-    jitter: float
-    """Seconds more, at most, by chance."""
-
-    async def play(self, run: Run) -> None:
-        """Wait."""
-        more = run.dice.uniform(0, self.jitter) if self.jitter else 0.0
-        await run.talk.stage.sleep(self.seconds + more)
-
-
-@dataclass(frozen=True, slots=True)
-class WaitFor:
-    """Waits until the client cancels, or for ever; in both cases no longer than it is there."""
-
-    what: Literal["cancel", "forever"]
-
-    async def play(self, run: Run) -> None:
-        """Wait."""
-        async with anyio.create_task_group() as tasks:
-
-            async def look(event: anyio.Event) -> None:
-                await event.wait()
-                tasks.cancel_scope.cancel()
-
-            tasks.start_soon(look, run.talk.has_left)
-            if self.what == "cancel":
-                tasks.start_soon(look, run.turn.is_cancelled)
-
-
-@dataclass(frozen=True, slots=True)
-class CloseStdout:
-    """Closes stdout, and goes on."""
-
-    async def play(self, run: Run) -> None:
-        """Close it."""
-        await run.talk.wire.close()
-
-
-@dataclass(frozen=True, slots=True)
-class Batch:
-    """Lets the messages of several steps leave in one array."""
-
-    steps: Sequence[Step]
-
-    async def play(self, run: Run) -> None:
-        """Collect them, and send the array."""
-        collected: list[Json] = []
-        await replace(run, batch=collected).play(self.steps)
-        await run.send(collected)
-
-
-@dataclass(frozen=True, slots=True)
-class Group:
-    """Plays steps as one."""
-
-    steps: Sequence[Step]
-
-    async def play(self, run: Run) -> None:
-        """Play them."""
-        await run.play(self.steps)
-
-
-@dataclass(frozen=True, slots=True)
-class OneOf:
-    """Plays one of several lists of steps, as chance wants it."""
-
-    ways: Sequence[Sequence[Step]]
-
-    async def play(self, run: Run) -> None:
-        """Choose one, and play it."""
-        await run.play(run.dice.choice(self.ways))
-
-
-@dataclass(frozen=True, slots=True)
-class Beside:
-    """Plays several lists of steps beside each other."""
-
-    ways: Sequence[Sequence[Step]]
-
-    async def play(self, run: Run) -> None:
-        """Play all of them; return when the last has ended."""
-        async with anyio.create_task_group() as tasks:
-            for steps in self.ways:
-                tasks.start_soon(run.play, steps)

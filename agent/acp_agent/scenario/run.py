@@ -15,7 +15,8 @@ from typing import Final, Protocol
 
 import anyio
 
-from acp_agent.scenario.faults import Fault, Mishap, sort_of
+from acp_agent.scenario.aims import Mishap, sort_of
+from acp_agent.scenario.faults import Fault
 from acp_agent.scenario.pending import Question, Questions, Requests
 from acp_agent.scenario.speech import Speech
 from acp_agent.scenario.values import difference, filled, members

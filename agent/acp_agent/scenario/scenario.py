@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias, get_args
 
-from acp_agent.scenario.faults import Fault, Mishap
+from acp_agent.scenario.aims import Mishap
+from acp_agent.scenario.faults import Fault
 from acp_agent.scenario.run import Step
 from acp_protocol.framing import Framing
 from acp_protocol.jsonrpc import Json

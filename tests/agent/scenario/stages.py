@@ -34,6 +34,11 @@ HELLO: dict[int, Json] = {
 }
 
 
+def steps(*lines: str) -> str:
+    """Return a scenario that plays steps at each prompt."""
+    return "[[prompt]]\nsteps = [\n" + ",\n".join(lines) + "\n]\n"
+
+
 class Pipe(ByteSendStream):
     """The agent's stdout: keeps each write, and wakes who waits for one."""
 

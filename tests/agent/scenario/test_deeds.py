@@ -8,7 +8,7 @@ import pytest
 
 from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.validate import check_params
-from tests.agent.scenario.stages import Client, played
+from tests.agent.scenario.stages import Client, played, steps
 
 NEUTRAL = """
 [[prompt]]
@@ -32,10 +32,6 @@ steps = [
   { state = "running" },
 ]
 """
-
-
-def steps(*lines: str) -> str:
-    return "[[prompt]]\nsteps = [\n" + ",\n".join(lines) + "\n]\n"
 
 
 async def said(client: Client, text: str = "Ada") -> list[Json]:
@@ -212,95 +208,11 @@ async def test_steps_are_repeated_and_left_to_chance() -> None:
     assert len(lengths) == 2
 
 
-async def test_chance_takes_one_of_several_ways() -> None:
-    text = steps("{ repeat = 50, one_of = [[{ text = 'a' }], [{ text = 'b' }, { text = 'c' }]] }")
-    async with played(text) as client:
-        await client.prompt()
-    assert "a" in client.text
-    assert client.text.replace("bc", "").strip("a") == ""
-    assert "bc" in client.text
-
-
 async def test_an_update_may_be_about_a_session_that_nobody_knows() -> None:
     async with played(steps("{ text = 'a', session = 'nobody' }", "{ text = 'b' }")) as client:
         await client.prompt()
     told = [each["params"]["sessionId"] for each in client.messages if "params" in each]
     assert told == ["nobody", "session-1"]
-
-
-async def test_frames_and_bytes_are_written_as_they_stand_there() -> None:
-    text = steps(
-        "{ frame = { a = '$session' } }",
-        "{ frame = '[null]' }",
-        "{ line = 'noise ü' }",
-        '{ raw = "x\\ny" }',
-        "{ hex = 'ff 00 0a' }",
-    )
-    async with played(text) as client:
-        await client.prompt()
-    raw = client.raw.partition(b'"session-1"}}\n')[2]
-    assert raw.startswith('{"a":"session-1"}\n[null]\nnoise ü\nx\ny'.encode() + b"\xff\x00\n")
-
-
-async def test_a_batch_is_one_frame() -> None:
-    async with played(steps("{ batch = [{ text = 'a' }, { permission = 'c' }] }")) as client:
-        await client.prompt()
-    (batch,) = [line for line in client.lines if line.startswith(b"[")]
-    assert batch.count(b'"jsonrpc"') == 3
-
-
-async def test_what_goes_on_beside_is_waited_for() -> None:
-    ways = "[[{ wait = 'cancel' }, { text = 'b' }], [{ text = 'a' }]]"
-    text = steps(f"{{ beside = {ways} }}", "{ text = 'c' }").replace(
-        "steps", "cancel='ignore'\nsteps", 1
-    )
-    async with played(text) as client:
-        asked = client.begin_prompt()
-        await client.until(lambda _: client.text == "a")
-        client.cancel()
-        await client.answer_to(asked)
-    assert client.text == "abc"
-
-
-async def test_stderr_is_not_stdout() -> None:
-    async with played(steps("{ stderr = 'oh, $prompt' }")) as client:
-        await client.prompt("Ada")
-    assert client.said == ["oh, Ada"]
-    assert b"oh" not in client.raw
-
-
-async def test_time_passes_by_the_seed() -> None:
-    text = steps("{ wait = 1, jitter = 1 }", "{ wait = 2.5 }")
-    slept: list[list[float]] = []
-    for _ in range(2):
-        async with played(text, seed=5) as client:
-            await client.prompt()
-        slept.append(client.slept)
-    assert slept[0] == slept[1]
-    assert 1 < slept[0][0] < 2
-    assert slept[0][1] == 2.5
-
-
-async def test_who_waits_for_ever_waits_no_longer_than_the_client_is_there() -> None:
-    async with played(steps("{ wait = 'forever' }", "{ text = 'end' }")) as client:
-        client.begin_prompt()
-    assert client.text == "end"
-
-
-async def test_a_closed_stdout_ends_nothing_else() -> None:
-    text = steps("{ text = 'a' }", "{ close = 'stdout' }", "{ text = 'b' }", "{ stderr = 'c' }")
-    async with played(text) as client:
-        client.begin_prompt()
-        while client.pipe.is_open:
-            await client.pipe.changed.wait()
-    assert (client.text, client.said) == ("a", ["c"])
-
-
-async def test_a_notification_of_any_method_is_sent() -> None:
-    async with played(steps("{ tell = '_own', params = [1] }", "{ tell = '_bare' }")) as client:
-        await client.prompt()
-    assert {"jsonrpc": "2.0", "method": "_own", "params": [1]} in client.messages
-    assert {"jsonrpc": "2.0", "method": "_bare"} in client.messages
 
 
 @pytest.mark.parametrize("accident", ["crash = 3", "hang = 5", "noise = 'oh'"])

@@ -6,7 +6,7 @@ import pytest
 
 from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.validate import check_params
-from tests.agent.scenario.stages import Client, played
+from tests.agent.scenario.stages import Client, played, steps
 
 CONSENT = """
 [[prompt]]
@@ -31,10 +31,6 @@ CONSENTS = "session/request_permission"
 
 def selected(option: str) -> Json:
     return {"outcome": {"outcome": "selected", "optionId": option}}
-
-
-def steps(*lines: str) -> str:
-    return "[[prompt]]\nsteps = [\n" + ",\n".join(lines) + "\n]\n"
 
 
 async def answered(client: Client, method: str, result: Json) -> Json:

@@ -11,7 +11,8 @@ from random import Random
 from typing import Final, TypeAlias
 
 from acp_agent.scenario import faults
-from acp_agent.scenario.faults import ENDINGS, SPELLINGS, Aim, Damage, Fault, Mishap
+from acp_agent.scenario.aims import Aim, Mishap
+from acp_agent.scenario.faults import ENDINGS, SPELLINGS, Damage, Fault
 from acp_agent.scenario.reading.tables import LONG, Table, listed
 from acp_agent.scenario.reading.vocabulary import updates
 from acp_agent.scenario.wire import Crash, Hang, Sort

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path as FilePath
 from typing import Final
 
-from acp_agent.scenario.faults import Mishap
+from acp_agent.scenario.aims import Mishap
 from acp_agent.scenario.reading.faults import FAULTS, read_faults, read_mishap
 from acp_agent.scenario.reading.lines import key_lines
 from acp_agent.scenario.reading.mistakes import explain

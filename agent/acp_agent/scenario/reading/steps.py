@@ -8,30 +8,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, TypeAlias
 
-from acp_agent.scenario import deeds, questions
+from acp_agent.scenario import course, deeds, output, questions
 from acp_agent.scenario.questions import Asking
 from acp_agent.scenario.reading.faults import BY_ACCIDENT, FAULTS, hex_bytes, read_faults
 from acp_agent.scenario.reading.tables import BIG, Table, listed, nearest
-from acp_agent.scenario.reading.vocabulary import kinds, statuses
+from acp_agent.scenario.reading.tools import TOOL, tool_members
 from acp_agent.scenario.run import Deed, Step
 from acp_agent.scenario.values import members
-from acp_agent.scenario.words import CONSENTS, Speaker, shown_text
+from acp_agent.scenario.words import CONSENTS, Speaker
 from acp_protocol.jsonrpc import Json, is_request_id
 
 HOW: Final = ("chance", "repeat", "only", "session", *FAULTS)
 """What may stand beside any deed."""
-TOOL: Final = (
-    "title",
-    "kind",
-    "status",
-    "text",
-    "diff",
-    "content",
-    "locations",
-    "input",
-    "output",
-    "with",
-)
 ASKING: Final = ("expect", "id", "await", "force", "failed")
 SPOKEN: Final = ("pieces", "pause", "size", "message", "whole")
 SPEAKERS: Final[Mapping[str, Speaker]] = {
@@ -117,40 +105,7 @@ def _plan(table: Table) -> Deed:
 
 
 def _tool(table: Table) -> Deed:
-    return deeds.CallTool(table.text("tool"), _tool_members(table), table.texts("more"))
-
-
-def _tool_members(table: Table) -> Mapping[str, Json]:
-    """Return the members of a tool call in the words of version 1."""
-    told: dict[str, Json] = {}
-    if "title" in table:
-        told["title"] = table.text("title")
-    if "kind" in table:
-        told["kind"] = table.known("kind", kinds(), "kind of tool")
-    if "status" in table:
-        told["status"] = table.known("status", statuses(), "status of a tool call")
-    content = [shown_text(text) for text in table.texts("text")]
-    if "diff" in table:
-        content.append(_diff(table.table("diff")))
-    if "content" in table:
-        content += table.list("content")
-    if content or "content" in table:
-        told["content"] = content
-    if "locations" in table:
-        told["locations"] = [
-            {"path": entry} if isinstance(entry, str) else entry
-            for entry in table.list("locations")
-        ]
-    for key, name in {"input": "rawInput", "output": "rawOutput"}.items():
-        if key in table:
-            told[name] = table.json(key)
-    return told | members(table.object("with"))
-
-
-def _diff(table: Table) -> Json:
-    table.allow("path", "old", "new")
-    old = {"oldText": table.text("old")} if "old" in table else {}
-    return {"type": "diff", "path": table.text("path"), **old, "newText": table.text("new", "")}
+    return deeds.CallTool(table.text("tool"), tool_members(table), table.texts("more"))
 
 
 def _asking(table: Table, *branches: str) -> Asking:
@@ -181,7 +136,7 @@ def _consent(table: Table) -> Deed:
     by_option = {option: read_steps(chosen, option) for option in chosen.members}
     title = table.text("title", call_id)
     asking = _asking(table, "allowed", "rejected", "cancelled")
-    return questions.AskConsent(call_id, title, _tool_members(table), options, by_option, asking)
+    return questions.AskConsent(call_id, title, tool_members(table), options, by_option, asking)
 
 
 def _read_file(table: Table) -> Deed:
@@ -230,7 +185,7 @@ def _terminal(table: Table) -> Deed:
 
 
 def _tell(table: Table) -> Deed:
-    return deeds.Notify(table.text("tell"), table.value("params"))
+    return output.Notify(table.text("tell"), table.value("params"))
 
 
 def _mode(table: Table) -> Deed:
@@ -261,18 +216,18 @@ def _state(table: Table) -> Deed:
 def _wait(table: Table) -> Deed:
     match table.members.get("wait"):
         case "cancel":
-            return deeds.WaitFor("cancel")
+            return course.WaitFor("cancel")
         case "forever":
-            return deeds.WaitFor("forever")
+            return course.WaitFor("forever")
         case str():
             raise table.wrong("wait", "has to be seconds, `cancel` or `forever`")
         case _:
-            return deeds.Wait(table.number("wait"), table.number("jitter", 0.0))
+            return course.Wait(table.number("wait"), table.number("jitter", 0.0))
 
 
 def _close(table: Table) -> Deed:
     table.word("close", ("stdout",))
-    return deeds.CloseStdout()
+    return output.CloseStdout()
 
 
 def _ways(table: Table, key: str) -> Sequence[Sequence[Step]]:
@@ -310,17 +265,17 @@ _READERS: Final[Mapping[str, _Reader]] = {
     "commands": ((), _commands),
     "state": (("with",), _state),
     "title": ((), lambda table: deeds.Rename(table.text("title"))),
-    "frame": ((), lambda table: deeds.SendFrame(table.value("frame"))),
-    "line": ((), lambda table: deeds.WriteText(table.text("line"), newline=True)),
-    "raw": ((), lambda table: deeds.WriteText(table.text("raw"), newline=False)),
-    "hex": ((), lambda table: deeds.WriteBytes(hex_bytes(table, "hex"))),
-    "stderr": ((), lambda table: deeds.Complain(table.text("stderr"))),
+    "frame": ((), lambda table: output.SendFrame(table.value("frame"))),
+    "line": ((), lambda table: output.WriteText(table.text("line"), newline=True)),
+    "raw": ((), lambda table: output.WriteText(table.text("raw"), newline=False)),
+    "hex": ((), lambda table: output.WriteBytes(hex_bytes(table, "hex"))),
+    "stderr": ((), lambda table: output.Complain(table.text("stderr"))),
     "wait": (("jitter",), _wait),
     "close": ((), _close),
-    "batch": ((), lambda table: deeds.Batch(read_steps(table, "batch"))),
-    "one_of": ((), lambda table: deeds.OneOf(_ways(table, "one_of"))),
-    "beside": ((), lambda table: deeds.Beside(_ways(table, "beside"))),
-    "steps": ((), lambda table: deeds.Group(read_steps(table, "steps"))),
+    "batch": ((), lambda table: course.Batch(read_steps(table, "batch"))),
+    "one_of": ((), lambda table: course.OneOf(_ways(table, "one_of"))),
+    "beside": ((), lambda table: course.Beside(_ways(table, "beside"))),
+    "steps": ((), lambda table: course.Group(read_steps(table, "steps"))),
 }
 """What may stand beside each deed, and what reads it.
 

@@ -7,7 +7,8 @@ import signal
 import pytest
 
 from acp_agent.scenario import faults
-from acp_agent.scenario.faults import Aim, Fault
+from acp_agent.scenario.aims import Aim
+from acp_agent.scenario.faults import Fault
 from acp_agent.scenario.reading.faults import FAULTS
 from acp_agent.scenario.reading.file import read_scenario
 from acp_agent.scenario.wire import Crash, Hang

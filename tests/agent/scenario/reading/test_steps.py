@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from acp_agent.scenario import deeds, questions
+from acp_agent.scenario import course, deeds, output, questions
 from acp_agent.scenario.faults import Duplicate, InPieces
 from acp_agent.scenario.reading.file import read_scenario
 from acp_agent.scenario.reading.steps import DEEDS
@@ -20,7 +20,7 @@ SAMPLES: dict[str, tuple[str, type[Deed]]] = {
     "write": ("'/a'", questions.WriteFile),
     "elicit": ("'who?'", questions.Elicit),
     "ask": ("'a/b'", questions.AskAnything),
-    "tell": ("'a/b'", deeds.Notify),
+    "tell": ("'a/b'", output.Notify),
     "text": ("'a'", deeds.Say),
     "thought": ("'a'", deeds.Say),
     "user": ("'a'", deeds.Say),
@@ -31,17 +31,17 @@ SAMPLES: dict[str, tuple[str, type[Deed]]] = {
     "commands": ("['a']", deeds.ShowCommands),
     "state": ("'idle'", deeds.ShowState),
     "title": ("'a'", deeds.Rename),
-    "frame": ("'null'", deeds.SendFrame),
-    "line": ("'a'", deeds.WriteText),
-    "raw": ("'a'", deeds.WriteText),
-    "hex": ("'ff 0a'", deeds.WriteBytes),
-    "stderr": ("'a'", deeds.Complain),
-    "wait": ("1.5", deeds.Wait),
-    "close": ("'stdout'", deeds.CloseStdout),
-    "batch": ("[{ text = 'a' }]", deeds.Batch),
-    "one_of": ("[[{ text = 'a' }], []]", deeds.OneOf),
-    "beside": ("[[{ text = 'a' }], []]", deeds.Beside),
-    "steps": ("[{ text = 'a' }]", deeds.Group),
+    "frame": ("'null'", output.SendFrame),
+    "line": ("'a'", output.WriteText),
+    "raw": ("'a'", output.WriteText),
+    "hex": ("'ff 0a'", output.WriteBytes),
+    "stderr": ("'a'", output.Complain),
+    "wait": ("1.5", course.Wait),
+    "close": ("'stdout'", output.CloseStdout),
+    "batch": ("[{ text = 'a' }]", course.Batch),
+    "one_of": ("[[{ text = 'a' }], []]", course.OneOf),
+    "beside": ("[[{ text = 'a' }], []]", course.Beside),
+    "steps": ("[{ text = 'a' }]", course.Group),
 }
 
 
