@@ -14,8 +14,10 @@ from pathlib import Path
 from typing import Final, cast
 from urllib.parse import unquote, urlsplit
 
+from acp_agent.models.demo import DemoModel
 from acp_agent.models.model import Attachment, Image, Model, UserSaid, takes_images
-from acp_agent.params import Params, invalid
+from acp_agent.params import CONTINUUM, Params, invalid, members_of, value_of
+from acp_agent.sessions.options import Option
 from acp_protocol.jsonrpc import Json
 
 Block = Mapping[str, Json]
@@ -42,6 +44,25 @@ def blocks_of(params: Params, model: Model) -> list[Block]:
         if kind == "image" and (problem := _unseen(block, model)) is not None:
             raise invalid(f"{where}: {problem}")
     return blocks
+
+
+def model_wanted(params: Params, option: Option) -> str | None:
+    """Return the value of `option` that a prompt asks for, which only a dialect can; None if none.
+
+    The name of its service may be left out. The demo stands in for every model.
+
+    Raises:
+        RequestFailedError: there is no such model.
+    """
+    asked = members_of(members_of(params.get("_meta")).get(CONTINUUM)).get("model")
+    if asked is None:
+        return None
+    names = [choice.value for choice in option.choices]
+    if names == [DemoModel.name] and isinstance(asked, str):
+        return None
+    alike = [name for name in names if asked and name.partition(":")[2] == asked]
+    is_short = asked not in names and len(alike) == 1
+    return value_of(option, alike[0] if is_short else asked, "model")
 
 
 def _unseen(block: Block, model: Model) -> str | None:

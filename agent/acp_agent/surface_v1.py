@@ -20,10 +20,10 @@ from acp_agent.params import (
     members_of,
     value_of,
 )
-from acp_agent.prompts import blocks_of, read_prompt
+from acp_agent.prompts import blocks_of, model_wanted, read_prompt
 from acp_agent.session import Session
 from acp_agent.sessions.chronicle import Chronicle
-from acp_agent.sessions.options import MODE, options_for
+from acp_agent.sessions.options import MODE, MODEL, options_for
 from acp_agent.surface import Household, Surface
 from acp_agent.surface_providers import Providers
 from acp_agent.surface_saved import SavedSessions
@@ -183,6 +183,7 @@ class SurfaceV1(Surface):
         async with self.prompting(params) as session:
             if session is None:
                 return {"stopReason": "cancelled"}
+            await _let_answer(session, params)
             blocks = blocks_of(params, session.model)
             _check_free(session)
             await session.updates.user(new_message_id(), blocks)
@@ -212,6 +213,16 @@ def _bridge_of(household: Household) -> Mapping[str, Answerer]:
 def _of_continuum(params: Params) -> Params:
     """Return what a client has said in the Continuum dialect alone."""
     return members_of(members_of(params.get("_meta")).get(CONTINUUM))
+
+
+async def _let_answer(session: Session, params: Params) -> None:
+    """Let the model answer that the prompt names, and all that follow."""
+    option = session.option(MODEL)
+    assert option is not None
+    wanted = model_wanted(params, option)
+    if wanted is not None and wanted != session.model.name:
+        _check_free(session)
+        await session.choose(option, wanted)
 
 
 def _check_free(session: Session) -> None:

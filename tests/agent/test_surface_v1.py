@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import anyio
 import pytest
 
+from acp_agent.models.model import HistoryEntry, Model, ModelEvent, ToolOffer
 from acp_agent.server import AgentServer, Keeping
 from acp_agent.sessions.store import Store
 from acp_protocol import jsonrpc
@@ -20,16 +21,19 @@ from acp_protocol.tasks import OwnedTasks
 from acp_protocol.transport.memory import memory_pair
 from acp_protocol.transport.translated import TranslatedTransport
 from tests.agent.conftest import LIMIT
-from tests.agent.visits import Visitor, visit
+from tests.agent.visits import Counting, Visitor, visit
 
 HELLO: Json = {"protocolVersion": 1, "clientCapabilities": {"readTextFile": False}}
 
 
 @asynccontextmanager
-async def continuum(cwd: Path, visitor: Visitor, sessions: int = 9) -> AsyncGenerator[Connection]:
+async def continuum(
+    cwd: Path, visitor: Visitor, sessions: int = 9, models: Sequence[Model] = ()
+) -> AsyncGenerator[Connection]:
     """Connect a client that speaks as those of the Continuum Router do."""
     ours, theirs = memory_pair()
-    server = AgentServer(keeping=Keeping(Store(), sessions))
+    model = models[0] if models else None
+    server = AgentServer(model=model, others=models[1:], keeping=Keeping(Store(), sessions))
     spoken = TranslatedTransport(theirs, "agent", Continuum(str(cwd)))
     server.connection = Connection(spoken, server)
     with anyio.fail_after(LIMIT):
@@ -80,6 +84,45 @@ async def test_a_continuum_client_reads_why_no_session_is_opened(
         with pytest.raises(RequestFailedError) as refusal:
             await client.request("session/new", {"mode": mode})
         assert refusal.value.code == code
+
+
+class Named(Counting):
+    """A model of that name."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.asked = 0
+
+    async def reply(
+        self, history: Sequence[HistoryEntry], tools: Sequence[ToolOffer]
+    ) -> AsyncIterator[ModelEvent]:
+        self.asked += 1
+        async for event in super().reply(history, tools):
+            yield event
+
+
+async def test_a_continuum_prompt_is_answered_by_the_model_it_names(cwd: Path) -> None:
+    first, second = Named("openai:gpt-4o"), Named("openai:gpt-5")
+    async with continuum(cwd, Visitor(), models=[first, second]) as client:
+        opened = await client.request("session/new", {"mode": "code"})
+        prompt: Json = {"sessionId": opened["sessionId"], "content": []}
+        for model in ["openai:gpt-5", "gpt-5", None, "gpt-4o"]:
+            prompt["model"] = model
+            await client.request("session/prompt", prompt)
+        assert (first.asked, second.asked) == (1, 3)
+        for name in ["gpt-nope", "gpt", "", 5]:
+            with pytest.raises(RequestFailedError, match="model: there is no model") as refusal:
+                prompt["model"] = name
+                await client.request("session/prompt", prompt)
+            assert refusal.value.code == jsonrpc.INVALID_PARAMS
+        assert (first.asked, second.asked) == (1, 3)
+
+
+async def test_the_demo_stands_in_for_every_model(cwd: Path) -> None:
+    async with continuum(cwd, Visitor()) as client:
+        opened = await client.request("session/new", {"mode": "code"})
+        prompt: Json = {"sessionId": opened["sessionId"], "content": [], "model": "gpt-4o"}
+        assert await client.request("session/prompt", prompt) == {"stopReason": "end_turn"}
 
 
 async def test_an_official_client_hears_nothing_of_the_dialect(cwd: Path) -> None:
