@@ -8,37 +8,26 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Callable, Generator, Sequence
-from typing import Final, TypeAlias, cast
+from collections.abc import Callable, Sequence
+from typing import Final, cast
 
 from acp_agent.models.model import (
-    CallTool,
-    ModelEvent,
     Say,
-    ShowPlan,
-    Step,
     Think,
-    ToolAnswered,
     ToolOffer,
     UserSaid,
 )
+from acp_agent.models.scene import Script, call, plan_after, retell
+from acp_agent.models.tour import tour
 from acp_agent.numbers import is_finite
-from acp_agent.tools.tool import fence
 from acp_protocol.host.text import one_line
 from acp_protocol.json_text import parse
 from acp_protocol.jsonrpc import Json
 
-Script: TypeAlias = Generator[ModelEvent, ToolAnswered | None]
-"""Yields events; is sent the answer behind a `CallTool` and None behind everything else."""
-
-SHOWN_LINES: Final = 8
-"""Lines of a tool's answer that are repeated in words."""
 TOOLS: Final = "tools"
 """The order that is about the tools themselves."""
 ABOUT_WIDTH: Final = 80
 """Characters of what a tool does that are repeated."""
-TOUR_FILE: Final = "acp-tour.txt"
-TOUR_TEXT: Final = "The tour of the demo agent.\nThis line will be changed.\n"
 
 HELP: Final = """\
 I am the **demo agent**: no network, no key, yet what I do is real. Tell me, one order a line:
@@ -126,20 +115,20 @@ def _think(rest: str) -> Script:
 def _plan(rest: str) -> Script:
     del rest
     for done in range(4):
-        yield _plan_after(done)
+        yield plan_after(done)
     yield Say("The plan is done.\n\n")
 
 
 def _read(rest: str) -> Script:
     yield Say(f"I read `{rest}`.\n\n")
-    yield _told(f"`{rest}`", (yield from _call("read", path=rest)))
+    yield retell(f"`{rest}`", (yield from call("read", path=rest)))
 
 
 def _search(rest: str) -> Script:
     word, _, place = rest.partition(" in ")
     yield Say(f"I look for `{word}`.\n\n")
-    answer = yield from _call("search", pattern=word, path=place.strip() or ".")
-    yield _told(f"The search for `{word}`", answer)
+    answer = yield from call("search", pattern=word, path=place.strip() or ".")
+    yield retell(f"The search for `{word}`", answer)
 
 
 def _edit(rest: str) -> Script:
@@ -147,19 +136,19 @@ def _edit(rest: str) -> Script:
     old, arrow, new = (part.strip() for part in change.partition("=>"))
     if arrow:
         yield Say(f"I edit `{path}`.\n\n")
-        answer = yield from _call("edit", path=path, old=old, new=new)
+        answer = yield from call("edit", path=path, old=old, new=new)
     else:
         added = change.strip() or "This line was added by the demo agent."
         yield Say(f"I add a line to `{path}`.\n\n")
-        answer = yield from _call("edit", path=path, old=None, new=added + "\n")
-    yield _told(f"The edit of `{path}`", answer)
+        answer = yield from call("edit", path=path, old=None, new=added + "\n")
+    yield retell(f"The edit of `{path}`", answer)
 
 
 def _write(rest: str) -> Script:
     path, _, text = rest.partition(":")
     yield Say(f"I write `{path}`.\n\n")
-    answer = yield from _call("write", path=path, text=text.strip() + "\n")
-    yield _told(f"Writing `{path}`", answer)
+    answer = yield from call("write", path=path, text=text.strip() + "\n")
+    yield retell(f"Writing `{path}`", answer)
 
 
 def _move(rest: str) -> Script:
@@ -168,12 +157,12 @@ def _move(rest: str) -> Script:
         yield Say(f"`move {rest}` does not say where to: write `move FILE to FILE`.\n\n")
         return
     yield Say(f"I move `{path}` to `{goal}`.\n\n")
-    yield _told(f"Moving `{path}`", (yield from _call("move", path=path, to=goal)))
+    yield retell(f"Moving `{path}`", (yield from call("move", path=path, to=goal)))
 
 
 def _delete(rest: str) -> Script:
     yield Say(f"I delete `{rest}`.\n\n")
-    yield _told(f"Deleting `{rest}`", (yield from _call("delete", path=rest)))
+    yield retell(f"Deleting `{rest}`", (yield from call("delete", path=rest)))
 
 
 def _run(rest: str) -> Script:
@@ -183,7 +172,7 @@ def _run(rest: str) -> Script:
         yield Say(f"`{rest}` is no command line that I can take apart.\n\n")
         return
     yield Say(f"I run `{rest}`.\n\n")
-    yield _told(f"`{rest}`", (yield from _call("run", command=command)))
+    yield retell(f"`{rest}`", (yield from call("run", command=command)))
 
 
 def _use(rest: str) -> Script:
@@ -193,7 +182,7 @@ def _use(rest: str) -> Script:
         yield Say(f"`{told}` are no arguments: write `name=value` or a JSON object.\n\n")
         return
     yield Say(f"I call `{name}`.\n\n")
-    yield _told(f"`{name}`", (yield from _call(name, **arguments)))
+    yield retell(f"`{name}`", (yield from call(name, **arguments)))
 
 
 def _ask(rest: str) -> Script:
@@ -201,7 +190,7 @@ def _ask(rest: str) -> Script:
     options = [each.strip() for each in told.split(",") if each.strip()]
     field = {"name": "answer", "kind": "choice", "options": options}
     fields: dict[str, Json] = {"fields": [field]} if options else {}
-    yield _told("The question", (yield from _call("ask_user", question=question.strip(), **fields)))
+    yield retell("The question", (yield from call("ask_user", question=question.strip(), **fields)))
 
 
 def _form(rest: str) -> Script:
@@ -213,13 +202,13 @@ def _form(rest: str) -> Script:
         {"name": "colour", "kind": "choice", "options": ["red", "green"]},
         {"name": "days", "kind": "choices", "options": ["Monday", "Tuesday"]},
     ]
-    answer = yield from _call("ask_user", question="Please fill in this form.", fields=fields)
-    yield _told("The form", answer)
+    answer = yield from call("ask_user", question="Please fill in this form.", fields=fields)
+    yield retell("The form", answer)
 
 
 def _open(rest: str) -> Script:
     reason = "The demo agent was told to show you this page."
-    yield _told("The page", (yield from _call("open_page", url=rest, reason=reason)))
+    yield retell("The page", (yield from call("open_page", url=rest, reason=reason)))
 
 
 def _arguments(told: str) -> dict[str, Json] | None:
@@ -245,58 +234,8 @@ def _value(text: str) -> Json:
     return value if is_finite(value) else text
 
 
-def _tour(rest: str) -> Script:
-    del rest
-    yield Think("I show each feature of the protocol once, and leave the directory as it was.")
-    yield Say(
-        "# The tour\n\nText streams as **Markdown**, with `code`, lists and tables:\n\n"
-        "```python\nprint('hello')\n```\n\n| feature | shown |\n|---|---|\n| text | yes |\n\n"
-    )
-    yield _plan_after(0)
-    yield Say("First I write a file, for which I have to ask.\n\n")
-    written = yield from _call("write", path=TOUR_FILE, text=TOUR_TEXT, is_new=True)
-    if written.is_failed:
-        # What stands there is not ours to change and to delete.
-        yield Say(f"It was not written: {written.text}. So the tour ends here.\n\n")
-        return
-    yield Say("Then I read it.\n\n")
-    yield from _call("read", path=TOUR_FILE)
-    yield _plan_after(1)
-    yield Say("I look for a word.\n\n")
-    yield from _call("search", pattern="changed", path=".")
-    yield Say("I change a line.\n\n")
-    yield from _call("edit", path=TOUR_FILE, old="will be", new="was")
-    yield _plan_after(2)
-    yield Say("I run a program.\n\n")
-    yield from _call("run", command=["cat", TOUR_FILE])
-    yield Say("Last I clean up.\n\n")
-    cleaned = yield from _call("delete", path=TOUR_FILE)
-    yield _plan_after(3)
-    stays = f" `{TOUR_FILE}` stays: {cleaned.text}." if cleaned.is_failed else ""
-    yield Say(f"That was the tour.{stays}\n\n")
-
-
 def _say(text: str) -> Script:
     yield Say(text)
-
-
-def _call(tool: str, **arguments: Json) -> Generator[ModelEvent, ToolAnswered | None, ToolAnswered]:
-    answer = yield CallTool(tool, arguments)
-    assert answer is not None
-    return answer
-
-
-def _told(subject: str, answer: ToolAnswered) -> Say:
-    """Say what came of a tool: the beginning of its answer."""
-    if answer.is_failed:
-        return Say(f"{subject} failed: {answer.text}\n\n")
-    lines = answer.text.splitlines()
-    if not lines:
-        return Say(f"{subject} is done.\n\n")
-    shown = "\n".join(lines[:SHOWN_LINES])
-    more = f"\n… {len(lines) - SHOWN_LINES} more" if len(lines) > SHOWN_LINES else ""
-    count = "1 line" if len(lines) == 1 else f"{len(lines)} lines"
-    return Say(f"{subject} gave {count}:\n\n{fence(shown + more)}\n\n")
 
 
 def _received(prompt: UserSaid) -> Say:
@@ -313,19 +252,9 @@ def _size(data: str) -> int:
     return len(data) * 3 // 4 - data[-2:].count("=")
 
 
-def _plan_after(done: int) -> ShowPlan:
-    names = ("Look around", "Make the change", "Check the result")
-    return ShowPlan(
-        tuple(
-            Step(name, "completed" if at < done else "in_progress" if at == done else "pending")
-            for at, name in enumerate(names)
-        )
-    )
-
-
 _ALONE: Final[dict[str, Callable[[str], Script]]] = {
     "help": _help,
-    "tour": _tour,
+    "tour": tour,
     "plan": _plan,
     "think": _think,
     "form": _form,

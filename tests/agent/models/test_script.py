@@ -15,7 +15,8 @@ from acp_agent.models.model import (
     ToolOffer,
     UserSaid,
 )
-from acp_agent.models.script import HELP, TOUR_FILE, script
+from acp_agent.models.script import HELP, script
+from acp_agent.models.tour import TOUR_FILE
 
 DONE = ToolAnswered("any", "")
 
