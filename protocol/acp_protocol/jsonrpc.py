@@ -106,7 +106,7 @@ class Malformed:
     is_answer: bool = False
     """It has the shape of an answer: nobody must answer it."""
     id: RequestId = None
-    """The id of a broken request, where it can be told; None otherwise."""
+    """The id of a broken request or answer, where it can be told; None otherwise."""
 
 
 Message: TypeAlias = Request | Notification | Result | Failure | Batch | Malformed
@@ -221,7 +221,7 @@ def _read_answer(entry: dict[str, Json], raw: bytes) -> Message:
         reason = "both result and error"
     else:
         return _read_failure(entry, raw)
-    return Malformed(f"no JSON-RPC: {reason}", INVALID_REQUEST, raw, is_answer=True)
+    return _broken_answer(id_, reason, raw)
 
 
 def _read_failure(entry: dict[str, Json], raw: bytes) -> Message:
@@ -234,7 +234,12 @@ def _read_failure(entry: dict[str, Json], raw: bytes) -> Message:
         reason = "error without an integer code and a message"
     else:
         reason = "error is no object"
-    return Malformed(f"no JSON-RPC: {reason}", INVALID_REQUEST, raw, is_answer=True)
+    return _broken_answer(entry["id"], reason, raw)
+
+
+def _broken_answer(id_: Json, reason: str, raw: bytes) -> Malformed:
+    known = id_ if is_request_id(id_) else None
+    return Malformed(f"no JSON-RPC: {reason}", INVALID_REQUEST, raw, is_answer=True, id=known)
 
 
 _ID_TYPES: Final = frozenset({str, int})

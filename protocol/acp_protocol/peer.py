@@ -171,7 +171,7 @@ class Peer:
             self._answered.append(message.id)
             return (message,)
         if not isinstance(message, Batch):
-            return (self._fact(message, None),)
+            return self._facts(message, None)
         if not self._takes_batches:
             return (_refused("JSON-RPC batches are not part of ACP", raw, jsonrpc.INVALID_REQUEST),)
         if not message.entries:
@@ -183,7 +183,7 @@ class Peer:
 
     def _batch(self, message: Batch) -> tuple[Fact, ...]:
         batch = _OpenBatch()
-        facts = [self._fact(entry, batch) for entry in message.entries]
+        facts = [fact for entry in message.entries for fact in self._facts(entry, batch)]
         # Entries keep no bytes of their own, so a fault shows the whole array.
         facts = [
             Fault(f.reason, message.raw, f.reply) if isinstance(f, Fault) else f for f in facts
@@ -191,6 +191,17 @@ class Peer:
         if batch.answers and not batch.missing:
             facts.append(Fault("a batch without a valid request", message.raw, batch.line()))
         return tuple(facts)
+
+    def _facts(self, message: Message, batch: _OpenBatch | None) -> tuple[Fact, ...]:
+        fact = self._fact(message, batch)
+        if not (isinstance(message, Malformed) and message.is_answer):
+            return (fact,)
+        if self._waiting.pop(message.id, None) is None:
+            return (fact,)
+        # No better answer will come, and who asked must not wait for one.
+        self._answered.append(message.id)
+        reason = f"the answer is {message.reason}"
+        return fact, Failure(message.id, message.code, reason, None, message.raw)
 
     def _fact(self, message: Message, batch: _OpenBatch | None) -> Fact:
         if isinstance(message, Notification):

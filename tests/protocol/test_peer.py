@@ -157,6 +157,40 @@ def test_blank_lines_and_broken_answers_are_not_answered(raw: bytes) -> None:
     assert fact.reply is None
 
 
+@pytest.mark.parametrize(
+    "members",
+    [
+        {"jsonrpc": "2.0", "error": "no"},
+        {"jsonrpc": "2.0", "error": {"code": "1", "message": "no"}},
+        {"jsonrpc": "2.0", "result": {}, "error": {"code": 1, "message": "no"}},
+        {"result": {}},
+    ],
+    ids=str,
+)
+def test_an_answer_that_is_none_fails_its_question_instead_of_leaving_it_open(
+    members: dict[str, object],
+) -> None:
+    peer = Peer()
+    id_, _ = peer.ask("m")
+    raw = json.dumps({"id": id_} | members).encode()
+    fault, failure = peer.received(raw)
+    assert isinstance(fault, Fault)
+    assert fault.reply is None
+    assert isinstance(failure, Failure)
+    assert (failure.id, failure.raw) == (id_, raw)
+    assert failure.message.startswith("the answer is no JSON-RPC: ")
+    assert peer.closed() == []
+    (again,) = peer.received(raw)
+    assert isinstance(again, Fault)
+
+
+def test_a_broken_question_of_the_peer_leaves_ours_of_that_id_open() -> None:
+    peer = Peer()
+    id_, _ = peer.ask("m")
+    peer.received(json.dumps({"jsonrpc": "2.0", "id": id_, "method": 7}).encode())
+    assert peer.closed() == [Lost(id_)]
+
+
 @given(st.lists(st.binary()))
 def test_no_input_breaks_a_peer(frames: list[bytes]) -> None:
     peer = Peer()
