@@ -64,6 +64,8 @@ from acp_protocol.jsonrpc import (
     Failure,
     Json,
     Request,
+    RequestId,
+    failure_line,
     notification_line,
     request_line,
     result_line,
@@ -77,7 +79,11 @@ _HISTORY: Final = ("createdAt", "updatedAt", "mode", "historyLength")
 _BRIDGE: Final = ("mcp", "mcpCapabilities")
 _FILES: Final = ("readTextFile", "writeTextFile")
 _PROMPTS: Final = ("image", "audio", "embeddedContext")
-_OPENING: Final = ("session/new", "session/load")
+_STATEFUL: Final = ("session/", "mcp/")
+_UNLISTED: Final = frozenset(
+    {jsonrpc.AUTH_REQUIRED, jsonrpc.RESOURCE_NOT_FOUND, -33000, -33001, -33002}
+)
+"""Official codes that its table has not; the last ones are those of MCP over ACP."""
 _MODES: Final = {"code": "Code", "architect": "Architect"}
 """The modes that its own examples name."""
 
@@ -177,7 +183,18 @@ class Continuum(Interpreter):
             return Reading((with_params(call, params),))
         # Without a session there is nothing to cancel, but the question still wants its answer.
         known = (notification_line(call.method, params),) if session_in(params) else ()
-        return Reading(known, (result_line(call.id, {}),))
+        return Reading(known, (self._answer_cancel(call.id, params),))
+
+    def _answer_cancel(self, id_: RequestId, params: Object) -> bytes:
+        session = params.get("sessionId")
+        if not self.is_initialized:
+            return failure_line(id_, NOT_INITIALIZED, "The first request is initialize")
+        if session is not None and not isinstance(session, str):
+            return failure_line(id_, jsonrpc.INVALID_PARAMS, "sessionId is no string")
+        if session is not None and not self.knows(session):
+            data = {"sessionId": session}
+            return failure_line(id_, APPLICATION_ERROR, "There is no such session", data)
+        return result_line(id_, {})
 
     def _read_prompt(self, params: Object) -> Object:
         params = set_aside(params, _GENERATION, self.name)
@@ -292,12 +309,12 @@ class Continuum(Interpreter):
         return modes | taken_back(result, ("mode", "previousMode"), self.name)
 
     def _write_failure(self, answer: Failure, question: Question) -> bytes:
-        if answer.code == jsonrpc.RESOURCE_NOT_FOUND:
-            return with_code(answer, APPLICATION_ERROR)
         if answer.code == jsonrpc.INVALID_REQUEST and not self.is_initialized:
             return with_code(answer, NOT_INITIALIZED)
-        if answer.code == jsonrpc.INVALID_REQUEST and question.method in _OPENING:
-            # What cannot be as things stand, above all one more session than may be open.
+        # An official peer is told so of what cannot be as things stand, too: a session too many, or
+        # a turn that runs. Here that is of the application, and so is what is not in the table.
+        is_state = answer.code == jsonrpc.INVALID_REQUEST and question.method.startswith(_STATEFUL)
+        if is_state or answer.code in _UNLISTED:
             return with_code(answer, APPLICATION_ERROR)
         return answer.raw
 

@@ -74,6 +74,10 @@ class Interpreter(ABC):
         running, last = self._running(), self.session
         return running[-1] if running and last not in running else last
 
+    def knows(self, session: str) -> bool:
+        """Tell whether this session was opened or used."""
+        return session in self._sessions or session in self._running()
+
     def read(self, raw: bytes, sent_by: Side) -> Reading:
         """Turn a frame of the dialect into official v1."""
         message = read_message(raw)

@@ -216,11 +216,26 @@ def test_the_mode_before_is_known_where_an_update_comes_first(opened: Continuum)
         assert json.loads(answer)["result"] == {"mode": mode, "previousMode": before}
 
 
-def test_a_session_more_than_may_be_is_an_error_of_the_application(opened: Continuum) -> None:
-    for method, code in [("session/new", -32001), ("session/prompt", -32600)]:
-        opened.read(call(method, {}, id=1), "client")
-        (written,) = said(*opened.write(failure((-32600, "too many", None)), "agent"))
-        assert written["error"]["code"] == code
+@pytest.mark.parametrize(
+    ("method", "ours", "theirs"),
+    [
+        ("session/new", -32600, -32001),
+        ("session/prompt", -32600, -32001),
+        ("session/prompt", -32000, -32001),
+        ("mcp/connect", -33000, -32001),
+        ("mcp/connect", -33001, -32001),
+        ("mcp/message", -33002, -32001),
+        ("mcp/message", -32602, -32602),
+        ("initialize", -32600, -32600),
+        ("session/list", -32800, -32800),
+    ],
+)
+def test_what_cannot_be_as_things_stand_is_an_error_of_the_application(
+    opened: Continuum, method: str, ours: int, theirs: int
+) -> None:
+    opened.read(call(method, {}, id=1), "client")
+    (written,) = said(*opened.write(failure((ours, "too many", {"most": 5})), "agent"))
+    assert written["error"] == {"code": theirs, "message": "too many", "data": {"most": 5}}
 
 
 def test_a_session_that_was_not_used_last_is_named(opened: Continuum) -> None:
@@ -278,9 +293,22 @@ def test_a_session_that_is_used_is_current_though_its_opening_was_not_seen(
 
 
 def test_a_cancel_request_before_any_session_is_only_answered(dialect: Continuum) -> None:
+    hold_reading(dialect, INITIALIZE)
     reading = dialect.read(call("session/cancel", id=6), "client")
     assert reading.onward == ()
     assert said(*reading.back) == said(frame(id=6, result={}))
+
+
+def test_a_cancel_request_before_all_others_is_refused(dialect: Continuum) -> None:
+    reading = dialect.read(call("session/cancel", id=6), "client")
+    assert reading.onward == ()
+    assert json.loads(*reading.back)["error"]["code"] == -32002
+
+
+@pytest.mark.parametrize(("session", "code"), [("nope", -32001), (5, -32602), ([], -32602)])
+def test_cancelling_in_no_session_is_refused(opened: Continuum, session: Json, code: int) -> None:
+    reading = opened.read(call("session/cancel", {"sessionId": session}, id=6), "client")
+    assert json.loads(*reading.back)["error"]["code"] == code
 
 
 def test_a_cancel_notification_is_not_answered(opened: Continuum) -> None:
