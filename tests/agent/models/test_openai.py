@@ -117,6 +117,18 @@ def test_parallel_calls_are_put_together_from_their_pieces() -> None:
     assert events == [CallTool("read", {"path": "x"}, "a"), CallTool("write", {"path": "y"}, "b")]
 
 
+def test_a_count_of_calls_may_have_gaps_and_their_ids_may_be_one() -> None:
+    events = folded(
+        piece(3, '{"a":', id="x", name="read"),
+        piece(9, "", id="x", name="read"),
+        piece(3, "1}"),
+        chunk("tool_calls"),
+    )
+    assert events == [CallTool("read", {"a": 1}, "x"), CallTool("read", {}, "x")]
+    called, *_ = conversation([ModelSaid(tuple(events))], "m", NAMES, takes_images=False)
+    assert [call["id"] for call in called["tool_calls"]] == ["x", "call_0_1"]
+
+
 def test_calls_without_a_count_are_told_apart_by_their_ids() -> None:
     for index in (0, None):
         events = folded(

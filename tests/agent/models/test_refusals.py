@@ -6,15 +6,23 @@ import json
 from collections.abc import Mapping
 from dataclasses import replace
 from email.utils import formatdate
+from pathlib import Path
 from time import time
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from acp_agent.models.anthropic import MessagesModel
+from acp_agent.models.endpoint import Patience
 from acp_agent.models.refusals import QUOTED, Refusals, ServiceFailedError
 from acp_agent.models.services import SERVICES
+from acp_agent.models.wishes import Wishes
+from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import Json
+from tests.agent.models.provider import Answer, Provider, found, providing, sse, streamed
+from tests.agent.models.provider import refused as service_refused
+from tests.agent.visits import visit
 
 KEY = "sk-canary-0123456789"
 OLLAMA = "Ollama has no model gpt-x"
@@ -153,3 +161,136 @@ def test_no_key_and_nothing_that_a_screen_obeys_is_quoted(said: str, status: int
 
 def test_long_words_are_cut() -> None:
     assert len(str(refused(400, openai_error("x" * 100_000)))) < 2 * QUOTED
+
+
+# What a client hears, from a service that fails over real sockets.
+
+QUICK = Patience(first_rest=0.0, tries=2)
+GONE: Json = {"type": "error", "error": {"type": "not_found_error", "message": "model: x"}}
+CALL: list[Json] = [
+    {
+        "type": "content_block_start",
+        "index": 7,
+        "content_block": {"type": "tool_use", "id": "a", "name": "read", "input": {}},
+    },
+    {
+        "type": "content_block_delta",
+        "index": 7,
+        "delta": {"type": "input_json_delta", "partial_json": '{"path": "notes.md"}'},
+    },
+]
+CLOSED: Json = {"type": "content_block_stop", "index": 7}
+CALLS_END: Json = {"type": "message_delta", "delta": {"stop_reason": "tool_use"}}
+STOP: Json = {"type": "message_stop"}
+
+
+def words(text: str) -> list[Json]:
+    delta = {"type": "text_delta", "text": text}
+    return [
+        {"type": "content_block_start", "index": 0, "content_block": {"type": "text"}},
+        {"type": "content_block_delta", "index": 0, "delta": delta},
+        {"type": "content_block_stop", "index": 0},
+    ]
+
+
+def replying(*messages: Json) -> Answer:
+    return streamed(sse(*messages))
+
+
+def messages_at(provider: Provider) -> MessagesModel:
+    service = found("anthropic", provider.url)
+    return MessagesModel(service, "m", Wishes(), patience=QUICK)
+
+
+BUSY = service_refused(529, GONE)
+FAULTS: list[tuple[list[Answer], int, str]] = [
+    ([service_refused(401)], -32000, "does not accept the key in ANTHROPIC_API_KEY"),
+    ([service_refused(403)], -32603, "forbids the model m to this key"),
+    ([service_refused(404, GONE)], -32603, "has no model m at"),
+    ([service_refused(429)] * 2, -32603, "was asked too often"),
+    ([service_refused(429, retry_after="900")], -32603, "it wants 900 seconds of rest"),
+    ([service_refused(500)] * 2, -32603, "has a fault of its own, status 500"),
+    ([service_refused(502), service_refused(503)], -32603, "has too much to do just now"),
+    ([BUSY, BUSY], -32603, "has too much to do just now"),
+    ([service_refused(307, location="http://127.0.0.1:9")], -32603, "is elsewhere, status 307"),
+    ([replying(*words("Well. "), *CALL)], -32603, "was cut before the answer was whole"),
+    ([replying(*CALL, CALLS_END, STOP)] * 2, -32603, "was cut before the answer was whole"),
+    ([streamed(b"data: {oops\n\n")], -32603, "sent what is no answer of its kind: no JSON"),
+    ([replying(*words("a"), GONE)], -32603, "broke its answer off: model: x"),
+    ([streamed()] * 2, -32603, "was cut before the answer was whole"),
+]
+
+
+@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize(("answers", "code", "sentence"), FAULTS)
+async def test_a_client_is_told_what_fails_and_the_session_goes_on(
+    cwd: Path, version: int, answers: list[Answer], code: int, sentence: str
+) -> None:
+    well = replying(*words("Fine."), STOP)
+    async with (
+        providing(*answers, well) as provider,
+        visit(cwd, version, model=messages_at(provider)) as it,
+    ):
+        session_id = await it.new()
+        if version == 1:
+            with pytest.raises(RequestFailedError) as caught:
+                await it.turn(session_id, "hello")
+            told = (caught.value.code, caught.value.message)
+        else:
+            assert await it.turn(session_id, "hello") == "error"
+            error = it.visitor.idles(session_id)[-1]["error"]
+            told = (error["code"], error["message"])
+        assert told[0] == code
+        assert sentence in told[1]
+        assert "canary" not in told[1]
+        assert it.visitor.asked == []
+        assert await it.turn(session_id, "again") == "end_turn"
+        assert it.said(session_id).endswith("Fine.")
+
+
+async def test_two_calls_of_one_id_are_both_carried_out_and_told_apart(cwd: Path) -> None:
+    twice = [*CALL, CLOSED, *CALL, CLOSED, CALLS_END, STOP]
+    async with (
+        providing(replying(*twice), replying(*words("Done."), STOP)) as provider,
+        visit(cwd, model=messages_at(provider)) as it,
+    ):
+        session_id = await it.new()
+        assert await it.turn(session_id, "look twice") == "end_turn"
+    sent = provider.asked[1].body["messages"]
+    ids = [block["id"] for block in sent[1]["content"]]
+    assert len(set(ids)) == 2
+    assert [block["tool_use_id"] for block in sent[2]["content"]] == ids
+    assert all("milk" in block["content"] for block in sent[2]["content"])
+
+
+async def test_arguments_that_are_broken_are_told_to_the_model_which_tries_again(
+    cwd: Path,
+) -> None:
+    cut = {"type": "content_block_delta", "index": 7, "delta": {"partial_json": "}"}}
+    async with (
+        providing(
+            replying(*CALL, cut, CLOSED, CALLS_END, STOP), replying(*words("Sorry."), STOP)
+        ) as provider,
+        visit(cwd, model=messages_at(provider)) as it,
+    ):
+        session_id = await it.new()
+        assert await it.turn(session_id, "look") == "end_turn"
+    (result,) = provider.asked[1].body["messages"][2]["content"]
+    assert result["is_error"]
+    assert "the arguments are no JSON" in result["content"]
+
+
+@pytest.mark.parametrize("version", [1, 2])
+async def test_a_paused_reply_goes_on_in_the_same_turn(cwd: Path, version: int) -> None:
+    paused: Json = {"type": "message_delta", "delta": {"stop_reason": "pause_turn"}}
+    async with (
+        providing(
+            replying(*words("I look"), paused, STOP), replying(*words(" and see."), STOP)
+        ) as provider,
+        visit(cwd, version, model=messages_at(provider)) as it,
+    ):
+        session_id = await it.new()
+        assert await it.turn(session_id, "look") == "end_turn"
+        assert it.said(session_id) == "I look and see."
+    sent = provider.asked[1].body["messages"]
+    assert sent[1] == {"role": "assistant", "content": [{"type": "text", "text": "I look"}]}
