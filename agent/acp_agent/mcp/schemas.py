@@ -10,7 +10,7 @@ Source: JSON Schema 2020-12; OpenAI, "Function calling"; Anthropic, "Tool use".
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final, TypeAlias, cast
 from urllib.parse import unquote
 
@@ -18,6 +18,8 @@ from acp_protocol.jsonrpc import Json
 
 DEPTH: Final = 64
 """Levels of schemas within schemas."""
+STEPS: Final = 10_000
+"""Places in a schema that each value is held against, at most."""
 LARGEST: Final = 2.0**1000
 """A number that is still one wherever it is read."""
 _NOT_AT_ROOT: Final = frozenset(
@@ -30,6 +32,10 @@ _TYPES: Final = frozenset({"array", "boolean", "integer", "null", "number", "obj
 _REFERENCES: Final = frozenset({"$ref", "$dynamicRef", "$recursiveRef"})
 _ANCHORS: Final = frozenset({"$anchor", "$dynamicAnchor"})
 _ANCHOR: Final = re.compile(r"[A-Za-z_][A-Za-z0-9._-]*")
+_SLOW: Final = frozenset(
+    {"$dynamicRef", "$id", "$recursiveRef", "pattern", "patternProperties", "uniqueItems"}
+)
+"""Words by which a value can take longer than it is long, or references lead somewhere else."""
 
 Members: TypeAlias = Mapping[str, Json]
 Fits: TypeAlias = Callable[[Json], bool]
@@ -56,6 +62,58 @@ def offered_schema(schema: Members) -> dict[str, Json]:
     for reference in reading.references:
         reading.check(reference, made)
     return made
+
+
+def is_quick(schema: Members) -> bool:
+    """Tell whether values are held against a schema in a time that grows no faster than they do.
+
+    A server could choose a schema by which one small value takes for ever.
+    """
+    try:
+        _Reading().members(schema, ())
+        return _steps(schema, schema, ()) <= STEPS
+    except (UnfitToolError, RecursionError):
+        return False
+
+
+def _steps(value: Json, root: Json, through: tuple[str, ...]) -> int:
+    """Return how many places there are in a schema whose references stand for what they mean."""
+    if isinstance(value, list):
+        inner: Iterable[Json] = cast("list[Json]", value)
+    elif isinstance(value, dict):
+        members = cast("Members", value)
+        reference: Json = members.get("$ref")
+        if not _SLOW.isdisjoint(members) or reference in through or len(through) > DEPTH:
+            return STEPS + 1
+        inner = members.values()
+        if isinstance(reference, str):
+            meant = _place(reference, root)
+            if not _is_schema(meant):
+                return STEPS + 1
+            inner = (*inner, meant)
+            through = (*through, reference)
+    else:
+        return 1
+    count = 1
+    for each in inner:
+        count += _steps(each, root, through)
+        if count > STEPS:
+            break
+    return count
+
+
+def _place(reference: str, root: Json) -> Json:
+    """Return what stands where a reference leads to; None where nothing does, or it has a name."""
+    start, *steps = unquote(reference).split("/")
+    if start != "#":
+        return None
+    for step in steps:
+        root = _below(root, step.replace("~1", "/").replace("~0", "~"))
+    return root
+
+
+def _is_schema(value: Json) -> bool:
+    return isinstance(value, dict | bool)
 
 
 def _is_text(value: Json) -> bool:
@@ -215,14 +273,9 @@ class _Reading:
         place, has_place, fragment = reference.partition("#")
         if place or not has_place:
             raise UnfitToolError(f"it refers to {reference}, which is not fetched")
-        steps = unquote(fragment).split("/")
-        if steps[0]:
-            if len(steps) == 1 and steps[0] in self._anchors:
-                return
-            raise UnfitToolError(f"it refers to {reference}, which is not there")
-        for step in steps[1:]:
-            root = _below(root, step.replace("~1", "/").replace("~0", "~"))
-        if not isinstance(root, dict | bool):
+        if unquote(fragment) in self._anchors:
+            return
+        if not _is_schema(_place(reference, root)):
             raise UnfitToolError(f"it refers to {reference}, which is not there")
 
 

@@ -6,6 +6,7 @@ of its server. So the answers to `tools/list` are looked through on their way to
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from contextvars import Context
@@ -22,8 +23,11 @@ from mcp_types.methods import parse_server_result
 from mcp_types.version import LATEST_HANDSHAKE_VERSION, MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
+from acp_agent.mcp.schemas import is_quick
 from acp_protocol.host.text import one_line
 from acp_protocol.jsonrpc import Json
+
+logger = logging.getLogger(__name__)
 
 METHOD: Final = "tools/list"
 LOOKED_AT: Final = 1024
@@ -90,7 +94,7 @@ class Sieve:
         for tool in listed[:LOOKED_AT]:
             reason = self._oddity(tool)
             if reason is None:
-                kept.append(tool)
+                kept.append(_held_to(cast("Mapping[str, Json]", tool)))
             else:
                 self._left_out.append(LeftOut(_name_of(tool), reason))
         if (behind := listed[LOOKED_AT:]) != []:
@@ -116,7 +120,16 @@ class Sieve:
         return None
 
 
-def _name_of(tool: Json) -> str:
+def _held_to(tool: Mapping[str, Json]) -> Mapping[str, Json]:
+    """Return a tool whose results the SDK can hold against what it promises, in good time."""
+    promise: Json = tool.get("outputSchema")
+    if isinstance(promise, dict) and not is_quick(cast("Mapping[str, Json]", promise)):
+        logger.info("the promise of %s is not looked at", LeftOut(_name_of(tool), "outputSchema"))
+        return {name: value for name, value in tool.items() if name != "outputSchema"}
+    return tool
+
+
+def _name_of(tool: Json | Mapping[str, Json]) -> str:
     name: Json = cast("Mapping[str, Json]", tool).get("name") if isinstance(tool, dict) else None
     return name if isinstance(name, str) and name else "one without a name"
 

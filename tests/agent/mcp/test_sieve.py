@@ -112,3 +112,17 @@ async def test_the_other_tools_of_a_server_work(tmp_path: Path) -> None:
     assert about.endswith(f"and {len(odd) - NAMED} more.")
     (line,) = (line for line in log.lines if "left out" in line)
     assert line.startswith(f"MCP server s: tools left out: {len(odd)}: text (its")
+
+
+async def test_a_promise_that_could_take_for_ever_is_not_held_against_results(
+    tmp_path: Path,
+) -> None:
+    promise = {"type": "object", "properties": {"a": {"pattern": "^(a+)+$"}}}
+    tool = {**GOOD, "outputSchema": promise}
+    code = f"""{ANSWERING}
+def called(asked):
+    answer(asked, result={{"content": [], "structuredContent": {{"a": "a" * 60 + "!"}}}})
+serve(lambda asked: {{"result": {{"tools": [{tool!r}]}}}})
+"""
+    async with opened(tmp_path, scripted(code)) as room:
+        assert (await call(room, "s__good")).text.endswith('!"}')
