@@ -261,7 +261,8 @@ class Surface(ABC):
                 waits.discard(wait)
                 if not waits:
                     self._waits.pop(session_id, None)
-        if session is None:
+        # The cancellation may have come when the session was just awake.
+        if session is None or wait.cancel_called:
             yield None
             return
         with session.used():
