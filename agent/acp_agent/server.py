@@ -48,8 +48,16 @@ GREATEST: Final = 65535
 
 
 def random_id() -> str:
-    """Return an id that nobody guesses."""
-    return os.urandom(16).hex()
+    """Return an id that nobody guesses: a UUID of version 4, for clients that keep them as such.
+
+    Source: RFC 9562, "UUID Version 4".
+    """
+    octets = bytearray(os.urandom(16))
+    octets[6] = octets[6] & 0x0F | 0x40
+    octets[8] = octets[8] & 0x3F | 0x80
+    digits = octets.hex()
+    # By hand, because importing `uuid` takes as long as some of what the agent does at its start.
+    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from uuid import RFC_4122, UUID
 
 import anyio
 import pytest
 
-from acp_agent.server import UNSUPPORTED_VERSION, AgentServer
+from acp_agent.server import UNSUPPORTED_VERSION, AgentServer, random_id
 from acp_agent.sessions import chronicle
 from acp_protocol import jsonrpc
 from acp_protocol.connection import Connection
@@ -149,7 +150,15 @@ async def test_a_new_session_tells_its_commands_behind_its_answer(cwd: Path) -> 
     assert b'"sessionId":"session_1","modes"' in answer
     assert b"available_commands_update" in update
     names = [command["name"] for command in it.client.updates[0]["availableCommands"]]
-    assert names == ["tour", "plan", "think", "tools", "help"]
+    assert names == ["tour", "plan", "think", "tools", "help", "usage", "permissions"]
+
+
+def test_sessions_are_named_by_random_uuids() -> None:
+    names = {random_id() for _ in range(256)}
+    assert len(names) == 256
+    for name in names:
+        read = UUID(name)
+        assert (str(read), read.version, read.variant) == (name, 4, RFC_4122)
 
 
 async def test_a_session_that_is_not_there_is_named(cwd: Path) -> None:
