@@ -53,6 +53,9 @@ _EVENTS: Final = "text/event-stream"
 
 
 SENT_TOO_MUCH: Final = "sent too much: an answer of more than {} bytes"
+FORGOTTEN: Final = (
+    "knows nothing of us any more (HTTP status 404): close the session and open it again"
+)
 OnEnd: TypeAlias = Callable[[str], None]
 
 
@@ -167,6 +170,8 @@ class _Answering(_Client):
             message = None
         if isinstance(message, JSONRPCError) and message.id in {None, asked.id}:
             return _with_body(response, _dumped(message.model_copy(update={"id": asked.id})))
+        if status == HTTPStatus.NOT_FOUND and "mcp-session-id" in request.headers:
+            return _failed(request, asked, FORGOTTEN)
         if status != HTTPStatus.OK:
             return _failed(request, asked, _status(status))
         if not isinstance(message, JSONRPCResponse):

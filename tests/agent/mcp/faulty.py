@@ -53,8 +53,9 @@ async def respond(
     stream: SocketStream, body: bytes = b"", *, status: str = "200 OK", kind: bytes = JSON
 ) -> None:
     """Send a whole response."""
-    head = b"HTTP/1.1 %b\r\nContent-Type: %b\r\nContent-Length: %d\r\nConnection: close\r\n\r\n"
-    await stream.send(head % (status.encode(), kind, len(body)) + body)
+    head = b"HTTP/1.1 %b\r\nContent-Type: %b\r\nMcp-Session-Id: s\r\nConnection: close\r\n"
+    size = b"Content-Length: %d\r\n\r\n" % len(body)
+    await stream.send(head % (status.encode(), kind) + size + body)
 
 
 async def begin(stream: SocketStream, kind: bytes = EVENTS) -> None:

@@ -190,6 +190,10 @@ async def other_id(stream: SocketStream, asked: Asked) -> None:
     await respond(stream, answer_to({**asked, "id": 4711}))
 
 
+async def event_of_other_id(stream: SocketStream, asked: Asked) -> None:
+    await respond(stream, event(answer_to({**asked, "id": 4711}, "a")), kind=EVENTS)
+
+
 async def answered_twice(stream: SocketStream, asked: Asked) -> None:
     await respond(stream, event(answer_to(asked, "a")) + event(answer_to(asked, "b")), kind=EVENTS)
 
@@ -248,6 +252,7 @@ async def no_http(stream: SocketStream, asked: Asked) -> None:
         (text(rb"a\ud800b", is_event=True), "a\ufffdb"),
         (text(b"a\xffb", is_event=True), "a\ufffdb"),
         (answered_twice, "a"),
+        (event_of_other_id, "a"),
         (once(moved("/mcp/")), "found"),
     ],
 )
@@ -271,7 +276,10 @@ async def test_what_is_harmless_is_read_over(tmp_path: Path, fault: Fault, came:
         (moved("http://192.0.2.1/mcp"), "sends us somewhere else, where we do not go"),
         (body(b"", "401 Unauthorized"), "answered with HTTP status 401 Unauthorized"),
         (body(b"", "403 Forbidden"), "answered with HTTP status 403 Forbidden"),
-        (body(b"<h1>", "404 Not Found"), "answered with HTTP status 404 Not Found"),
+        (
+            body(b"<h1>", "404 Not Found"),
+            "knows nothing of us any more (HTTP status 404): close the session and open it again",
+        ),
         (body(b"{}", "500 Oops"), "answered with HTTP status 500 Internal Server Error"),
         (body(b"", "599 Oops"), "answered with HTTP status 599"),
         (body(b"", "202 Accepted"), "took the request and does not answer it"),
