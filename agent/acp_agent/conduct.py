@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from acp_agent.audit import Audit
+from acp_agent.instructions import NAMES
 from acp_agent.rules import PermissionRules
 from acp_agent.tools.tool import Tool
 
@@ -36,3 +37,5 @@ class Conduct:
     limits: TurnLimits = field(default_factory=TurnLimits)
     tools: Mapping[str, Tool] = field(default_factory=dict[str, Tool])
     """Tools that take the place of those of the same names."""
+    instructions: tuple[str, ...] = NAMES
+    """Files of a project that say how it wants to be worked in."""

@@ -75,6 +75,17 @@ class Permissions:
         self.policy: PolicyId = self.rules.default_policy
         self._always: dict[Rule, Verdict] = {}
 
+    @property
+    def remembered(self) -> Mapping[Rule, Verdict]:
+        """What the user has said for good."""
+        return self._always
+
+    def forget(self) -> int:
+        """Forget what the user has said for good; return how many answers that were."""
+        count = len(self._always)
+        self._always.clear()
+        return count
+
     def known(self, call: Call) -> Ruling | None:
         """Return the ruling that needs no question; None when the user has to be asked."""
         kind = call.kind

@@ -12,10 +12,20 @@ from typing import Final, cast
 import anyio
 
 from acp_agent.calls import Client, Desk
+from acp_agent.commands.catalogue import Order, offered, order_in
+from acp_agent.commands.clerk import Clerk
 from acp_agent.conduct import Conduct
 from acp_agent.elicitation import Elicitation, Way
+from acp_agent.instructions import Told, instructions_of
 from acp_agent.mcp.servers import McpServers
-from acp_agent.models.model import Command, Model, Thinker, Used, UserSaid
+from acp_agent.models.model import (
+    Command,
+    Model,
+    Thinker,
+    Used,
+    UserSaid,
+    is_scripted,
+)
 from acp_agent.permissions import ModeId, Permissions
 from acp_agent.rules import PolicyId
 from acp_agent.sessions.chronicle import Chronicle
@@ -108,6 +118,9 @@ class Session:
         history = History(revived.history, chronicle)
         self._context = Context(staff.models[0], desk, history, staff.pace)
         self._context.limits = staff.conduct.limits
+        self._context.instructed = self._instructed
+        self._names = staff.conduct.instructions
+        self._clerk = Clerk(self._context, self)
         if record.spent is not None:
             self._context.spent = _spent(record.spent)
         self._apply()
@@ -161,10 +174,11 @@ class Session:
         self._turn = turn = anyio.CancelScope()
         try:
             with turn, self.servers.relay.listening():
-                await self._begin(said.text)
+                said = self._plain(said)
+                order = order_in(said.text, self.model)
+                await self._begin("" if order is not None and order.is_aside else said.text)
                 await self.warn(is_in_turn=True)
-                self._context.history.append(self._plain(said))
-                stop = await run_turn(self._context)
+                stop = await self._answer(said, order)
         except ConnectionClosedError:
             # The client asks and answers no more: what it left unanswered, it does not want.
             stop = "cancelled"
@@ -174,6 +188,13 @@ class Session:
             self._turn_ended.set()
             self._account(before)
         return "cancelled" if turn.cancel_called else stop
+
+    async def _answer(self, said: UserSaid, order: Order | None) -> StopReason:
+        """Let the agent or the model answer; return how that ended."""
+        if order is not None:
+            return await self._clerk.carry_out(order, said)
+        self._context.history.append(said)
+        return await run_turn(self._context)
 
     def _plain(self, said: UserSaid) -> UserSaid:
         """Return a prompt whose command bears the name that the model knows it by."""
@@ -213,7 +234,7 @@ class Session:
 
     async def announce(self) -> None:
         """Tell the client which commands there are, and what is missing."""
-        await self.updates.commands(self._commands())
+        await self.updates.commands(self.listed())
         await self.warn()
 
     async def warn(self, *, is_in_turn: bool = False) -> None:
@@ -271,10 +292,15 @@ class Session:
 
     def commands(self) -> list[dict[str, Json]]:
         """Return the commands that a prompt may begin with, as the protocol shows them."""
-        return self.updates.offered(self._commands())
+        return self.updates.offered(self.listed())
 
-    def _commands(self) -> list[Command]:
-        return [replace(each, name=f"{self._prefix}{each.name}") for each in self.model.commands]
+    def listed(self) -> list[Command]:
+        """Return those commands as the client knows them."""
+        return [replace(each, name=f"{self._prefix}{each.name}") for each in offered(self.model)]
+
+    def usage(self) -> Mapping[str, Json] | None:
+        """Return how full the model's mind is, as the client was told last."""
+        return self.chronicle.current().usage
 
     def _apply(self) -> None:
         """Let what is chosen be so."""
@@ -286,6 +312,11 @@ class Session:
         if effort != AS_SET and isinstance(model, Thinker):
             model = model.at(effort)
         self._context.model = model
+
+    async def _instructed(self) -> Told | None:
+        """Return what the project tells the model that serves now."""
+        names = () if is_scripted(self.model) else self._names
+        return await instructions_of(names, self.declared.directories)
 
     async def retitled(self) -> None:
         """Tell the client that the session is called otherwise."""

@@ -5,7 +5,7 @@ Source: ACP, Prompt Turn.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import asdict, dataclass, field
 from typing import Literal, TypeAlias, assert_never
@@ -15,9 +15,10 @@ import anyio
 from acp_agent.batches import batches, carry_out
 from acp_agent.calls import Desk
 from acp_agent.conduct import TurnLimits
+from acp_agent.instructions import Told
+from acp_agent.memory import Kept, remembered
 from acp_agent.models.model import (
     CallTool,
-    HistoryEntry,
     Model,
     ModelEvent,
     ModelFailedError,
@@ -30,7 +31,6 @@ from acp_agent.models.model import (
     Think,
     ToolAnswered,
     Used,
-    UserSaid,
 )
 from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
@@ -41,18 +41,24 @@ StopReason: TypeAlias = Literal[
 ]
 
 
+async def _uninstructed() -> Told | None:
+    return None
+
+
 @dataclass
 class Context:
     """What a turn works with; it all belongs to the session."""
 
     model: Model
     desk: Desk
-    history: list[HistoryEntry]
+    history: list[Kept]
     pace: float = 0.0
     """Seconds between two pieces of what the model streams."""
     spent: Used = field(default_factory=lambda: Used(0, 0))
     """What all replies of the session have taken together."""
     limits: TurnLimits = field(default_factory=TurnLimits)
+    instructed: Callable[[], Awaitable[Told | None]] = _uninstructed
+    """Reads what the project tells the model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,26 +153,12 @@ async def _stream_reply(context: Context) -> _Reply:
     return _Reply(calls, stop, is_paused, has_said)
 
 
-def remembered(history: Sequence[HistoryEntry]) -> Sequence[HistoryEntry]:
-    """Return what the model is told of: a prompt that was refused is gone, with what followed it.
-
-    Source: ACP, Prompt Turn, "Stop Reasons".
-    """
-    kept: list[HistoryEntry] = []
-    begun = 0
-    for entry in history:
-        if isinstance(entry, UserSaid):
-            begun = len(kept)
-        kept.append(entry)
-        if isinstance(entry, ModelSaid) and any(isinstance(each, Stopped) for each in entry.events):
-            del kept[begun:]
-    return kept
-
-
 async def _replied(context: Context) -> AsyncGenerator[ModelEvent]:
     """Yield what the model does; its failure becomes the answer to the prompt."""
     offers = [tool.offer for tool in context.desk.tools.values()]
-    reply = context.model.reply(remembered(context.history), offers)
+    told = await context.instructed()
+    guidance = [told.guidance] if told is not None else []
+    reply = context.model.reply([*guidance, *remembered(context.history)], offers)
     try:
         async for event in reply:
             yield event

@@ -140,6 +140,8 @@ async def test_it_is_told_our_commands_and_modes(cwd: Path) -> None:
         "think",
         "tools",
         "help",
+        "usage",
+        "permissions",
     ]
 
 

@@ -80,6 +80,7 @@ def conduct_of(configuration: Configuration) -> Conduct:
         Audit(permissions.audit) if permissions.audit is not None else None,
         TurnLimits(limits.requests, limits.tokens, limits.seconds),
         _tools_of(configuration),
+        configuration.agent.instructions,
     )
 
 

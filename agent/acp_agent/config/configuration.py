@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal
 
+from acp_agent.instructions import NAMES
 from acp_agent.models.choice import ModelChoice
 from acp_agent.rules import PolicyId
 from acp_agent.slumber import IDLE_TIMEOUT
@@ -31,6 +32,8 @@ class Agent:
     description: str = "A coding agent that speaks the Agent Client Protocol"
     namespace: str | None = None
     """What stands before the names of commands; None: nothing."""
+    instructions: tuple[str, ...] = NAMES
+    """Files of a project that the model is told; none of them are read where it is empty."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,6 +19,7 @@ from acp_agent.config.values import (
     COUNT,
     DURATION,
     DURATION_OR_NEVER,
+    FILES,
     HOSTS,
     LISTEN,
     NAMESPACE,
@@ -128,6 +129,11 @@ KEYS: Final = (
         NAMESPACE,
         "what stands, with a colon, before the names of commands, for clients of several agents",
         "--namespace",
+    ),
+    Key(
+        "agent.instructions",
+        FILES,
+        "files of a project that the model is told, such as AGENTS.md; none are read for []",
     ),
     *MODEL_KEYS,
     Key(

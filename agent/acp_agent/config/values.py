@@ -10,7 +10,7 @@ import argparse
 import re
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, Final, Generic, TypeVar, cast
 from urllib.parse import urlsplit
 
@@ -220,6 +220,14 @@ def _is_loopback(host: str) -> bool:
     return ipaddress.ip_address(host).is_loopback
 
 
+def _read_files(raw: object) -> tuple[str, ...]:
+    names = words_of().value(raw)
+    for path in map(PurePosixPath, names):
+        if path.is_absolute() or ".." in path.parts or not path.parts:
+            raise ValueError
+    return names
+
+
 def _read_hosts(raw: object) -> tuple[str, ...]:
     # Little else starts with addresses, and their module takes time.
     from acp_agent.tools.addresses import PrivateHosts
@@ -249,6 +257,12 @@ NAMESPACE: Final = Kind("a name of letters, digits, dots, hyphens, underscores",
 ADDRESS: Final = Kind(
     "an address that begins with http:// or https://, without user, password, ? and #",
     _read_address,
+)
+FILES: Final = Kind(
+    "a list of relative names of files, without ..",
+    _read_files,
+    _split,
+    list,
 )
 HOSTS: Final = Kind(
     "a list of hosts: names such as wiki.intra and *.intra, addresses, networks such as 10.0.0.0/8",

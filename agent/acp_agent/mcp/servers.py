@@ -169,6 +169,11 @@ class McpServers(Mapping[str, Tool]):
         return {link.id: link.trouble for link in self._links if link.trouble is not None}
 
     @property
+    def counts(self) -> dict[str, int]:
+        """How many tools each server has that can be used, by their ids."""
+        return {link.id: len(link.tools) for link in self._links if link.trouble is None}
+
+    @property
     def warnings(self) -> list[tuple[str, str]]:
         """What the user is to know of the servers: titles, and what follows from each."""
         fallen = [

@@ -19,6 +19,7 @@ from acp_agent.models.instructions import instructions, spoken
 from acp_agent.models.model import (
     CallTool,
     Command,
+    Guidance,
     HistoryEntry,
     ModelEvent,
     ModelSaid,
@@ -107,7 +108,7 @@ class MessagesModel:
             "messages": messages,
             "stream": True,
         }
-        if told := instructions(self._wishes):
+        if told := instructions(self._wishes, history):
             body["system"] = [{"type": "text", "text": told, **CACHED}]
         # What is cached must not be a thought, which moves; a paused reply may end with one.
         if asked := [each for each in messages if each["role"] == "user"]:
@@ -157,6 +158,9 @@ def conversation(
                 if entry.is_failed:
                     result["is_error"] = True
                 _add(messages, "user", [result])
+            case Guidance():
+                # Told beside the messages.
+                continue
             case _:
                 assert_never(entry)
     _trim(messages)
@@ -216,7 +220,11 @@ def _assistant_blocks(
                 blocks.append(dict(event.content))
         elif isinstance(event, CallTool):
             close_words()
-            called = {"id": id_of(event.id), "name": names.told(event.name), "input": dict(event.arguments)}
+            called = {
+                "id": id_of(event.id),
+                "name": names.told(event.name),
+                "input": dict(event.arguments),
+            }
             blocks.append({"type": "tool_use", **called})
     close_words()
     # Thoughts that led to nothing are taken by no service.

@@ -32,6 +32,7 @@ class DemoModel:
 
     name = "demo"
     takes_images = True
+    is_scripted = True
     commands = (
         Command("tour", "Show each feature once: thoughts, a plan, reading, editing, running"),
         Command("plan", "Show a plan whose steps get done"),

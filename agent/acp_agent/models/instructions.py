@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
-from acp_agent.models.model import Attachment, UserSaid
+from acp_agent.models.model import Attachment, Guidance, HistoryEntry, UserSaid
 from acp_agent.models.wishes import Wishes
 
 INSTRUCTIONS: Final = """\
@@ -20,10 +21,11 @@ You are a coding agent that works in the project of a user, who talks to you thr
 NO_IMAGES: Final = "[An image of type {}, which this model cannot look at.]"
 
 
-def instructions(wishes: Wishes) -> str:
+def instructions(wishes: Wishes, history: Sequence[HistoryEntry] = ()) -> str:
     """Return what a model is told before the conversation; empty where it is told nothing."""
     parts = [INSTRUCTIONS] if wishes.is_coding else []
     parts += [wishes.system_prompt] if wishes.system_prompt else []
+    parts += [entry.text for entry in history if isinstance(entry, Guidance)]
     return "\n".join(parts)
 
 

@@ -161,7 +161,14 @@ class ToolAnswered:
     is_failed: bool = False
 
 
-HistoryEntry: TypeAlias = UserSaid | ModelSaid | ToolAnswered
+@dataclass(frozen=True, slots=True)
+class Guidance:
+    """How the project wants to be worked in; it stands behind what the model is told by us."""
+
+    text: str
+
+
+HistoryEntry: TypeAlias = UserSaid | ModelSaid | ToolAnswered | Guidance
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,6 +243,21 @@ class Thinker(Protocol):
     def at(self, effort: str) -> Model:
         """Return the model as it thinks with that effort: low, medium or high."""
         ...
+
+
+@runtime_checkable
+class Scripted(Protocol):
+    """A model that understands its own orders, and no words beside."""
+
+    @property
+    def is_scripted(self) -> bool:
+        """Whether it is one."""
+        ...
+
+
+def is_scripted(model: Model) -> bool:
+    """Return whether `model` does only what it knows, so that nothing can be explained to it."""
+    return isinstance(model, Scripted) and model.is_scripted
 
 
 def takes_images(model: Model) -> bool:

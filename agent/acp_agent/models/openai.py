@@ -19,6 +19,7 @@ from acp_agent.models.instructions import instructions, spoken
 from acp_agent.models.model import (
     CallTool,
     Command,
+    Guidance,
     HistoryEntry,
     ModelEvent,
     ModelSaid,
@@ -86,7 +87,7 @@ class ChatModel:
     def _body(
         self, history: Sequence[HistoryEntry], tools: Sequence[ToolOffer], names: ToolNames
     ) -> dict[str, Json]:
-        told = instructions(self._wishes)
+        told = instructions(self._wishes, history)
         system = [{"role": "system", "content": told}] if told else []
         said = conversation(history, self.name, names, takes_images=self.takes_images)
         body: dict[str, Json] = {
@@ -135,6 +136,9 @@ def conversation(
                 call_id = waiting.pop(0) if waiting else ""
                 told = f"Failed: {entry.text}" if entry.is_failed else entry.text
                 messages.append({"role": "tool", "tool_call_id": call_id, "content": told})
+            case Guidance():
+                # Told beside the messages.
+                continue
     return messages
 
 

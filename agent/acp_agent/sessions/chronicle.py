@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from acp_agent.models.model import HistoryEntry
+from acp_agent.memory import Kept
 from acp_agent.sessions import events
 from acp_agent.sessions.entries import write_entry
 from acp_agent.sessions.events import Event
@@ -33,7 +33,7 @@ class Chronicle:
             place = self._store.append(self.record.number, body)
         self._last = (place, event)
 
-    def remember(self, entry: HistoryEntry) -> None:
+    def remember(self, entry: Kept) -> None:
         """Keep what the model knows now."""
         self.keep(events.entry(write_entry(entry)))
 

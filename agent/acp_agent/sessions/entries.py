@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from dataclasses import MISSING, fields
 from typing import Any, Final, cast
 
+from acp_agent.memory import Aside, Kept
 from acp_agent.models.model import (
     Attachment,
     CallTool,
-    HistoryEntry,
     Image,
     ModelSaid,
     Say,
@@ -33,24 +33,24 @@ _CLASSES: Final[Mapping[str, type[Any]]] = {
     for each in (
         *(UserSaid, Attachment, Image),
         *(ModelSaid, Say, Think, ShowPlan, Step, CallTool, Sealed, Stopped),
-        ToolAnswered,
+        *(ToolAnswered, Aside),
     )
 }
 
 
-def write_entry(entry: HistoryEntry) -> dict[str, Json]:
+def write_entry(entry: Kept) -> dict[str, Json]:
     """Return an entry as JSON."""
     return _written(entry)
 
 
-def read_entry(value: Json) -> HistoryEntry:
+def read_entry(value: Json) -> Kept:
     """Return an entry from its JSON.
 
     Raises:
         StoreError: it is none.
     """
     entry = _read(value)
-    if not isinstance(entry, UserSaid | ModelSaid | ToolAnswered):
+    if not isinstance(entry, UserSaid | ModelSaid | ToolAnswered | Aside):
         raise StoreError(DAMAGED)
     return entry
 

@@ -5,25 +5,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Self, cast
 
-from acp_agent.models.model import HistoryEntry
+from acp_agent.memory import Kept
 from acp_agent.sessions.chronicle import Chronicle
 
 
-class History(list[HistoryEntry]):
+class History(list[Kept]):
     """What the model knows; what is added is kept."""
 
-    def __init__(self, entries: Sequence[HistoryEntry], chronicle: Chronicle) -> None:
+    def __init__(self, entries: Sequence[Kept], chronicle: Chronicle) -> None:
         super().__init__(entries)
         self._chronicle = chronicle
 
-    def append(self, entry: HistoryEntry, /) -> None:
+    def append(self, entry: Kept, /) -> None:
         """Add an entry."""
         self._chronicle.remember(entry)
         super().append(entry)
 
     def extend(self, entries: object, /) -> None:
         """Add several entries."""
-        for entry in cast("Sequence[HistoryEntry]", entries):
+        for entry in cast("Sequence[Kept]", entries):
             self.append(entry)
 
     def __iadd__(self, entries: object, /) -> Self:

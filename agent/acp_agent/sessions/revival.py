@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, cast
 
+from acp_agent.memory import Aside, Kept
 from acp_agent.models.model import (
     CallTool,
-    HistoryEntry,
     ModelEvent,
     ModelSaid,
     Say,
@@ -36,7 +36,7 @@ _FINAL: Final = frozenset({"completed", "failed", "cancelled"})
 class Revived:
     """What a session goes on with."""
 
-    history: list[HistoryEntry] = field(default_factory=list[HistoryEntry])
+    history: list[Kept] = field(default_factory=list[Kept])
     calls: int = 0
     """Tool calls so far."""
 
@@ -61,7 +61,7 @@ class _Reading:
     """What has come of the events so far."""
 
     def __init__(self) -> None:
-        self.history: list[HistoryEntry] = []
+        self.history: list[Kept] = []
         self.calls = 0
         self.open_calls: dict[str, list[Json]] = {}
         """What is shown of each call that has not ended."""
@@ -77,6 +77,9 @@ class _Reading:
                 self._loose, self._prompt = [], None
             case "user":
                 self._prompt = event["blocks"]
+            case "text" if self.history and isinstance(self.history[-1], Aside):
+                # The agent's own answer, of which the model knows nothing.
+                pass
             case "text":
                 is_said = event["kind"] == "agent_message_chunk"
                 self._loose.append(Say(event["text"]) if is_said else Think(event["text"]))
@@ -89,7 +92,7 @@ class _Reading:
             case _:
                 pass
 
-    def missing(self, cwd: Path) -> list[HistoryEntry]:
+    def missing(self, cwd: Path) -> list[Kept]:
         """Return what has to be added to the history so that it is whole."""
         added = _unanswered(self.history)
         if self._prompt is not None:
@@ -112,12 +115,12 @@ def _number(call_id: str) -> int:
     return int(number) if number.isascii() and number.isdecimal() else 0
 
 
-def _unanswered(history: list[HistoryEntry]) -> list[HistoryEntry]:
+def _unanswered(history: list[Kept]) -> list[Kept]:
     """Return answers to the calls at the end of `history` that have none."""
     for answers, entry in enumerate(reversed(history)):
         if isinstance(entry, ModelSaid):
             calls = [event for event in entry.events if isinstance(event, CallTool)]
             return [ToolAnswered(call.name, REASON, is_failed=True) for call in calls[answers:]]
-        if isinstance(entry, UserSaid):
+        if isinstance(entry, UserSaid | Aside):
             break
     return []

@@ -38,6 +38,7 @@ def test_policies_lists_and_limits_reach_the_turns(tmp_path: Path) -> None:
             "permissions.always_ask": ("edit",),
             "permissions.rules": (StandingRule("deny", "delete"),),
             "permissions.audit": tmp_path / "audit",
+            "agent.instructions": ("CLAUDE.md",),
             "limits.requests": 3,
             "limits.tokens": 5,
             "limits.seconds": 7.0,
@@ -47,6 +48,7 @@ def test_policies_lists_and_limits_reach_the_turns(tmp_path: Path) -> None:
     assert conduct.rules.default_policy == "ask_always"
     assert (conduct.rules.auto_allow, conduct.rules.always_ask) == ({"read", "search"}, {"edit"})
     assert conduct.rules.standing == (StandingRule("deny", "delete"),)
+    assert conduct.instructions == ("CLAUDE.md",)
     limits = conduct.limits
     assert (limits.requests, limits.tokens, limits.seconds) == (3, 5, 7.0)
     assert conduct.audit is not None

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from acp_agent.memory import Aside, Kept
 from acp_agent.models import model
 from acp_agent.sessions.entries import read_entry, write_entry
 from acp_agent.sessions.errors import StoreError
@@ -41,11 +42,12 @@ ENTRIES = st.one_of(
     ),
     st.builds(model.ModelSaid, several(EVENTS)),
     st.builds(model.ToolAnswered, TEXT, TEXT, st.booleans()),
+    st.builds(Aside, TEXT),
 )
 
 
 @given(ENTRIES)
-def test_an_entry_is_the_same_when_it_was_written_and_read(entry: model.HistoryEntry) -> None:
+def test_an_entry_is_the_same_when_it_was_written_and_read(entry: Kept) -> None:
     assert read_entry(json.loads(json.dumps(write_entry(entry)))) == entry
 
 

@@ -8,6 +8,7 @@ from typing import cast
 
 import pytest
 
+from acp_agent.memory import Aside
 from acp_agent.models.model import CallTool, ModelSaid, Say, ToolAnswered, UserSaid
 from acp_agent.sessions import events
 from acp_agent.sessions.chronicle import Chronicle
@@ -36,6 +37,21 @@ def test_a_whole_session_is_left_as_it_is() -> None:
     before = list(chronicle.events())
     assert revive(chronicle).history == history
     assert list(chronicle.events()) == before
+
+
+def test_what_the_agent_answered_by_itself_is_nothing_that_the_model_knows() -> None:
+    """Also where it was killed before, amid or behind its answer."""
+    chronicle = begun()
+    chronicle.keep(events.user("m", [{"type": "text", "text": "/help"}]))
+    chronicle.remember(Aside("/help"))
+    assert revive(chronicle).history == [Aside("/help")]
+    chronicle.keep(events.text("agent_message_chunk", "n", "Say what"))
+    assert revive(chronicle).history == [Aside("/help")]
+    chronicle.keep(events.user("o", [{"type": "text", "text": "hello"}]))
+    chronicle.remember(UserSaid("hello"))
+    chronicle.keep(events.text("agent_message_chunk", "p", "well"))
+    said = [Aside("/help"), UserSaid("hello"), ModelSaid((Say("well"),))]
+    assert revive(chronicle).history == said
 
 
 def test_no_two_calls_bear_one_name() -> None:

@@ -1,0 +1,3 @@
+"""The slash commands that the agent itself has, whichever model serves."""
+
+__all__: list[str] = []

@@ -1,0 +1,54 @@
+"""Which slash commands there are, and what a prompt that begins with one wants.
+
+A model's own commands come first: where one is called as one of the agent's, it is the model's.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from acp_agent.models.model import Command, Model, is_scripted
+
+HELP: Final = Command("help", "What you can say here, and which commands there are")
+TOOLS: Final = Command("tools", "The tools and MCP servers of this session")
+USAGE: Final = Command("usage", "Tokens and cost of this session, and how full the window is")
+PERMISSIONS: Final = Command(
+    "permissions", "What was allowed or rejected for good in this session", "forget"
+)
+INIT: Final = Command("init", "Let the model write an AGENTS.md for this project", "what matters")
+ASIDES: Final = (HELP, TOOLS, USAGE, PERMISSIONS)
+"""What the agent answers by itself."""
+TASKS: Final = (INIT,)
+"""What the model has to do, for which it must understand words."""
+_SAID: Final = re.compile(r"/(?P<name>[a-z]+)(?P<rest>(\s.*)?)", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What a prompt wants of the agent."""
+
+    command: Command
+    rest: str
+    """What stands behind the command."""
+
+    @property
+    def is_aside(self) -> bool:
+        """Whether the model has nothing to do with it."""
+        return self.command in ASIDES
+
+
+def offered(model: Model) -> list[Command]:
+    """Return the commands that a prompt may begin with where `model` serves."""
+    known = {command.name for command in model.commands}
+    own = ASIDES if is_scripted(model) else ASIDES + TASKS
+    return [*model.commands, *(command for command in own if command.name not in known)]
+
+
+def order_in(text: str, model: Model) -> Order | None:
+    """Return the order that a prompt is; None for what is said to the model."""
+    said = _SAID.fullmatch(text)
+    own = offered(model)[len(model.commands) :]
+    found = next((each for each in own if said is not None and said["name"] == each.name), None)
+    return Order(found, said["rest"].strip()) if said is not None and found is not None else None

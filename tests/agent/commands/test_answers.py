@@ -1,0 +1,99 @@
+"""What commands are answered with: whatever names hold, it stays text."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from acp_agent.commands.answers import (
+    Surroundings,
+    code,
+    help_answer,
+    permissions_answer,
+    tools_answer,
+    usage_answer,
+)
+from acp_agent.commands.catalogue import ASIDES
+from acp_agent.mcp.servers import McpServers
+from acp_agent.models.model import Used
+from acp_agent.permissions import Permissions
+from acp_agent.rules import PermissionRules
+from acp_agent.standing import StandingRule
+from acp_agent.tools.catalogue import TOOLS
+from acp_agent.tools.subject import Subject
+from acp_agent.tools.tool import Call, Outcome
+from tests.agent.conftest import selected
+
+AROUND = Surroundings(ASIDES, "m", McpServers(TOOLS), Permissions(), Used(0, 0), None, ())
+
+
+def command(*words: str) -> Call:
+    async def run(*_: object) -> Outcome:
+        raise AssertionError
+
+    return Call("run", "execute", run, subjects=[Subject("command", words)])
+
+
+@given(st.text(max_size=50))
+def test_a_name_stays_code_whatever_backticks_are_in_it(name: str) -> None:
+    shown = code(name)
+    fence = shown[: len(shown) - len(shown.lstrip("`"))]
+    assert shown.endswith(fence)
+    assert fence not in shown[len(fence) : -len(fence)].split(" ")
+    assert "\n" not in shown
+
+
+def test_help_names_commands_and_instructions() -> None:
+    told = help_answer(replace(AROUND, instructions=["AGENTS.md"]))
+    assert [f"`/{each.name}" in told for each in ASIDES] == [True] * len(ASIDES)
+    assert told.endswith("The model is told the instructions of the project in `AGENTS.md`.")
+    assert "instructions" not in help_answer(AROUND)
+
+
+def test_tools_are_named_with_their_kinds() -> None:
+    told = tools_answer(AROUND)
+    assert "- `read` (read): " in told
+    assert told.endswith("There are no MCP servers in this session.")
+
+
+def test_what_was_spent_is_told_as_far_as_it_is_known() -> None:
+    assert usage_answer(AROUND).startswith("Nothing was spent")
+    spent = Used(1200, 80, thought=30, cached_read=1000, cost=0.01234)
+    told = usage_answer(replace(AROUND, spent=spent, usage={"used": 640, "size": 1000}))
+    assert told.splitlines()[2:] == [
+        "- read: 1200 tokens, 1000 of them from a cache",
+        "- written: 80 tokens, 30 of them for thoughts",
+        "- cost: $0.0123",
+        "- window: 640 of 1000 tokens, 64 %",
+    ]
+    unknown = usage_answer(replace(AROUND, spent=Used(1, 1)))
+    assert "nobody says" in unknown
+    assert "`--window`" in unknown
+
+
+def test_what_is_remembered_is_told_and_can_be_forgotten(tmp_path: Path) -> None:
+    rules = PermissionRules(standing=(StandingRule("deny", "delete"),))
+    permissions = Permissions(rules, tmp_path)
+    around = replace(AROUND, permissions=permissions)
+    assert permissions_answer(around, "").endswith(
+        "Nothing is remembered of your answers in this session."
+    )
+    assert permissions_answer(around, "forget").startswith("Nothing is remembered")
+    call = command("cargo", "te`st")
+    permissions.decided(call, selected("allow-always"))
+    told = permissions_answer(around, "")
+    assert "- `deny delete`" in told
+    assert "- allow exactly ``cargo 'te`st'``" in told
+    assert permissions.known(call) is not None
+    assert "forgets it" in permissions_answer(around, "everything")
+    assert permissions_answer(around, "forget") == "1 answer was forgotten: you are asked again."
+    assert permissions.known(call) is None
+
+
+@pytest.mark.parametrize("usage", [{"used": "a", "size": 1}, {"used": 1, "size": 0}, {}])
+def test_a_window_that_makes_no_sense_is_not_told(usage: dict[str, object]) -> None:
+    assert "nobody says" in usage_answer(replace(AROUND, spent=Used(1, 1), usage=usage))

@@ -1,0 +1,96 @@
+"""Commands in a session: answered by the agent or handed to the model, and remembered rightly."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from acp_agent.models.model import (
+    Command,
+    HistoryEntry,
+    ModelEvent,
+    ModelSaid,
+    Say,
+    ToolOffer,
+    UserSaid,
+)
+from acp_agent.sessions.store import Store
+from tests.agent.visits import items, visit
+
+VERSIONS = pytest.mark.parametrize("version", [1, 2])
+
+
+class Hearing:
+    """Keeps what it is told."""
+
+    name = "hearing"
+    commands: Sequence[Command] = ()
+
+    def __init__(self) -> None:
+        self.heard: list[list[HistoryEntry]] = []
+
+    async def reply(
+        self, history: Sequence[HistoryEntry], tools: Sequence[ToolOffer]
+    ) -> AsyncIterator[ModelEvent]:
+        del tools
+        self.heard.append(list(history))
+        yield Say("well")
+
+
+@VERSIONS
+async def test_the_agent_answers_by_itself_and_the_model_learns_nothing_of_it(
+    cwd: Path, version: int
+) -> None:
+    store, model = Store(), Hearing()
+    async with visit(cwd, version, store=store, model=model) as it:
+        session_id = await it.new()
+        for name in ("help", "tools", "usage", "permissions"):
+            assert await it.turn(session_id, f"/{name}") == "end_turn"
+        assert model.heard == []
+        assert it.conversation(session_id).title is None
+        await it.turn(session_id, "hello")
+        seen = items(it.conversation(session_id))
+        await it.ask("session/close", sessionId=session_id)
+    again = Hearing()
+    async with visit(cwd, version, store=store, model=again) as it:
+        await it.reopen(session_id)
+        assert items(it.conversation(session_id)) == seen
+        await it.turn(session_id, "and on")
+    said = [UserSaid("hello"), ModelSaid((Say("well"),)), UserSaid("and on")]
+    assert again.heard == [said]
+
+
+@VERSIONS
+async def test_a_namespace_stands_before_the_names_and_may_be_left_out(
+    cwd: Path, version: int
+) -> None:
+    model = Hearing()
+    async with visit(cwd, version, model=model, namespace="acp") as it:
+        session_id = await it.new()
+        await it.turn(session_id, "/acp:help")
+        await it.turn(session_id, "/help")
+        names = [command["name"] for command in it.conversation(session_id).commands]
+        assert names[0] == "acp:help"
+        assert it.said(session_id).count("`/acp:init [what matters]`") == 2
+    assert model.heard == []
+
+
+async def test_init_is_told_to_the_model_as_a_task(cwd: Path) -> None:
+    model = Hearing()
+    async with visit(cwd, model=model) as it:
+        session_id = await it.new()
+        await it.turn(session_id, "/init the tests are slow")
+        assert it.conversation(session_id).title == "/init the tests are slow"
+    ((task,),) = model.heard
+    assert isinstance(task, UserSaid)
+    assert "write an AGENTS.md" in task.text
+    assert task.text.endswith("besides: the tests are slow\n")
+
+
+async def test_another_command_is_a_text_for_the_model(cwd: Path) -> None:
+    model = Hearing()
+    async with visit(cwd, model=model) as it:
+        await it.turn(await it.new(), "/etc/hosts is what?")
+    assert model.heard == [[UserSaid("/etc/hosts is what?")]]

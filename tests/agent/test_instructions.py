@@ -1,0 +1,126 @@
+"""What a project tells the model: found within the session's directories, and nowhere else."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from acp_agent.conduct import Conduct
+from acp_agent.instructions import CUT, LIMIT, NAMES, read_instructions
+from acp_agent.models.model import Command, Guidance, HistoryEntry, ModelEvent, Say, ToolOffer
+from tests.agent.conftest import talk
+
+
+class Attentive:
+    """Keeps what it is told of the project."""
+
+    name = "attentive"
+    commands: Sequence[Command] = ()
+
+    def __init__(self) -> None:
+        self.told: list[list[Guidance]] = []
+
+    async def reply(
+        self, history: Sequence[HistoryEntry], tools: Sequence[ToolOffer]
+    ) -> AsyncIterator[ModelEvent]:
+        del tools
+        self.told.append([entry for entry in history if isinstance(entry, Guidance)])
+        yield Say("well")
+
+
+def write(directory: Path, text: str, name: str = "AGENTS.md") -> Path:
+    directory.mkdir(parents=True, exist_ok=True)
+    (directory / name).write_text(text)
+    return directory / name
+
+
+def texts(*directories: Path, names: Sequence[str] = NAMES) -> list[str]:
+    """Return what is told, file by file."""
+    told = read_instructions(names, directories)
+    return told.guidance.text.split("<instructions ")[1:] if told else []
+
+
+def test_the_own_directory_comes_last_and_what_lies_above_it_outermost_first(
+    tmp_path: Path,
+) -> None:
+    repository, other = tmp_path / "repository", tmp_path / "other"
+    inner = repository / "a" / "b"
+    paths = [
+        write(other, "of another"),
+        write(repository, "of all"),
+        write(repository / "a", "of a"),
+        write(inner, "of b"),
+    ]
+    told = read_instructions(NAMES, [inner, repository, other])
+    assert told is not None
+    assert list(told.paths) == paths
+    assert [text.splitlines()[1] for text in texts(inner, repository, other)] == [
+        "of another",
+        "of all",
+        "of a",
+        "of b",
+    ]
+
+
+def test_nothing_is_read_outside_of_the_directories(tmp_path: Path) -> None:
+    outside = write(tmp_path, "outside")
+    inner = tmp_path / "work"
+    inner.mkdir()
+    assert texts(inner) == []
+    (inner / "AGENTS.md").symlink_to(outside)
+    assert texts(inner) == []
+    assert texts(inner, names=["../AGENTS.md", str(outside)]) == []
+
+
+def test_what_cannot_be_read_counts_as_missing(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "AGENTS.md")
+    (tmp_path / "CLAUDE.md").write_bytes(b"\xff\xfe")
+    write(tmp_path, " \n", "EMPTY.md")
+    write(tmp_path, "fine", "GEMINI.md")
+    told = texts(tmp_path, names=["AGENTS.md", "CLAUDE.md", "EMPTY.md", "GEMINI.md"])
+    assert [text.splitlines()[1] for text in told] == ["fine"]
+
+
+def test_what_is_too_long_is_cut_and_that_is_told(tmp_path: Path) -> None:
+    write(tmp_path, "a" * (LIMIT - 10))
+    write(tmp_path / "sub", "b" * 100)
+    inner, outer = texts(tmp_path / "sub", tmp_path)[::-1]
+    assert outer.count("a") >= LIMIT - 10
+    assert "Cut" not in outer
+    assert "\n" + "b" * 10 + "\n" + CUT.format(LIMIT) in inner
+
+
+def test_what_a_screen_would_hide_is_told_visibly(tmp_path: Path) -> None:
+    write(tmp_path, "fine\u202e\x1b[8mhidden")
+    (told,) = texts(tmp_path)
+    assert "\x1b" not in told
+    assert "\u202e" not in told
+
+
+async def test_a_change_counts_at_the_next_request(cwd: Path) -> None:
+    model = Attentive()
+    async with talk(cwd, model=model) as it:
+        await it.prompt("a")
+        write(cwd, "Use tabs.")
+        await it.prompt("b")
+        write(cwd, "Use spaces.")
+        await it.prompt("c")
+    none, (tabs,), (spaces,) = model.told
+    assert none == []
+    assert "Use tabs." in tabs.text
+    assert "Use spaces." in spaces.text
+    assert "Use tabs." not in spaces.text
+    assert "no consent" in tabs.text.replace("\n", " ")
+
+
+@pytest.mark.parametrize("names", [(), ("CLAUDE.md",)])
+async def test_other_files_or_none_can_be_named(cwd: Path, names: tuple[str, ...]) -> None:
+    write(cwd, "Use tabs.")
+    write(cwd, "Use spaces.", "CLAUDE.md")
+    model = Attentive()
+    async with talk(cwd, model=model, conduct=Conduct(instructions=names)) as it:
+        await it.prompt("a")
+    assert ["Use spaces." in told.text for told in model.told[0]] == [True] * len(names)
