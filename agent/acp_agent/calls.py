@@ -19,7 +19,15 @@ import anyio
 from acp_agent.audit import Audit, Decision
 from acp_agent.models.model import CallTool, ToolAnswered
 from acp_agent.permissions import Permissions, Ruling, Verdict
-from acp_agent.tools.tool import Call, Content, Outcome, Tool, ToolFailedError, text_content
+from acp_agent.tools.tool import (
+    NAME_WIDTH,
+    Call,
+    Content,
+    Outcome,
+    Tool,
+    ToolFailedError,
+    text_content,
+)
 from acp_agent.updates import Teller, Updates
 from acp_agent.workspace import Workspace
 from acp_protocol.errors import ConnectionClosedError, RequestFailedError
@@ -106,7 +114,9 @@ class ShownCall:
         """Find out what the call would do, without doing it."""
         tool = self._desk.tools.get(self._wanted.name)
         if tool is None:
-            self._call = ToolFailedError(f"there is no tool {self._wanted.name}")
+            self._call = ToolFailedError(
+                f"there is no tool {one_line(self._wanted.name, NAME_WIDTH)}"
+            )
             return
         try:
             with self._mistakes_told():
@@ -116,7 +126,7 @@ class ShownCall:
 
     async def show(self) -> None:
         """Tell the client of the call."""
-        members: Mapping[str, Json] = {"title": self._wanted.name}
+        members: Mapping[str, Json] = {"title": one_line(self._wanted.name, NAME_WIDTH)}
         if isinstance(self._call, Call):
             self._content = self._call.content
             members = _shown(self._call)

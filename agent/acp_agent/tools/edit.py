@@ -15,6 +15,7 @@ from acp_agent.tools.tool import (
     flag,
     parameters,
     text_parameter,
+    titled,
 )
 from acp_agent.tools.unified import PatchError, read_patch
 from acp_agent.workspace import Workspace
@@ -69,7 +70,7 @@ class EditTool:
         before = after = await read(workspace, path)
         for edit in _edits(arguments):
             after = _edited(name, after, edit)
-        return change_call(workspace, f"Edit {name}", [Change(path, before, after)])
+        return change_call(workspace, titled("Edit", name), [Change(path, before, after)])
 
 
 class PatchTool:
@@ -90,7 +91,8 @@ class PatchTool:
         except PatchError as problem:
             raise ToolFailedError(f"the patch does not fit: {problem}") from None
         more = f" and {len(changes) - 1} more" if len(changes) > 1 else ""
-        return change_call(workspace, f"Patch {next(iter(changes))}{more}", list(changes.values()))
+        title = titled("Patch", next(iter(changes))) + more
+        return change_call(workspace, title, list(changes.values()))
 
 
 async def _changes(text: str, workspace: Workspace) -> dict[str, Change]:

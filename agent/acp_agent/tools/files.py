@@ -21,6 +21,7 @@ from acp_agent.tools.tool import (
     parameters,
     shortened,
     text_parameter,
+    titled,
 )
 from acp_agent.workspace import Workspace
 from acp_protocol.host.files import FileRefusedError
@@ -65,7 +66,7 @@ class ReadTool:
 
         location: dict[str, Json] = {"path": path} | ({} if first is None else {"line": first})
         subjects = [path_subject(workspace.cwd, path)]
-        title = f"Read {name}{_range(first, limit)}"
+        title = titled("Read", name) + _range(first, limit)
         return Call(title, self.kind, run, [location], subjects=subjects)
 
 
@@ -90,7 +91,7 @@ class WriteTool:
         if before is not None and arguments.get("is_new") is True:
             raise ToolFailedError(f"{name} is there already")
         change = Change(path, before, argument(arguments, "text"))
-        return change_call(workspace, f"Write {name}", [change])
+        return change_call(workspace, titled("Write", name), [change])
 
 
 class DeleteTool:
@@ -113,7 +114,7 @@ class DeleteTool:
             return Outcome("")
 
         return Call(
-            f"Delete {name}",
+            titled("Delete", name),
             self.kind,
             run,
             [{"path": path}],

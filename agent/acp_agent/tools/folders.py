@@ -25,6 +25,7 @@ from acp_agent.tools.tool import (
     fenced,
     parameters,
     text_parameter,
+    titled,
 )
 from acp_agent.tools.walk import files_below
 from acp_agent.workspace import Workspace
@@ -75,7 +76,7 @@ class ListTool:
             return Outcome(text, fenced(text), {"entries": len(names)})
 
         subjects = [path_subject(workspace.cwd, path)]
-        return Call(f"List {name}", self.kind, run, [{"path": path}], subjects=subjects)
+        return Call(titled("List", name), self.kind, run, [{"path": path}], subjects=subjects)
 
 
 class FindTool:
@@ -111,7 +112,7 @@ class FindTool:
             text = "\n".join(lines) or "nothing found"
             return Outcome(text, fenced(text), {"hits": len(names)})
 
-        title = f"Find {one_line(pattern, WIDTH)}"
+        title = titled("Find", pattern)
         subjects = [path_subject(workspace.cwd, path)]
         return Call(title, self.kind, run, [{"path": path}], subjects=subjects)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
 
 from acp_agent.models.model import ToolOffer
 from acp_agent.tools.subject import path_subject
@@ -18,14 +17,11 @@ from acp_agent.tools.tool import (
     move_content,
     parameters,
     text_parameter,
+    titled,
 )
 from acp_agent.workspace import Workspace
 from acp_protocol.host.files import FileRefusedError
-from acp_protocol.host.text import one_line
 from acp_protocol.jsonrpc import Json
-
-TITLE_WIDTH: Final = 200
-"""Characters of each name that the title shows."""
 
 
 class MoveTool:
@@ -64,7 +60,7 @@ class MoveTool:
                 raise ToolFailedError(str(problem)) from None
             return Outcome("", raw={"path": goal})
 
-        title = f"Move {one_line(name, TITLE_WIDTH)} to {one_line(goal_name, TITLE_WIDTH)}"
+        title = titled(f"{titled('Move', name)} to", goal_name)
         return Call(
             f"{title}, over what is there" if is_over else title,
             self.kind,

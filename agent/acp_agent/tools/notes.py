@@ -13,6 +13,7 @@ from acp_agent.tools.tool import (
     Report,
     ToolFailedError,
     argument,
+    is_text,
     parameters,
     text_content,
     text_parameter,
@@ -98,7 +99,8 @@ def _entry(step: Json) -> dict[str, Json]:
     members = cast("dict[str, Json]", step if isinstance(step, dict) else {})
     content, status = members.get("content"), members.get("status")
     priority = members.get("priority", "medium")
-    if not isinstance(content, str) or status not in _STATUSES or priority not in _PRIORITIES:
+    is_told = isinstance(content, str) and is_text(content)
+    if not is_told or status not in _STATUSES or priority not in _PRIORITIES:
         raise ToolFailedError(
             f"a step has content, a status ({', '.join(_STATUSES)}) and perhaps a priority "
             f"({', '.join(_PRIORITIES)})"

@@ -10,8 +10,15 @@ from acp_agent.models.model import ToolOffer
 from acp_agent.tools.subject import Subject, name_subject
 from acp_agent.workspace import Workspace
 from acp_protocol.errors import AcpError
+from acp_protocol.host.text import one_line
 from acp_protocol.jsonrpc import Json
 
+NAME_WIDTH: Final = 200
+"""Characters of a name that a title shows."""
+REASON_LIMIT: Final = 4096
+"""Characters of a reason why a tool has failed: it may repeat names that a model made up."""
+MOST: Final = 10**9
+"""The largest number that a tool takes."""
 TEXT_LIMIT: Final = 64 * 1024
 """Characters of one text that a model and a user get to see."""
 
@@ -40,6 +47,9 @@ Report: TypeAlias = Callable[[Content], Awaitable[None]]
 
 class ToolFailedError(AcpError):
     """A tool could not do its work; the message goes to the model and to the user."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason if len(reason) <= REASON_LIMIT else f"{reason[:REASON_LIMIT]}…")
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +146,11 @@ def text_content(text: str) -> Mapping[str, Json]:
     return {"type": "content", "content": {"type": "text", "text": text}}
 
 
+def titled(deed: str, name: str) -> str:
+    """Return the title of a call about `name`, which may be long and hold what a screen obeys."""
+    return f"{deed} {one_line(name, NAME_WIDTH)}"
+
+
 def fence(text: str) -> str:
     """Return text as Markdown that shows it as it is, in a fence that it cannot close."""
     ticks = "```"
@@ -188,16 +203,27 @@ def argument(arguments: Mapping[str, Json], name: str) -> str:
     """Return the string argument `name`.
 
     Raises:
-        ToolFailedError: it is missing or no string.
+        ToolFailedError: it is missing, no string, or one that no file and no client can hold.
     """
     value = arguments.get(name)
     if not isinstance(value, str):
         raise ToolFailedError(f"the argument {name} is missing or no string")
+    if not is_text(value):
+        raise ToolFailedError(f"the argument {name} has no UTF-8 form")
     return value
 
 
+def is_text(value: str) -> bool:
+    r"""Tell whether `value` has a UTF-8 form: half a character of JSON's `\ud83d` has none."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def number(arguments: Mapping[str, Json], name: str) -> int | None:
-    """Return the argument `name`, a number from 1 on; None if it is missing.
+    """Return the argument `name`, a number from 1 to `MOST`; None if it is missing.
 
     Raises:
         ToolFailedError: it is something else.
@@ -207,8 +233,8 @@ def number(arguments: Mapping[str, Json], name: str) -> int | None:
         return None
     if isinstance(value, float) and value.is_integer():
         value = int(value)
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise ToolFailedError(f"the argument {name} is no number from 1 on")
+    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= MOST:
+        raise ToolFailedError(f"the argument {name} is no number from 1 to {MOST}")
     return value
 
 

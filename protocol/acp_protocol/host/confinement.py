@@ -16,7 +16,10 @@ from pathlib import Path, PurePosixPath
 from typing import Final
 
 from acp_protocol.errors import AcpError, describe_os_error
+from acp_protocol.host.text import one_line
 
+SHOWN: Final = 1000
+"""Characters of a path that a message tells."""
 LINK_LIMIT: Final = 20
 """Symbolic links that one path may lead through."""
 OUTSIDE: Final = "the path lies outside the directories of this session"
@@ -28,7 +31,7 @@ class FileRefusedError(AcpError):
     """A file may not be read or written here; the message names the path and says why."""
 
     def __init__(self, path: str, reason: str) -> None:
-        super().__init__(f"{path}: {reason}")
+        super().__init__(f"{one_line(path, SHOWN)}: {reason}")
         self.reason = reason
 
 

@@ -83,7 +83,7 @@ async def test_lines_that_are_none_fail_the_tool(
         ("src", "is a directory"),
         ("out", "outside"),
         ("a\0b", "no NUL"),
-        ("\ud800", "no form"),
+        ("\ud800", "no UTF-8 form"),
     ],
 )
 async def test_what_cannot_be_read_fails_the_tool(
