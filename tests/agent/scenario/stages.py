@@ -17,6 +17,7 @@ from acp_agent.scenario.reading.file import read_scenario
 from acp_agent.scenario.wire import Fate, Stage
 from acp_inspector.journal import Journal
 from acp_inspector.lint.engine import Linter
+from acp_protocol.framing import LineFramer
 from acp_protocol.jsonrpc import Json
 from tests.agent.visits import lint_errors
 
@@ -44,7 +45,8 @@ class Pipe(ByteSendStream):
 
     def __init__(self) -> None:
         self.journal = Journal()
-        """What was said by both, for who speaks in whole lines."""
+        """What was said by both, for who speaks in lines."""
+        self._framer = LineFramer()
         self.writes: list[bytes] = []
         self.is_open = True
         self.changed = anyio.Event()
@@ -53,12 +55,15 @@ class Pipe(ByteSendStream):
         if not self.is_open:
             raise anyio.ClosedResourceError
         self.writes.append(item)
-        self.journal.frame("agent", item.removesuffix(b"\n"))
+        for line in self._framer.feed(item):
+            self.journal.line("agent", line)
         self.changed.set()
         self.changed = anyio.Event()
 
     async def aclose(self) -> None:
         self.is_open = False
+        if rest := self._framer.rest():
+            self.journal.frame("agent", rest)
         self.changed.set()
 
 
@@ -149,9 +154,10 @@ class Client:
 
     @property
     def findings(self) -> set[str]:
-        """The rules that the linter found to be broken, but for what it only remarks upon."""
-        linter = Linter()
-        found = [each for entry in self.pipe.journal.entries for each in linter.feed(entry)]
+        """The rules that are broken when the agent has ended, but for mere remarks."""
+        linter, journal = Linter(), self.pipe.journal
+        journal.event("exit", code=0)
+        found = [each for entry in journal.entries for each in linter.feed(entry)]
         found += linter.finish()
         return {each.rule.id for each in found if each.severity != "info"}
 

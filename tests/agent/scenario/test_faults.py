@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from random import Random
 
 import pytest
@@ -12,7 +13,9 @@ from hypothesis import strategies as st
 from acp_agent.scenario import faults
 from acp_agent.scenario.faults import Fault
 from acp_agent.scenario.wire import Departure
+from tests.agent.scenario.stages import played
 
+PAGE = Path(__file__).parents[3] / "docs/scripted-agent.md"
 FRAME = '{"jsonrpc":"2.0","method":"m","params":{"text":"grüße"}}'.encode()
 
 
@@ -109,3 +112,32 @@ def test_delays_add_up() -> None:
     for _ in range(2):
         faults.Delay(1.0, 0.5).strike(departure, Random(1))
     assert 2.0 < departure.delay < 3.0
+
+
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        ("drop = true", "ACP-L027"),
+        ("duplicate = 2", "ACP-L026"),
+        ("cut = 20", "ACP-L001"),
+        ("invalid = true", "ACP-L003"),
+        ("noise = 'DEBUG: here'", "ACP-L008"),
+        ("ending = 'crlf'", "ACP-L005"),
+        ("ending = 'none'\nafter = [{ text = 'a' }]", "ACP-L012"),
+        ("spelling = 'bom'", "ACP-L004"),
+        ("steps = [{ text = 'ü', spelling = 'latin-1' }]", "ACP-L003"),
+        ("steps = [{ text = 'ü', session = 'nobody' }]", "ACP-L102"),
+        ("stop = 'out_of_coffee'", "ACP-L144"),
+        ("crash = 1", "ACP-L027"),
+        ("id = 'other'", "ACP-L025"),
+        ("id = 'retyped'", "ACP-L025"),
+        ("id = 'null'", "ACP-L029"),
+        ("id = 'missing'", "ACP-L027"),
+        ("id = 'previous'", "ACP-L026"),
+    ],
+)
+async def test_what_goes_wrong_is_found_by_its_rule(text: str, rule: str) -> None:
+    async with played(f"[[prompt]]\n{text}") as client:
+        client.begin_prompt()
+    assert rule in client.findings
+    assert rule in PAGE.read_text()

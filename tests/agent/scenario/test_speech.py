@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from acp_agent.scenario.speech import FRAMINGS, speech_of
 from acp_agent.scenario.wire import Departure
 from acp_protocol.framing import Framing
-from acp_protocol.jsonrpc import request_line
+from acp_protocol.jsonrpc import Json, request_line
 from tests.agent.scenario.sdk_client import AGENT, LIMIT
-from tests.agent.scenario.stages import HELLO, heard
+from tests.agent.scenario.stages import HELLO, heard, played
 
 
 @given(st.lists(st.binary(min_size=1).map(lambda raw: raw.replace(b"\n", b"")), max_size=5))
@@ -88,20 +88,20 @@ def test_our_client_is_played_to_however_it_is_spoken(tmp_path: Path, spoken: st
 
 
 async def test_a_dialect_is_heard_and_answered_in_its_own_words() -> None:
-    opening = {"protocolVersion": 1, "clientCapabilities": {"readTextFile": True}}
-    client = await heard(
-        "dialect = 'continuum'\n[[prompt]]\nsteps = [{ text = 'Hi $prompt' }]",
-        request_line(1, "session/list", {}),
-        request_line(2, "initialize", opening),
-        request_line(3, "session/new", {"mode": "code"}),
-        request_line(4, "session/prompt", {"content": [{"type": "text", "text": "you"}]}),
-        request_line(5, "session/cancel", None),
-    )
-    told = {each.get("id"): each for each in client.messages}
-    assert told[1]["error"]["code"] == -32002
-    assert told[2]["result"]["agentCapabilities"]["embeddedContext"] is True
-    assert told[3]["result"]["historyLength"] == 0
-    assert told[5]["result"] == {}
+    text = "dialect = 'continuum'\n[[prompt]]\nsteps = [{ text = 'Hi $prompt' }]"
+    opening: Json = {"protocolVersion": 1, "clientCapabilities": {"readTextFile": True}}
+    async with played(text, opens=False) as client:
+        early = await client.ask("session/list")
+        hello = await client.ask("initialize", **opening)
+        opened = await client.ask("session/new", mode="code")
+        await client.ask("session/prompt", content=[{"type": "text", "text": "you"}])
+        cancelled = await client.ask("session/cancel")
+    assert early["error"]["code"] == -32002
+    assert hello["result"]["agentCapabilities"]["embeddedContext"] is True
+    assert opened["result"]["historyLength"] == 0
+    told = [each["params"] for each in client.messages if each.get("method") == "session/update"]
+    assert [each["content"] for each in told] == [[{"type": "text", "text": "Hi you"}]]
+    assert cancelled["result"] == {}
 
 
 async def test_a_header_with_another_length_is_written() -> None:
