@@ -9,10 +9,11 @@ Source: MCP, Transports, "Streamable HTTP"; MCP 2024-11-05, Transports, "HTTP wi
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from http import HTTPStatus
 from typing import Any, Final, TypeAlias
 
+import anyio
 import httpx2
 from mcp.client import Transport
 from mcp.client.sse import sse_client
@@ -49,6 +50,8 @@ _OURS: Final = frozenset(
     }
 )
 """Headers that the transport sets; those of a declaration do not count."""
+BODY_WAIT: Final = 1.0
+"""Seconds for the body of a response that is not read."""
 _EVENTS: Final = "text/event-stream"
 
 
@@ -115,11 +118,10 @@ class _Client(httpx2.AsyncClient):
             response.stream = Events(response.stream, self.limit, refuse)
 
     async def read(self, response: httpx2.Response) -> httpx2.Response:
-        """Return a response as a whole; what is too long or cut off has no body."""
-        try:
+        """Return a response that answers nothing, as a whole; nobody waits long for its body."""
+        body = b""
+        with suppress(TooLongError, httpx2.TransportError), anyio.move_on_after(BODY_WAIT):
             body = await whole(response, self.limit)
-        except (TooLongError, httpx2.TransportError):
-            body = b""
         return _with_body(response, body)
 
 

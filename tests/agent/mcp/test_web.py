@@ -379,3 +379,19 @@ async def test_a_stream_of_events_that_ends_says_how(
             with pytest.raises(ToolFailedError, match=f"the MCP server f {reason}"):
                 await call(room, tool)
         assert room.troubles["f"].startswith(reason)
+
+
+async def unfinished(stream: SocketStream, asked: Asked) -> None:
+    del asked
+    await stream.send(b"HTTP/1.1 202 Accepted\r\nContent-Length: 10\r\n\r\n")
+    await anyio.sleep_forever()
+
+
+async def test_nobody_waits_for_what_answers_nothing(tmp_path: Path) -> None:
+    async with (
+        faulty(unfinished, is_sse=True, is_at_post=True) as server,
+        opened(tmp_path, server, limits=SMALL) as room,
+    ):
+        with pytest.raises(ToolFailedError, match="f took longer than 2 s"):
+            await call(room, "f__odd")
+        assert (await call(room, "f__fine")).text == "fine"
