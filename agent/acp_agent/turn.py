@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import asdict, dataclass, field
+from math import ceil
 from typing import Literal, TypeAlias, assert_never
 
 import anyio
@@ -19,6 +20,7 @@ from acp_agent.instructions import Told
 from acp_agent.memory import Kept, remembered
 from acp_agent.models.model import (
     CallTool,
+    Delayed,
     Model,
     ModelEvent,
     ModelFailedError,
@@ -135,6 +137,9 @@ async def _stream_reply(context: Context) -> _Reply:
                         is_paused = True
                     case Used():
                         await _account(context, event)
+                    case Delayed():
+                        again = f"It is asked again in {ceil(event.seconds)} s."
+                        await context.desk.updates.delayed(event.why, again)
                     case _:
                         events.append(event)
                         await _show(context, event)

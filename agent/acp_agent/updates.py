@@ -151,6 +151,18 @@ class Updates:
             self._message = None
         return self.shows_notices or is_in_turn
 
+    async def delayed(self, why: str, about: str) -> None:
+        """Tell the user why nothing comes for a while.
+
+        It is about now, and not kept. A client that shows no notices is told among the thoughts,
+        whether or not those of the model are shown.
+        """
+        if self.shows_notices:
+            await self.send("notice", {"severity": "info", "title": why, "description": about})
+            return
+        content = {"type": "text", "text": f"{why} {about}\n\n"}
+        await self.send("agent_thought_chunk", {"content": content})
+
     async def asking(self) -> None:
         """Nothing: that a question waits for the user is told by the question itself."""
 

@@ -14,6 +14,7 @@ from acp_agent.conduct import REQUEST_LIMIT, TurnLimits
 from acp_agent.models.model import (
     CallTool,
     Command,
+    Delayed,
     HistoryEntry,
     ModelEvent,
     ModelFailedError,
@@ -283,6 +284,19 @@ async def test_what_replies_have_taken_adds_up_and_is_told(cwd: Path) -> None:
     told = [update for update in client.told if update["sessionUpdate"] == "usage_update"]
     full = {"sessionUpdate": "usage_update", "used": 110, "size": 1000}
     assert told == [full | {"cost": {"amount": cost, "currency": "USD"}} for cost in (0.25, 0.5)]
+
+
+async def test_why_nothing_comes_is_told_and_is_no_part_of_the_reply(cwd: Path) -> None:
+    client = DeafClient()
+    delayed = Delayed("X has too much to do.", 3.2)
+    turn = context(cwd, ListedModel([delayed, Say("a")]), client)
+    assert await run_turn(turn) == "end_turn"
+    thought, said = client.told
+    assert thought["sessionUpdate"] == "agent_thought_chunk"
+    why = "X has too much to do. It is asked again in 4 s.\n\n"
+    assert thought["content"] == {"type": "text", "text": why}
+    assert said["content"]["text"] == "a"
+    assert turn.history[1:] == [ModelSaid((Say("a"),))]
 
 
 async def test_without_a_known_window_nothing_is_told_of_it(cwd: Path) -> None:

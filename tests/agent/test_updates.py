@@ -28,6 +28,33 @@ def listener() -> Listener:
     return Listener()
 
 
+class Forbidding:
+    """Must not be asked to keep anything."""
+
+    def keep(self, event: events.Event) -> None:
+        raise AssertionError(event)
+
+    def note(self, **members: Json) -> None:
+        raise AssertionError(members)
+
+
+@pytest.mark.parametrize("shows_notices", [True, False])
+async def test_a_wait_is_told_as_a_notice_or_among_the_thoughts_and_never_kept(
+    listener: Listener, *, shows_notices: bool
+) -> None:
+    updates = Updates(listener, "s", Forbidding())
+    updates.shows_notices = shows_notices
+    updates.shows_thoughts = False
+    await updates.delayed("X is busy.", "Again in 3 s.")
+    notice = {"severity": "info", "title": "X is busy.", "description": "Again in 3 s."}
+    thought = {"content": {"type": "text", "text": "X is busy. Again in 3 s.\n\n"}}
+    assert listener.told == [
+        {"sessionUpdate": "notice", **notice}
+        if shows_notices
+        else {"sessionUpdate": "agent_thought_chunk", **thought}
+    ]
+
+
 async def test_output_is_text_and_nothing_written_is_not_told(listener: Listener) -> None:
     updates = Updates(listener, "s")
     await updates.tool("c", {"content": [output_content("", COMMAND)]})

@@ -23,7 +23,7 @@ from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_aft
 from tenacity.wait import wait_exponential, wait_random
 
 from acp_agent.models.answer import Answer, Reader
-from acp_agent.models.model import ModelEvent
+from acp_agent.models.model import Delayed, ModelEvent
 from acp_agent.models.refusals import Refusals, ServiceFailedError
 from acp_agent.models.services import Service
 from acp_agent.models.trust import certificates, distrust, is_near
@@ -31,6 +31,9 @@ from acp_protocol.json_text import Json, encode
 from acp_protocol.version import VERSION
 
 logger = logging.getLogger(__name__)
+
+UNSAID: Final = 2.0
+"""Seconds that a user waits without being told why."""
 
 PACKINGS: Final = frozenset({"identity", "", "gzip", "x-gzip", "deflate"})
 """How an answer may be compressed although it was not asked for."""
@@ -110,11 +113,16 @@ class Endpoint:
             raise self.refusals.without_key()
         raw = encode(body)
         async with self._client() as client:
-
-            async def begin() -> _Begun:
-                return await self._begin(client, raw, new_reader)
-
-            begun: _Begun = await self._retrying()(begin)
+            begun: _Begun | None = None
+            delays = _Delays()
+            async for attempt in self._retrying(delays):
+                if (delay := delays.next) is not None:
+                    if delays.is_long:
+                        yield delay
+                    await anyio.sleep(delay.seconds)
+                with attempt:
+                    begun = await self._begin(client, raw, new_reader)
+            assert begun is not None
             answer, events = begun
             async with aclosing(answer):
                 for event in events:
@@ -143,7 +151,7 @@ class Endpoint:
                 "The proxy that the environment names, as in HTTPS_PROXY, cannot be used."
             ) from None
 
-    def _retrying(self) -> AsyncRetrying:
+    def _retrying(self, delays: _Delays) -> AsyncRetrying:
         patience = self._patience
         # By chance a little longer: agents that failed together do not come back together.
         growing = wait_exponential(patience.first_rest, patience.longest_rest) + wait_random(
@@ -166,11 +174,12 @@ class Endpoint:
             )
 
         return AsyncRetrying(
-            sleep=anyio.sleep,
+            # Whoever tries sleeps: it has to be told first.
+            sleep=_at_once,
             stop=stop_after_attempt(patience.tries),
             wait=rest,
             retry=retry_if_exception(is_worth_it),
-            before_sleep=_tell,
+            before_sleep=delays.take,
             reraise=True,
         )
 
@@ -230,9 +239,28 @@ _Begun: TypeAlias = tuple[Answer, Sequence[ModelEvent]]
 """An answer, and its first events."""
 
 
-def _tell(state: RetryCallState) -> None:
-    """Say on stderr why nothing is heard for a while."""
-    logger.warning("%s Trying again in %.1f s.", _problem(state), state.upcoming_sleep)
+class _Delays:
+    """Says why nothing is heard for a while: on stderr, and where it is long to the user."""
+
+    def __init__(self) -> None:
+        self._begun = anyio.current_time()
+        self.next: Delayed | None = None
+        """Before the next try."""
+
+    @property
+    def is_long(self) -> bool:
+        """Whether somebody who waits since the first try would wonder."""
+        waited = anyio.current_time() - self._begun
+        return self.next is not None and waited + self.next.seconds >= UNSAID
+
+    def take(self, state: RetryCallState) -> None:
+        problem = _problem(state)
+        logger.warning("%s Trying again in %.1f s.", problem, state.upcoming_sleep)
+        self.next = Delayed(str(problem), state.upcoming_sleep)
+
+
+async def _at_once(seconds: float) -> None:
+    del seconds
 
 
 def _problem(state: RetryCallState) -> ServiceFailedError | None:

@@ -115,7 +115,18 @@ class Paused:
     """The reply is not over: asked once more behind it, the model goes on; the last event."""
 
 
-ModelEvent: TypeAlias = Say | Think | ShowPlan | CallTool | Sealed | Used | Stopped | Paused
+@dataclass(frozen=True, slots=True)
+class Delayed:
+    """Nothing comes for a while: the service is asked again later. It is no part of the reply."""
+
+    why: str
+    """A sentence."""
+    seconds: float
+
+
+ModelEvent: TypeAlias = (
+    Say | Think | ShowPlan | CallTool | Sealed | Used | Stopped | Paused | Delayed
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import acp_agent.models.answer as answer_module
 from acp_agent.models.anthropic import MessagesModel
 from acp_agent.models.endpoint import Patience
-from acp_agent.models.model import CallTool, Model, Say, UserSaid
+from acp_agent.models.model import CallTool, Delayed, Model, Say, UserSaid
 from acp_agent.models.openai import ChatModel
 from acp_agent.models.refusals import ServiceFailedError
 from acp_agent.models.wishes import Wishes
@@ -136,6 +136,24 @@ async def test_a_service_that_wants_no_rest_gets_one(
         assert said(await replied(model_at(provider.url, patience), GO))
     assert len(rests) == 1
     assert rests[0] >= 7.0
+
+
+async def test_a_long_wait_is_told_before_it_begins_and_a_short_one_is_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    happened: list[object] = []
+
+    async def told_sleep(seconds: float) -> None:
+        happened.append(seconds)
+
+    monkeypatch.setattr(anyio, "sleep", told_sleep)
+    short, long = refused(503, retry_after="0.5"), refused(503, retry_after="3")
+    async with providing(short, long, long, WHOLE) as provider:
+        async for event in model_at(provider.url).reply(GO, []):
+            happened += [event]
+    delayed = Delayed("OpenAI has too much to do just now.", 3.0)
+    assert happened[:-1] == [0.5, delayed, 3.0, delayed, 3.0]
+    assert happened[-1] == Say("wörds 語 😀")
 
 
 async def test_a_service_that_wants_too_long_a_rest_is_not_asked_again() -> None:
