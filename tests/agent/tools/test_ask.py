@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 
+from acp_agent.conduct import Conduct
 from acp_agent.elicitation import Reply
+from acp_agent.rules import PermissionRules
+from acp_agent.standing import StandingRule
 from acp_agent.tools.ask import AskTool, OpenTool
 from acp_agent.tools.tool import ToolFailedError
 from acp_agent.workspace import Workspace
 from acp_protocol.jsonrpc import Json
+from tests.agent.conftest import talk
 
 
 class Nobody:
@@ -95,3 +100,22 @@ async def test_what_is_asked_stands_on_one_line(workspace: Workspace) -> None:
     assert call.title == "Ask: a␛[2J⏎b"
     near = await OpenTool(Nobody()).prepare({"url": "http://localhost:1", "reason": ""}, workspace)
     assert near.title == "Open http://localhost:1"
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        PermissionRules("ask_always"),
+        PermissionRules("ask_always", always_ask=frozenset({"think"})),
+        PermissionRules("ask_always", standing=(StandingRule("ask", "think"),)),
+    ],
+)
+async def test_a_question_is_the_only_question(cwd: Path, rules: PermissionRules) -> None:
+    answers: dict[str, Json] = {
+        "elicitation/create": {"action": "accept", "content": {"answer": "red"}}
+    }
+    offered: Json = {"elicitation": {"form": {}}}
+    async with talk(cwd, answers=answers, capabilities=offered, conduct=Conduct(rules)) as it:
+        await it.prompt("ask Which colour?: red, green")
+    assert [request.method for request in it.client.asked] == ["elicitation/create"]
+    assert it.client.calls[0]["statuses"][-1] == "completed"
