@@ -61,6 +61,10 @@ class Household:
     """What users know the agent by."""
 
 
+ROOM_WAIT: Final = 30.0
+"""Seconds that a session waits for another one that is about to come to rest."""
+
+
 class Surface(ABC):
     """The methods of one version, on one connection."""
 
@@ -84,6 +88,9 @@ class Surface(ABC):
         self._changing: dict[str, anyio.Event] = {}
         """Those that are about to be opened or closed, and when they are."""
         self._opening = 0
+        """How many of them will be awake, and have their place among those."""
+        self._eased = anyio.Event()
+        """Set, and another one instead, when a session may have come to rest or gone."""
         self._waits: dict[str, set[anyio.CancelScope]] = {}
         """The waits of prompts for sessions that are about to wake."""
         self.answerers: Mapping[str, Answerer] = {}
@@ -136,9 +143,27 @@ class Surface(ABC):
         for session in self.sessions.values():
             self.cancel(session)
 
+    def is_at_work(self, session: Session) -> bool:
+        """Return whether a turn runs in a session, or is about to."""
+        return session.is_busy
+
     def is_at_rest(self, session: Session) -> bool:
         """Return whether nothing happens in a session, or is about to."""
-        return not session.is_used
+        return not session.is_used and not self.is_at_work(session)
+
+    def ease(self) -> None:
+        """Let those look again who wait for a session to rest."""
+        self._eased.set()
+        self._eased = anyio.Event()
+
+    @contextmanager
+    def used(self, session: Session) -> Generator[None]:
+        """Put a session not away meanwhile."""
+        try:
+            with session.used():
+                yield
+        finally:
+            self.ease()
 
     async def rest_idle(self, seconds: float) -> None:
         """Put the sessions away in which nothing has happened for `seconds`."""
@@ -163,6 +188,7 @@ class Surface(ABC):
         It is brought to its end, whoever gives up meanwhile: every wait in it is bounded.
         """
         del self.sessions[session.id]
+        self.ease()
         with self._change(session.id), anyio.CancelScope(shield=True):
             try:
                 await self.finish(session)
@@ -208,7 +234,7 @@ class Surface(ABC):
             raise invalid("cwd is not the session's")
         store, names = self.household.store, [str(each) for each in directories[1:]]
         if (session := self.sessions.get(session_id)) is not None:
-            with session.used():
+            with self.used(session):
                 await self._refurnished(session, declared)
                 store.change(record.number, directories=names)
                 session.move(self.workspace_for(session_id, directories), directories)
@@ -244,7 +270,7 @@ class Surface(ABC):
     async def using(self, params: Params) -> AsyncGenerator[Session]:
         """Yield the session of `params`, which has to be open on this connection, awake."""
         session = await self._awake(cast("str", params["sessionId"]))
-        with session.used():
+        with self.used(session):
             yield session
 
     @asynccontextmanager
@@ -265,7 +291,7 @@ class Surface(ABC):
         if session is None or wait.cancel_called:
             yield None
             return
-        with session.used():
+        with self.used(session):
             yield session
 
     async def _awake(self, session_id: str) -> Session:
@@ -334,17 +360,23 @@ class Surface(ABC):
     @asynccontextmanager
     async def _furnished(self, session_id: str, declared: Declared) -> AsyncGenerator[McpServers]:
         """Start the servers of a session that is about to be opened; end them if it is not."""
-        with self._change(session_id), self._counted():
+        with self._change(session_id):
             await self._make_room()
-            room = McpServers(TOOLS, Relay(self.ways))
-            cwd, *additional = declared.directories
-            await room.open(declared.servers, self.household.servers, cwd, additional)
-            try:
-                yield room
-            except BaseException:
-                with anyio.CancelScope(shield=True):
-                    await room.aclose()
-                raise
+            with self._counted():
+                async with self._room(declared) as room:
+                    yield room
+
+    @asynccontextmanager
+    async def _room(self, declared: Declared) -> AsyncGenerator[McpServers]:
+        room = McpServers(TOOLS, Relay(self.ways))
+        cwd, *additional = declared.directories
+        await room.open(declared.servers, self.household.servers, cwd, additional)
+        try:
+            yield room
+        except BaseException:
+            with anyio.CancelScope(shield=True):
+                await room.aclose()
+            raise
 
     @contextmanager
     def _counted(self) -> Generator[None]:
@@ -354,18 +386,26 @@ class Surface(ABC):
             yield
         finally:
             self._opening -= 1
+            self.ease()
 
     async def _make_room(self) -> None:
-        """Put the sessions away that have been at rest the longest, until one more may be awake."""
+        """Return when one more may be awake; those make room that have been at rest the longest."""
+        with anyio.move_on_after(ROOM_WAIT):
+            while len(self.sessions) + self._opening >= self.household.limit:
+                resting = [each for each in self.sessions.values() if self.is_at_rest(each)]
+                if resting:
+                    await self.put_away(min(resting, key=lambda each: each.touched))
+                elif self._opening or not all(map(self.is_at_work, self.sessions.values())):
+                    await self._eased.wait()
+                else:
+                    raise self._crowded()
+            return
+        raise self._crowded()
+
+    def _crowded(self) -> RequestFailedError:
         limit = self.household.limit
-        while len(self.sessions) + self._opening > limit:
-            resting = [each for each in self.sessions.values() if self.is_at_rest(each)]
-            if not resting:
-                raise RequestFailedError(
-                    jsonrpc.INVALID_REQUEST,
-                    f"Too many sessions are at work: {limit}; wait for a turn to end or cancel one",
-                )
-            await self.put_away(min(resting, key=lambda each: each.touched))
+        reason = f"Too many sessions are at work: {limit}; wait for a turn to end or cancel one"
+        return RequestFailedError(jsonrpc.INVALID_REQUEST, reason)
 
     async def _refurnished(self, session: Session, declared: Declared) -> None:
         """Give an open session other servers, if it has not those already."""

@@ -144,7 +144,7 @@ class SurfaceV1(Surface):
         if (open_one := self.sessions.get(params["sessionId"])) is not None:
             _check_free(open_one)
         session = await self.reopened(params)
-        with session.used():
+        with self.used(session):
             await session.updates.replay(session.chronicle.told(), session.surroundings)
         record = session.chronicle.current()
         times = {"createdAt": record.created, "updatedAt": record.updated}

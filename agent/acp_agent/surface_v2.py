@@ -108,9 +108,9 @@ class SurfaceV2(Surface):
         """Return files that are ours: clients of this version serve none."""
         return Workspace(session_id, directories[0], additional=directories[1:])
 
-    def is_at_rest(self, session: Session) -> bool:
-        """Return whether nothing happens in a session, and no prompt that was taken waits."""
-        return super().is_at_rest(session) and not self._places[session.id].turns.is_taken
+    def is_at_work(self, session: Session) -> bool:
+        """Return whether a turn runs in a session, or a prompt was taken for the next one."""
+        return self._places[session.id].turns.is_taken
 
     async def finish(self, session: Session) -> None:
         """End the last turn, its last state included, and refuse the prompts that are held."""
@@ -141,7 +141,7 @@ class SurfaceV2(Surface):
             yield from session.surroundings() if start is not None else ()
             yield "state_update", self._state(session)
 
-        with session.used():
+        with self.used(session):
             await session.updates.replay(told, then)
         return Followed(self._offered(session), session.warn)
 
@@ -224,6 +224,7 @@ class SurfaceV2(Surface):
         finally:
             place.updates.is_asking = False
             place.turns.pass_on()
+            self.ease()
 
     async def _outcome(
         self, session: Session, place: _Place, message_id: str, blocks: Sequence[Params]
@@ -249,8 +250,9 @@ class SurfaceV2(Surface):
 
     def _state(self, session: Session) -> dict[str, Json]:
         """Return what a session is at, in the words that the client has heard or will hear."""
-        place = self._places[session.id]
-        if not place.turns.is_taken:
+        place = self._places.get(session.id)
+        # One that was closed meanwhile does nothing either.
+        if place is None or not place.turns.is_taken:
             return {"state": "idle"}
         return {"state": "requires_action" if place.updates.is_asking else "running"}
 

@@ -63,6 +63,53 @@ async def test_only_where_all_are_at_work_one_more_is_refused(cwd: Path, version
 
 
 @VERSIONS
+async def test_many_are_opened_at_once_and_none_is_refused(cwd: Path, version: int) -> None:
+    async with visit(cwd, version, limit=2) as it:
+        sessions: list[str] = []
+
+        async def open_one() -> None:
+            sessions.append(await it.new())
+
+        async with anyio.create_task_group() as tasks:
+            for _ in range(7):
+                tasks.start_soon(open_one)
+        surface = surface_of(it)
+        assert (len(surface.sessions), len(surface.asleep)) == (2, 5)
+        async with anyio.create_task_group() as tasks:
+            for session_id in sessions:
+                tasks.start_soon(it.reopen, session_id)
+        assert (len(surface.sessions), len(surface.asleep)) == (2, 5)
+
+
+@VERSIONS
+async def test_a_new_one_waits_for_what_is_soon_over(cwd: Path, version: int) -> None:
+    async with visit(cwd, version, limit=1) as it, anyio.create_task_group() as tasks:
+        first = await it.new()
+        surface = surface_of(it)
+        opened: list[str] = []
+
+        async def open_one() -> None:
+            opened.append(await it.new())
+
+        with surface.used(surface.sessions[first]):
+            tasks.start_soon(open_one)
+            await it.ask("session/list")
+            assert opened == []
+
+
+async def test_nobody_waits_for_ever_for_a_place(
+    cwd: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("acp_agent.surface.ROOM_WAIT", 0.01)
+    async with visit(cwd, limit=1) as it:
+        surface = surface_of(it)
+        session = surface.sessions[await it.new()]
+        refusal = pytest.raises(RequestFailedError, match="Too many sessions are at work: 1")
+        with surface.used(session), refusal:
+            await it.new()
+
+
+@VERSIONS
 async def test_a_session_without_use_falls_asleep_and_wakes(cwd: Path, version: int) -> None:
     async with visit(cwd, version, unstable=True) as it:
         session_id = await it.new()
