@@ -108,7 +108,7 @@ def _add_script_options(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="play this scenario, its faults included, in place of being an agent; hello, tour, "
         "editor, cancel, sessions, faults and chaos come along. Of the other options only "
-        "--protocol counts then",
+        "--protocol and --dialect count then",
     )
     group.add_argument(
         "--seed",

@@ -7,13 +7,14 @@ import os
 import signal
 import sys
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Final, NoReturn
 
 import anyio
 
 from acp_agent.scenario.player import Player
-from acp_agent.scenario.reading.file import load_scenario
+from acp_agent.scenario.reading.file import DIALECTS, load_scenario
 from acp_agent.scenario.reading.tables import ScenarioError
 from acp_agent.scenario.scenario import Scenario
 from acp_agent.scenario.wire import Crash, Fate, Stage
@@ -38,23 +39,28 @@ def run_script(options: argparse.Namespace) -> int:
         return FAILED if options.check else UNUSABLE
     if options.check:
         return check_file(path)
-    newest = vars(options).get("protocol.version", 1)
-    return play_file(path, seed=options.seed, newest=newest)
+    given = vars(options)
+    newest, dialect = given.get("protocol.version", 1), given.get("protocol.dialect")
+    return play_file(path, seed=options.seed, newest=newest, dialect=dialect)
 
 
-def play_file(path: Path, *, seed: int | None = None, newest: int = 1) -> int:
+def play_file(
+    path: Path, *, seed: int | None = None, newest: int = 1, dialect: str | None = None
+) -> int:
     """Play the scenario of a file to the client on stdin and stdout; return the exit code.
 
-    `seed` goes before the one in the file; versions up to `newest` are spoken even if the file
-    does not say so. What is wrong with the file is told on stderr, and nothing is played.
+    `seed` and `dialect` go before those in the file; versions up to `newest` are spoken even if the
+    file does not say so. What is wrong with the file is told on stderr, and nothing is played.
     """
     try:
         scenario, _ = load_scenario(path, seed)
     except ScenarioError as problem:
         _say(str(problem))
         return UNUSABLE
-    if newest > 1 and scenario.dialect is not None:
-        _say(f"{path}: `dialect` has only version 1, and --protocol asks for {newest}")
+    if dialect is not None:
+        scenario = replace(scenario, dialect=dialect)
+    if reason := _unspeakable(scenario.dialect, max(newest, scenario.newest)):
+        _say(f"{path}: {reason}")
         return UNUSABLE
     try:
         return anyio.run(_play, scenario, newest)
@@ -82,6 +88,15 @@ def _found(path: Path) -> Path:
     """Return the file that is meant: a bare word that is no file may be one of the examples."""
     example = EXAMPLES / f"{path}.toml"
     return example if len(path.parts) == 1 and not path.exists() and example.is_file() else path
+
+
+def _unspeakable(dialect: str | None, newest: int) -> str | None:
+    """Return why nothing can be played in a dialect; None if it can."""
+    if dialect is None or (dialect in DIALECTS and newest == 1):
+        return None
+    if dialect in DIALECTS:
+        return f"{dialect} has only version 1, and version {newest} is asked for"
+    return f"{dialect} cannot be played; there is {', '.join(DIALECTS)}"
 
 
 async def _play(scenario: Scenario, newest: int) -> int:

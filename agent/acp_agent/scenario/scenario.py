@@ -149,7 +149,8 @@ class Scenario:
     seed: int = 0
     newest: int = 1
     """The newest version that is spoken."""
-    framing: Framing = "lines"
+    framing: Framing | None = None
+    """How frames are kept apart; None for what the dialect has, which mostly is lines."""
     dialect: str | None = None
     """The dialect that is spoken; None for the protocol as it is published."""
     card: Card = Card()

@@ -248,6 +248,24 @@ def test_a_file_that_is_not_there_is_told() -> None:
     assert done.stderr.startswith(sentence)
 
 
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [
+        (("--dialect", "continuum"), 0),
+        (("--dialect", "openoxide"), 0),
+        (("--dialect", "continuum", "--protocol", "2"), 2),
+        (("--dialect", "v2-batch"), 2),
+    ],
+)
+def test_any_scenario_of_version_1_is_played_in_a_dialect(
+    options: tuple[str, ...], code: int
+) -> None:
+    done = ran("--script", "hello", *options, stdin=opening())
+    assert done.returncode == code
+    assert bool(done.stderr) == bool(code), done.stderr
+    assert (b"authMethods" in done.stdout or b"slash_commands" in done.stdout) == (not code)
+
+
 def test_what_was_not_as_expected_is_its_exit_code(tmp_path: Path) -> None:
     (tmp_path / "it.toml").write_text("[[prompt]]\nexpect = { prompt = [] }\n")
     stdin = opening() + prompt_line(2, "hello")

@@ -35,6 +35,7 @@ from acp_agent.scenario.scenario import (
 from acp_agent.scenario.speech import FRAMINGS, speech_of
 from acp_agent.scenario.values import entries
 from acp_protocol.dialects.names import BATCHES, SPOKEN
+from acp_protocol.framing import Framing
 from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.methods import METHODS
 
@@ -116,9 +117,10 @@ def _read_top(top: Table, wanted_seed: int | None) -> Scenario:
         newest = top.whole("protocol", 1, most=2)
     with top.page.bearing():
         dialect = _read_dialect(top, newest)
+    framing: Framing | None = None
     with top.page.bearing():
-        framing = top.word("framing", tuple(FRAMINGS)) if "framing" in top else None
-        top.page.framing = speech_of(FRAMINGS[framing] if framing else None, dialect).framing
+        framing = FRAMINGS[top.word("framing", tuple(FRAMINGS))] if "framing" in top else None
+        top.page.framing = speech_of(framing, dialect).framing
     with top.page.bearing():
         seed = top.whole("seed", 0, least=-BIG) if wanted_seed is None else wanted_seed
     with top.page.bearing():
@@ -142,7 +144,7 @@ def _read_top(top: Table, wanted_seed: int | None) -> Scenario:
         top.page.name,
         seed,
         newest,
-        top.page.framing,
+        framing,
         dialect,
         card,
         reactions,
