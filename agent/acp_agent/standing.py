@@ -76,6 +76,9 @@ class StandingRule:
             words = (*home, *words)
         elif pattern[:1] not in {("/",), (_ANY_PARTS,)} and is_far:
             return False
+        if self.decision != "allow":
+            # On some disks both spellings lead to one file.
+            pattern, words = _folded(pattern), _folded(words)
         if _fits(pattern, words, _ANY_PARTS):
             return True
         head = _head(pattern)
@@ -151,6 +154,10 @@ def _fits(pattern: Sequence[str], words: Sequence[str], any_number: str) -> bool
                 after.add(place + 1)
         places = reached(after)
     return len(pattern) in places
+
+
+def _folded(words: Sequence[str]) -> tuple[str, ...]:
+    return tuple(word.casefold() for word in words)
 
 
 def _head(pattern: Sequence[str]) -> tuple[str, ...]:

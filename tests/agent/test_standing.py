@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_agent.standing import StandingRule, command_words, path_parts, standing
+from acp_agent.standing import Decision, StandingRule, command_words, path_parts, standing
 from acp_agent.tools.subject import Subject as Touched
 from acp_agent.tools.subject import command_subject, name_subject, path_subject
 from acp_agent.tools.tool import Kind
@@ -121,6 +121,15 @@ def test_what_is_denied_is_not_reached_through_a_directory_above_it(kind: Kind) 
     assert not rule.covers("read", path("a"))
     assert not StandingRule("allow", None, "path", "a/secret/**").covers(kind, path("a"))
     assert not StandingRule("deny", None, "path", ".env").covers(kind, path("a"))
+
+
+def test_what_is_denied_is_denied_however_its_letters_are_written() -> None:
+    """Some disks tell them not apart."""
+    meanings: dict[Decision, bool] = {"deny": True, "ask": True, "allow": False}
+    for decision, is_meant in meanings.items():
+        rule = StandingRule(decision, None, "path", "Secret/**")
+        assert rule.covers("read", path("sECRET", "key")) is is_meant
+        assert rule.covers("read", path("Secret", "KEY"))
 
 
 def test_the_first_rule_that_fits_decides() -> None:

@@ -132,8 +132,9 @@ def _server_lines(servers: Mapping[str, Json], origin: str) -> list[str]:
 
 def _rule_lines(rules: list[Mapping[str, Json]], origin: str) -> list[str]:
     lines: list[str] = []
-    for rule in rules:
-        lines += ["", f"[[permissions.rules]]  # {_shown(origin)}"]
+    for place, rule in enumerate(rules):
+        # Where the first one stands, the others are found.
+        lines += ["", "[[permissions.rules]]" + ("" if place else f"  # {_shown(origin)}")]
         lines += [f"{name} = {toml(each)}" for name, each in rule.items()]
     return lines
 
