@@ -212,6 +212,21 @@ def test_a_directory_that_is_swapped_for_a_link_while_we_write_never_leads_out(r
     assert [path.name for path in (root.parent / "outside").iterdir()] == ["f.txt"]
 
 
+def test_a_directory_that_is_swapped_for_a_link_while_we_move_never_leads_out(root: Path) -> None:
+    roots, moved = Roots([root]), root / "moved.txt"
+    with swapping(root) as link:
+        for _ in range(500):
+            moved.write_text("moved")
+            with suppress(FileRefusedError):
+                roots.move(str(moved), str(link / "f.txt"), is_over=True)
+            with suppress(FileRefusedError):
+                roots.move(str(link / "f.txt"), str(root / "taken.txt"), is_over=True)
+            if (root / "taken.txt").exists():
+                assert (root / "taken.txt").read_text() in {"moved", "inside"}
+    assert (root.parent / "outside" / "f.txt").read_text() == "secret"
+    assert [path.name for path in (root.parent / "outside").iterdir()] == ["f.txt"]
+
+
 @pytest.mark.parametrize(
     ("swapped", "link", "path"),
     [("sub", "..", "sub/secret.txt"), ("notes.txt", "../secret.txt", "notes.txt")],
