@@ -21,7 +21,8 @@ from acp_agent.models.model import (
     ToolOffer,
     UserSaid,
 )
-from acp_agent.models.script import Script, script
+from acp_agent.models.scene import Script
+from acp_agent.models.script import script
 
 PIECE: Final = 24
 """Characters that one piece of streamed text is about as long as."""
