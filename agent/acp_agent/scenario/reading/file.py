@@ -15,7 +15,7 @@ from acp_agent.scenario.aims import Mishap
 from acp_agent.scenario.reading.faults import FAULTS, read_faults, read_mishap
 from acp_agent.scenario.reading.lines import key_lines
 from acp_agent.scenario.reading.mistakes import explain
-from acp_agent.scenario.reading.steps import read_commands, read_steps
+from acp_agent.scenario.reading.steps import DEEDS, read_commands, read_steps
 from acp_agent.scenario.reading.tables import (
     BIG,
     Page,
@@ -181,8 +181,16 @@ def _read_card(table: Table) -> Card:
     )
 
 
+def _allow(table: Table, *known: str) -> None:
+    """Refuse keys that are not known, and above all those of a step that stands in none."""
+    for key in table.members:
+        if key in DEEDS and key not in known:
+            raise table.wrong(key, f"belongs to a step: `steps = [{{ {key} = … }}]`")
+    table.allow(*known)
+
+
 def _read_on(table: Table) -> Reaction:
-    table.allow("method", *ON)
+    _allow(table, "method", *ON)
     methods = sorted({row.name for row in METHODS if row.sent_by != "agent"})
     method = table.text("method")
     table.place += f" ({method})"
@@ -193,7 +201,7 @@ def _read_on(table: Table) -> Reaction:
 
 
 def _read_prompt(table: Table) -> Reaction:
-    table.allow(*PROMPTS, *ON)
+    _allow(table, *PROMPTS, *ON)
     reaction = _read_reaction(table, PROMPT)
     reaction.contains = table.text_if_any("contains")
     if "matches" in table:
@@ -258,7 +266,7 @@ def _read_answer(table: Table) -> Answer:
 
 
 def _read_session(table: Table) -> Saved:
-    table.allow("id", "cwd", "title", "updated_at", "steps")
+    _allow(table, "id", "cwd", "title", "updated_at", "steps")
     return Saved(
         table.text("id"),
         table.text_if_any("cwd"),

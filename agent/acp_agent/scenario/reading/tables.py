@@ -24,6 +24,8 @@ Word = TypeVar("Word", bound=str)
 BIG: Final = 2**31
 LONG: Final = 86400.0
 """Seconds that a single wait may last."""
+FEW: Final = 12
+"""Words of which all are named where none is near."""
 SHOWN: Final = 60
 """Characters of a key or a word that a sentence repeats, at most."""
 
@@ -171,7 +173,8 @@ class Table:
         value = self.text(key)
         if value and value not in words and not value.startswith("_"):
             said = one_line(value, SHOWN)
-            self.remark(key, f"is `{said}`, which is no {what}{nearest(value, words)}")
+            others = _all_of(words) if len(words) <= FEW else ""
+            self.remark(key, f"is `{said}`, which is no {what}{nearest(value, words) or others}")
         return value
 
     def table(self, key: str, main: str = "") -> Table:

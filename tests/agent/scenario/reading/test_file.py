@@ -94,6 +94,7 @@ def test_all_that_is_wrong_is_told_at_once_with_its_line() -> None:
         ("protocol = 3", "`protocol` has to be a whole number from 1 to 2"),
         ("prompt = 1", "`prompt` has to be a list of tables"),
         ("[prompt]", "`prompt` is written with two brackets: `[[prompt]]`"),
+        ("[[prompt]]\ntext = 'hello'", "`text` belongs to a step: `steps = [{ text = … }]`"),
         ("prompt = ['hello']", "prompt 1: has to be a table"),
         ("[[prompt]]\nsteps = ['hello']", "prompt 1, step 1: has to be a table"),
         ("dialect = 'acpex'\nprotocol = 2", "`dialect` has only version 1"),
@@ -160,7 +161,7 @@ def test_what_cannot_be_read_is_told(tmp_path: Path) -> None:
 
 def test_a_mark_and_other_line_endings_do_not_matter(tmp_path: Path) -> None:
     (tmp_path / "it.toml").write_bytes(b"\xef\xbb\xbfseed = 1\r\n[[prompt]]\r\ntext = 1\r\n")
-    with pytest.raises(ScenarioError, match=r"it\.toml:3: prompt 1: `text` is not known here"):
+    with pytest.raises(ScenarioError, match=r"it\.toml:3: prompt 1: `text` belongs to a step"):
         load_scenario(tmp_path / "it.toml")
 
 
