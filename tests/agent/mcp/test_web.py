@@ -54,7 +54,7 @@ async def test_a_server_at_an_address_is_back_as_soon_as_it_is_back(tmp_path: Pa
         with pytest.raises(ToolFailedError, match="the MCP server w "):
             await call(room, "w__die", code=4)
         # Its listener may still take a connection while the process ends.
-        with pytest.raises(ToolFailedError, match="w (cannot be reached|has broken off)"):
+        with pytest.raises(ToolFailedError, match=r"w (cannot be reached|has broken off)"):
             await call(room, "w__look", place="Rome")
         port = urlsplit(server.url).port
         assert port is not None
