@@ -51,17 +51,18 @@ from acp_protocol.dialects.openoxide_events import (
     chunk,
     is_diff,
     read_commands,
-    write_events,
 )
 from acp_protocol.dialects.streamed import Streamed
 from acp_protocol.framing import Framing, Side
 from acp_protocol.jsonrpc import (
+    INVALID_PARAMS,
     Failure,
     Json,
     Malformed,
     Request,
     RequestId,
     encode,
+    failure_line,
     notification_line,
     parse,
     request_line,
@@ -117,7 +118,8 @@ class Openoxide(Interpreter):
             # Nobody else numbers like this, so that the answer is known to be for no request.
             id_ = f"prompt-{self._prompts}"
             self.ask("client", id_, Question(PROMPT, session, {"is_bare": True}))
-            return Reading((request_line(id_, PROMPT, self._read_prompt(value)),))
+            params = {"sessionId": session} | self._read_prompt(value)
+            return Reading((request_line(id_, PROMPT, params),))
         if sent_by == "agent" and "jsonrpc" not in value and session is not None:
             return self._read_event(value, session, frame.raw)
         return Reading((frame.raw,))
@@ -130,7 +132,7 @@ class Openoxide(Interpreter):
                 return Reading((with_params(call, _official(call.method, params)),))
             session = session_in(params) or self.session
             return self._read_event(params, session, call.raw)
-        if call.method in _CANCELS and "request_id" in params:
+        if call.method in _CANCELS and ("request_id" in params or call.method == CANCEL):
             return self._read_cancel(call, params)
         if call.method == PROMPT:
             return Reading((with_params(call, self._read_prompt(params)),))
@@ -164,12 +166,15 @@ class Openoxide(Interpreter):
                 ended = without(kept, "stop_reason") | {"stopReason": stop}
                 last = self._read_last(result, question.session)
                 return Reading((*last, with_result(answer, ended)))
+            case "session/request_permission" if isinstance(result.get("outcome"), dict):
+                outcome = renamed(as_object(result["outcome"]), {"option_id": "optionId"})
+                return Reading((with_result(answer, result | {"outcome": outcome}),))
             case _:
                 translated = _official(question.method, result) if result else answer.result
                 return Reading((with_result(answer, translated),))
 
     def _read_event(self, event: Object, session: str | None, raw: bytes) -> Reading:
-        update = self._events.read(event)
+        update = self._events.read(event, session)
         if update is None or session is None:
             return Reading((raw,))
         if event.get("type") == "text_delta":
@@ -177,7 +182,7 @@ class Openoxide(Interpreter):
         return Reading((_update(session, update),))
 
     def _read_prompt(self, params: Object) -> Object:
-        self._events.begin()
+        self._events.begin(session_in(params))
         self._streamed.begin(session_in(params))
         params = renamed(params, _NAMES)
         if "prompt" in params or not isinstance(params.get("content"), list):
@@ -188,6 +193,11 @@ class Openoxide(Interpreter):
         return params | {"prompt": [_read_block(block) for block in params["prompt"]]}
 
     def _read_cancel(self, call: Call, params: Object) -> Reading:
+        if "request_id" not in params:
+            problem = "Invalid params: request_id is missing"
+            is_request = isinstance(call, Request)
+            refusal = failure_line(call.id, INVALID_PARAMS, problem) if is_request else None
+            return Reading((), (refusal,) if refusal else ())
         asked = self.asked("client", params["request_id"])
         back = (result_line(call.id, {}),) if isinstance(call, Request) else ()
         if asked is not None and asked.method == PROMPT:
@@ -221,7 +231,7 @@ class Openoxide(Interpreter):
                 return (self._write_cancel(call, params),)
             case "session/prompt":
                 self._streamed.begin(session_in(params))
-                self._events.begin()
+                self._events.begin(session_in(params))
                 params = _write_prompt(params)
             case _ if call.method in _OPENING:
                 config = {"config": aside(params, self.name).get("config", {})}
@@ -253,8 +263,10 @@ class Openoxide(Interpreter):
                 return (with_result(answer, translated),)
 
     def _write_agent(self, call: Call, params: Object) -> tuple[bytes, ...]:
-        events = write_events(as_object(params.get("update")))
-        if call.method != "session/update" or events is None:
+        is_update = call.method == "session/update"
+        update = as_object(params.get("update"))
+        events = self._events.write(update, session_in(params)) if is_update else None
+        if events is None:
             return (with_params(call, _spoken(call.method, params)),)
         session = {"session_id": params.get("sessionId")}
         return tuple(notification_line(call.method, session | event) for event in events)
@@ -303,7 +315,7 @@ def _spoken(method: str, members: Object) -> Object:
 
 
 def _read_block(block: Json) -> Json:
-    members = as_object(block)
+    members = _untagged(as_object(block))
     match members.get("type"):
         case "diff" if is_diff(members):
             return {"type": "text", "text": f"```diff\n{members['unified_diff']}```"}
@@ -311,6 +323,19 @@ def _read_block(block: Json) -> Json:
             return {"type": "text", "text": members["output"]}
         case "slash_command" if isinstance(members.get("command"), str):
             return {"type": "text", "text": f"/{members['command'].removeprefix('/')}"}
+        case _:
+            return members or block
+
+
+def _untagged(block: Object) -> Object:
+    """Return a block that is spelled as the blueprint's types are without further words."""
+    match list(block.items()):
+        case [("Text", str(text))]:
+            return {"type": "text", "text": text}
+        case [("SlashCommand", str(command))]:
+            return {"type": "slash_command", "command": command}
+        case [("Diff" | "Terminal" as name, dict())]:
+            return {"type": name.lower()} | as_object(block[name])
         case _:
             return block
 

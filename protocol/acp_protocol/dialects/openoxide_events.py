@@ -9,27 +9,41 @@ Source: OpenOxide, "Prompt Turns", "Slash Command Advertisement".
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+from typing import Final
+
 from acp_protocol.dialects.acpex_updates import kind_of, output_text, plan_entry, tool_output
-from acp_protocol.dialects.interpreter import REMEMBERED
+from acp_protocol.dialects.interpreter import REMEMBERED, keep
 from acp_protocol.dialects.members import Object, as_list, as_object, as_text
 from acp_protocol.dialects.unified import diff_of, texts_of
 from acp_protocol.jsonrpc import Json
 
+_STATUSES: Final = frozenset({"pending", "in_progress", "completed"})
+
+
+@dataclass(slots=True)
+class _Turn:
+    """What the running turn of a session has told."""
+
+    steps: list[Object] = field(default_factory=list[Object])
+    """The plan, as it was read."""
+    told: dict[str, Json] = field(default_factory=dict[str, Json])
+    """The steps that were written, and how far they were."""
+    tool: str | None = None
+
 
 class Events:
-    """Reads the events of one connection: plans come in steps, diffs without their tool."""
+    """Reads and writes the events of one connection: plans come in steps, diffs without tools."""
 
     def __init__(self) -> None:
-        self._steps: list[Object] = []
-        self._tool: str | None = None
+        self._turns: dict[str, _Turn] = {}
         self._diffs = 0
 
-    def begin(self) -> None:
+    def begin(self, session: str | None) -> None:
         """Forget the plan and the tool of the turn before."""
-        self._steps.clear()
-        self._tool = None
+        self._turns.pop(session or "", None)
 
-    def read(self, event: Object) -> Object | None:
+    def read(self, event: Object, session: str | None) -> Object | None:
         """Return the official update that says the same; None where the event makes no sense.
 
         Raises:
@@ -39,28 +53,39 @@ class Events:
             case "text_delta" if isinstance(event.get("text"), str):
                 return chunk({"type": "text", "text": event["text"]})
             case "tool_call" if isinstance(event.get("id"), str):
-                self._tool = event["id"]
+                self._turn(session).tool = event["id"]
                 return _read_tool_call(event)
             case "tool_result" if isinstance(event.get("id"), str):
                 return tool_output(event["id"], event.get("output", ""))
             case "plan_step" if isinstance(event.get("step"), str):
-                return self._read_step(event)
+                return _read_step(event, self._turn(session).steps)
             case "diff" if is_diff(event):
-                return self._read_diff(event)
+                return self._read_diff(event, self._turn(session).tool)
             case None if isinstance(event.get("slash_commands"), list):
                 return read_commands(event["slash_commands"])
             case _:
                 return None
 
-    def _read_step(self, event: Object) -> Object:
-        if len(self._steps) < REMEMBERED:
-            status = as_text(event.get("status"))
-            self._steps.append(plan_entry(event["step"], status or "pending"))
-        return {"sessionUpdate": "plan", "entries": list(self._steps)}
+    def write(self, update: Object, session: str | None) -> list[Object] | None:
+        """Turn an official update into events; None where there are none for it.
 
-    def _read_diff(self, event: Object) -> Object:
+        Raises:
+            ValueError: a number has no spelling in JSON.
+        """
+        if update.get("sessionUpdate") != "plan":
+            return write_events(update)
+        told = self._turn(session).told
+        entries = [as_object(entry) for entry in as_list(update.get("entries"))]
+        return [step for entry in entries if (step := _write_step(entry, told)) is not None]
+
+    def _turn(self, session: str | None) -> _Turn:
+        turn = self._turns.get(session or "") or _Turn()
+        keep(self._turns, session or "", turn)
+        return turn
+
+    def _read_diff(self, event: Object, running: str | None) -> Object:
         content = [read_diff(event)]
-        tool = as_text(event.get("id")) or self._tool
+        tool = as_text(event.get("id")) or running
         if tool is not None:
             return {"sessionUpdate": "tool_call_update", "toolCallId": tool, "content": content}
         self._diffs += 1
@@ -80,7 +105,7 @@ def chunk(block: Json) -> Object:
 
 
 def write_events(update: Object) -> list[Object] | None:
-    """Turn an official update into events; None where there are none for it.
+    """Turn an official update that is no plan into events; None where there are none for it.
 
     Raises:
         ValueError: a number has no spelling in JSON.
@@ -93,9 +118,6 @@ def write_events(update: Object) -> list[Object] | None:
             return [_write_tool_call(update), *_write_tool_update(update)]
         case "tool_call_update":
             return _write_tool_update(update) or None
-        case "plan":
-            entries = [as_object(entry) for entry in as_list(update.get("entries"))]
-            return [_write_step(entry) for entry in entries]
         case "available_commands_update":
             return [{"slash_commands": write_commands(update.get("availableCommands"))}]
         case _:
@@ -176,7 +198,24 @@ def _write_tool_update(update: Object) -> list[Object]:
     return events
 
 
-def _write_step(entry: Object) -> Object:
-    step = {"type": "plan_step", "step": as_text(entry.get("content"))}
-    status = entry.get("status")
-    return step if status in (None, "pending") else step | {"status": status}
+def _read_step(event: Object, steps: list[Object]) -> Object:
+    """Add a step to the plan; one that is there and comes with a status has come that far."""
+    text, status = event["step"], as_text(event.get("status"))
+    places = [place for place, step in enumerate(steps) if step["content"] == text]
+    entry = plan_entry(text, status if status in _STATUSES else "pending")
+    if status and places:
+        steps[places[0]] = entry
+    elif len(steps) < REMEMBERED:
+        steps.append(entry)
+    return {"sessionUpdate": "plan", "entries": list(steps)}
+
+
+def _write_step(entry: Object, told: dict[str, Json]) -> Object | None:
+    """Return an entry of a plan as a step; None for what was told before."""
+    text, status = as_text(entry.get("content")), as_text(entry.get("status")) or "pending"
+    before = told.get(text)
+    keep(told, text, status)
+    if before == status:
+        return None
+    step = {"type": "plan_step", "step": text}
+    return step if before is None and status == "pending" else step | {"status": status}

@@ -210,6 +210,14 @@ def test_a_prompt_without_jsonrpc_is_asked_and_answered_without(dialect: Openoxi
     )
 
 
+def test_a_prompt_without_a_session_is_for_the_one_used_last(dialect: Openoxide) -> None:
+    dialect.read(call("session/new", {}, id=1), "client")
+    dialect.write(frame(id=1, result={"sessionId": "s1"}), "agent")
+    raw = json.dumps({"type": "prompt", "content": [TEXT]}).encode()
+    (asked,) = said(*dialect.read(raw, "client").onward)
+    assert asked["params"] == {"sessionId": "s1", "prompt": [TEXT]}
+
+
 def test_a_prompt_without_jsonrpc_can_fail_without(dialect: Openoxide) -> None:
     (asked,) = said(*dialect.read(json.dumps(BODY).encode(), "client").onward)
     (written,) = dialect.write(
@@ -298,7 +306,7 @@ def test_a_diff_without_a_tool_is_an_edit_of_its_own(dialect: Openoxide) -> None
 
 def test_a_plan_grows_step_by_step_and_begins_anew_with_a_turn(dialect: Openoxide) -> None:
     def plan(step: str) -> list[str]:
-        event = {"session_id": "s1", "type": "plan_step", "step": step}
+        event = {"session_id": "sess_abc123", "type": "plan_step", "step": step}
         (read,) = said(*dialect.read(call("session/update", event), "agent").onward)
         return [entry["content"] for entry in read["params"]["update"]["entries"]]
 
@@ -306,6 +314,77 @@ def test_a_plan_grows_step_by_step_and_begins_anew_with_a_turn(dialect: Openoxid
     assert plan("Write") == ["Read", "Write"]
     dialect.write(call("session/prompt", PROMPT, id=1), "client")
     assert plan("Test") == ["Test"]
+
+
+def test_a_plan_is_written_step_by_step_and_read_as_what_it_was(dialect: Openoxide) -> None:
+    reader = Openoxide("/abs/project")
+    written: list[Json] = []
+    for states in [("pending", "pending"), ("in_progress", "pending"), ("completed", "pending")]:
+        steps = zip(("Look", "Change"), states, strict=True)
+        entries = [{"content": it, "priority": "medium", "status": how} for it, how in steps]
+        plan = update({"sessionUpdate": "plan", "entries": entries})
+        events = dialect.write(json.dumps(plan).encode(), "agent")
+        *_, read = [reader.read(event, "agent").onward[0] for event in events]
+        assert said(read) == [plan]
+        written += said(*events)
+    told = [(each["params"]["step"], each["params"].get("status")) for each in written]
+    assert told == [
+        ("Look", None),
+        ("Change", None),
+        ("Look", "in_progress"),
+        ("Look", "completed"),
+    ]
+
+
+def test_each_session_has_its_own_plan_and_tools(dialect: Openoxide) -> None:
+    def read(session: str, **event: Json) -> Json:
+        raw = call("session/update", {"session_id": session} | event)
+        return said(*dialect.read(raw, "agent").onward)[0]["params"]["update"]
+
+    read("s1", type="plan_step", step="Read")
+    read("s1", type="tool_call", id="t1")
+    assert len(read("s2", type="plan_step", step="Write")["entries"]) == 1
+    assert read("s2", type="diff", **DIFF)["sessionUpdate"] == "tool_call"
+    dialect.write(call("session/prompt", {"sessionId": "s2", "prompt": []}, id=1), "client")
+    assert len(read("s1", type="plan_step", step="Test")["entries"]) == 2
+    assert read("s1", type="diff", **DIFF)["toolCallId"] == "t1"
+
+
+def test_a_step_of_an_unknown_status_waits(dialect: Openoxide) -> None:
+    event = {"session_id": "s1", "type": "plan_step", "step": "Read", "status": "zz"}
+    (read,) = said(*dialect.read(call("session/update", event), "agent").onward)
+    assert is_valid(read)
+
+
+def test_a_permission_may_be_given_with_underscores(dialect: Openoxide) -> None:
+    dialect.write(call("session/request_permission", {"sessionId": "s1"}, id=3), "agent")
+    answer = {"outcome": {"outcome": "selected", "option_id": "allow"}}
+    (read,) = said(*dialect.read(frame(id=3, result=answer), "client").onward)
+    assert read["result"] == {"outcome": {"outcome": "selected", "optionId": "allow"}}
+
+
+def test_cancelling_nothing_is_refused_or_ignored(dialect: Openoxide) -> None:
+    reading = dialect.read(call("cancel", {}, id=5), "client")
+    assert reading.onward == ()
+    assert said(*reading.back)[0]["error"]["code"] == -32602
+    assert dialect.read(call("cancel"), "client") == Reading(())
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours"),
+    [
+        ({"Text": "Hello"}, "Hello"),
+        ({"SlashCommand": "/review"}, "/review"),
+        ({"Diff": DIFF}, f"```diff\n{DIFF['unified_diff']}```"),
+        ({"Terminal": {"output": "ok"}}, "ok"),
+    ],
+)
+def test_blocks_may_be_spelled_as_the_types_of_the_blueprint(
+    dialect: Openoxide, theirs: Json, ours: str
+) -> None:
+    raw = call("session/prompt", BODY | {"content": [theirs]}, id=1)
+    (read,) = said(*dialect.read(raw, "client").onward)
+    assert read["params"]["prompt"] == [{"type": "text", "text": ours}]
 
 
 def test_abilities_are_kept_aside_and_written_again(dialect: Openoxide) -> None:
