@@ -171,7 +171,8 @@ def _rules(call: Call, place: int) -> list[Rule]:
 
 def _lasting(deed: str, rules: list[Rule]) -> str:
     meant = " and ".join(dict.fromkeys(rule.in_words() for rule in rules))
-    return f"{deed}, and do not ask again in this session for {meant}"
+    # What is meant stands first: where there is little room, the rest is cut off.
+    return f"{deed} {meant}, and do not ask again in this session"
 
 
 def _spelled(rules: list[Rule]) -> str:

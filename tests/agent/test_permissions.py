@@ -166,16 +166,16 @@ def test_the_options_spell_out_what_always_means(cwd: Path) -> None:
 
     assert names(command("ls", "-l")) == [
         "Allow",
-        "Allow, and do not ask again in this session for `ls` with any arguments",
+        "Allow `ls` with any arguments, and do not ask again in this session",
         "Reject",
-        "Reject, and do not ask again in this session for `ls` with any arguments",
+        "Reject `ls` with any arguments, and do not ask again in this session",
     ]
     assert names(edit(cwd, "src/main.py")) == [
         "Allow",
-        "Allow, and do not ask again in this session for edits under src/",
+        "Allow edits under src/, and do not ask again in this session",
         "Reject",
-        "Reject, and do not ask again in this session for edits under src/",
-        "Allow, and do not ask again in this session for all edits in this directory",
+        "Reject edits under src/, and do not ask again in this session",
+        "Allow all edits in this directory, and do not ask again in this session",
     ]
 
 

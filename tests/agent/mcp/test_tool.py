@@ -90,6 +90,6 @@ async def test_consent_for_good_holds_for_one_tool_of_one_server(cwd: Path) -> N
     async with talk(cwd, answers=answers, model=Forecaster()) as it:
         await forecast(it)
     names = [request.params["options"][1]["name"] for request in it.client.asked]
-    meant = "Allow, and do not ask again in this session for the tool w__"
-    assert names == [meant + name for name in ("look", "paint", "fail")]
+    always = "Allow the tool w__{}, and do not ask again in this session"
+    assert names == [always.format(name) for name in ("look", "paint", "fail")]
     assert [call["statuses"][-1] for call in it.client.calls] == ["failed"] * 4
