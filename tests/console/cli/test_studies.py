@@ -13,6 +13,7 @@ from acp_inspector.filter import patterns
 from acp_inspector.filter.language import compile_filter
 from acp_inspector.journal import Journal
 from acp_inspector.recording.origin import header_of_this_run
+from acp_inspector.recording.reader import read_recording
 from acp_inspector.recording.writer import RecordingWriter
 from tests.console.conftest import Call
 
@@ -96,15 +97,22 @@ def test_bytes_are_told_in_the_unit_that_fits() -> None:
     ]
 
 
+def asked() -> int:
+    """Return the number of the frame in which the user is asked."""
+    frames = read_recording(EDIT).frames
+    return next(each.n for each in frames if b'"session/request_permission"' in each.raw)
+
+
 def test_a_study_may_end_before_its_recording() -> None:
-    assert study_of(EDIT, until=31).n == 31
-    assert [each.request.method for each in study_of(EDIT, until=31).exchanges.open()] == [
+    study = study_of(EDIT, until=asked())
+    assert study.n == asked()
+    assert [each.request.method for each in study.exchanges.open()] == [
         *("session/prompt", "session/request_permission")
     ]
 
 
 def test_a_filter_that_needs_the_end_knows_it() -> None:
-    study = study_of(EDIT, compile_filter("pending"), until=31)
+    study = study_of(EDIT, compile_filter("pending"), until=asked())
     assert study.statistics.total.frames == 2
 
 

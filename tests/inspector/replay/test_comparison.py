@@ -185,7 +185,7 @@ def is_harmless(
     """Tell whether the mutation keeps the meaning.
 
     Of a plan only the last value of a turn counts, of a tool call its states in order and its last
-    content; between the states of a call other things may come as they like.
+    content; between the states of a call other things may come as they like. Moments do not count.
     """
     kinds = [kind_of(frame) for frame in said]
     later = [kinds[n] for n in range(at + 1, len(said)) if said[n].side == "agent"]
@@ -198,7 +198,8 @@ def is_harmless(
         return "tool_call_update" in {kinds[at], other} or kinds[at] == "plan"
     if mutate is change:
         replaced = {"plan", "tool_call_update"} & set(later)
-        return kinds[at] in {"plan", "tool_call"} and bool(replaced)
+        is_a_moment = kinds[at] == "session_info_update" and b'"title"' not in said[at].raw
+        return is_a_moment or (kinds[at] in {"plan", "tool_call"} and bool(replaced))
     return mutate is drop and kinds[at] == "plan" and "plan" in later
 
 
