@@ -30,6 +30,7 @@ from acp_protocol.dialects.interpreter import (
     Call,
     Interpreter,
     Question,
+    in_words,
     session_in,
     with_code,
     with_params,
@@ -154,6 +155,7 @@ class Acpex(Interpreter):
     def write_answer(self, answer: Answer, question: Question) -> tuple[bytes, ...]:
         """Turn an official answer into the dialect."""
         if isinstance(answer, Failure):
+            answer = in_words(answer, {"prompt": "content"})
             return (self._write_failure(answer, question.method),)
         result = as_object(answer.result)
         match question.method:

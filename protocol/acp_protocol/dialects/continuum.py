@@ -38,6 +38,7 @@ from acp_protocol.dialects.interpreter import (
     Call,
     Interpreter,
     Question,
+    in_words,
     keep,
     placed,
     session_in,
@@ -79,6 +80,7 @@ _HISTORY: Final = ("createdAt", "updatedAt", "mode", "historyLength")
 _BRIDGE: Final = ("mcp", "mcpCapabilities")
 _FILES: Final = ("readTextFile", "writeTextFile")
 _PROMPTS: Final = ("image", "audio", "embeddedContext")
+_WORDS: Final = {"prompt": "content", "modeId": "mode", "methodId": "method"}
 _STATEFUL: Final = ("session/", "mcp/")
 _UNLISTED: Final = frozenset(
     {jsonrpc.AUTH_REQUIRED, jsonrpc.RESOURCE_NOT_FOUND, -33000, -33001, -33002}
@@ -252,7 +254,7 @@ class Continuum(Interpreter):
     def write_answer(self, answer: Answer, question: Question) -> tuple[bytes, ...]:
         """Turn an official answer into the dialect."""
         if isinstance(answer, Failure):
-            return (self._write_failure(answer, question),)
+            return (self._write_failure(in_words(answer, _WORDS), question),)
         result = as_object(answer.result)
         match question.method:
             case "initialize":

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, TypeAlias, TypeVar
 
 from acp_protocol.dialects.dialect import Reading
 from acp_protocol.dialects.members import Object, as_object
 from acp_protocol.framing import Framing, Side
 from acp_protocol.jsonrpc import (
+    INVALID_PARAMS,
     Batch,
     Failure,
     Json,
@@ -252,3 +254,20 @@ def with_code(answer: Failure, code: int, data: Json = None) -> bytes:
     if (code, data) == (answer.code, answer.data):
         return answer.raw
     return failure_line(answer.id, code, answer.message, data)
+
+
+def in_words(answer: Failure, names: Mapping[str, str]) -> Failure:
+    """Return `answer` so that what it finds wrong with params bears the dialect's names.
+
+    Raises:
+        ValueError: a number has no spelling in JSON.
+    """
+    if answer.code != INVALID_PARAMS:
+        return answer
+    said = "|".join(map(re.escape, names))
+    pattern = rf"((?:^|; |: )(?:params\.)?)({said})(?=[.: ])"
+    message = re.sub(pattern, lambda found: found[1] + names[found[2]], answer.message)
+    if message == answer.message:
+        return answer
+    raw = failure_line(answer.id, answer.code, message, answer.data)
+    return replace(answer, message=message, raw=raw)

@@ -29,6 +29,7 @@ from acp_protocol.dialects.interpreter import (
     Call,
     Interpreter,
     Question,
+    in_words,
     keep,
     placed,
     session_in,
@@ -244,6 +245,7 @@ class Openoxide(Interpreter):
     def write_answer(self, answer: Answer, question: Question) -> tuple[bytes, ...]:
         """Turn an official answer into the dialect."""
         if isinstance(answer, Failure):
+            answer = in_words(answer, _WIRE_NAMES | {"prompt": "content"})
             is_bare = question.notes.get("is_bare")
             error = {"type": "error", "code": answer.code, "message": answer.message}
             return (encode(error) if is_bare else answer.raw,)

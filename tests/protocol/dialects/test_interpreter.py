@@ -137,6 +137,35 @@ def test_an_id_keeps_its_kind(name: str) -> None:
     assert dialect.write(raw, "agent")[0] is raw
 
 
+@pytest.mark.parametrize(
+    ("name", "method", "ours", "theirs"),
+    [
+        ("continuum", "session/prompt", "params.prompt.0: no", "params.content.0: no"),
+        ("continuum", "session/set_mode", "modeId: no modeId", "mode: no modeId"),
+        ("continuum", "authenticate", "params.methodId is missing", "params.method is missing"),
+        ("acpex", "session/prompt", "params.prompt is missing", "params.content is missing"),
+        (
+            "openoxide",
+            "session/prompt",
+            "params.sessionId is missing; params.prompt is missing",
+            "params.session_id is missing; params.content is missing",
+        ),
+        ("openoxide", "session/new", "cwd is no directory", "working_dir is no directory"),
+    ],
+)
+def test_what_is_wrong_is_told_by_the_names_of_the_dialect(
+    name: str, method: str, ours: str, theirs: str
+) -> None:
+    dialect = open_dialect(name, "/abs/project")
+    dialect.read(call("initialize", {"protocolVersion": 1}, id=1), "client")
+    dialect.write(frame(id=1, result={}), "agent")
+    for code, told in [(-32602, theirs), (-32603, ours)]:
+        dialect.read(call(method, {}, id=1), "client")
+        error = {"code": code, "message": f"Invalid params: {ours}", "data": {"a": 1}}
+        (written,) = dialect.write(frame(id=1, error=error), "agent")
+        assert json.loads(written)["error"] == error | {"message": f"Invalid params: {told}"}
+
+
 def test_what_is_remembered_has_a_bound() -> None:
     memory: dict[int, None] = {}
     for number in range(REMEMBERED + 5):
