@@ -132,7 +132,7 @@ def test_a_client_that_is_slow_to_read_is_waited_for_and_gets_everything(
     """One that reads nothing at first holds the agent up; its memory does not grow meanwhile."""
     text = "".join(f"line {number} of a long text\n" for number in range(2000))
     (tmp_path / "long.txt").write_text(text)
-    with client(stage, tmp_path) as it:
+    with client(stage, tmp_path, [*AGENT, "--max-concurrent", str(SESSIONS + 1)]) as it:
         status = Path(f"/proc/{it.party.process.pid}/status")
         before = _peak(status)
         sessions: list[str] = []
