@@ -119,7 +119,7 @@ class Openoxide(Interpreter):
             # Nobody else numbers like this, so that the answer is known to be for no request.
             id_ = f"prompt-{self._prompts}"
             self.ask("client", id_, Question(PROMPT, session, {"is_bare": True}))
-            params = {"sessionId": session} | self._read_prompt(value)
+            params = self._read_prompt({"session_id": session} | value)
             return Reading((request_line(id_, PROMPT, params),))
         if sent_by == "agent" and "jsonrpc" not in value and session is not None:
             return self._read_event(value, session, frame.raw)
@@ -135,6 +135,9 @@ class Openoxide(Interpreter):
             return self._read_event(params, session, call.raw)
         if call.method in _CANCELS and ("request_id" in params or call.method == CANCEL):
             return self._read_cancel(call, params)
+        if call.method == "session/cancel" and isinstance(call, Request) and session_in(params):
+            official = notification_line(call.method, _official(call.method, params))
+            return Reading((official,), (result_line(call.id, {}),))
         if call.method == PROMPT:
             return Reading((with_params(call, self._read_prompt(params)),))
         if call.method == "initialize":

@@ -218,6 +218,20 @@ def test_a_prompt_without_a_session_is_for_the_one_used_last(dialect: Openoxide)
     assert asked["params"] == {"sessionId": "s1", "prompt": [TEXT]}
 
 
+def test_a_prompt_without_a_session_begins_a_new_plan_in_it(dialect: Openoxide) -> None:
+    def told() -> Json:
+        entries = [{"content": "Look", "priority": "medium", "status": "pending"}]
+        plan = update({"sessionUpdate": "plan", "entries": entries})
+        return [each["params"] for each in said(*dialect.write(json.dumps(plan).encode(), "agent"))]
+
+    dialect.read(call("session/new", {}, id=1), "client")
+    dialect.write(frame(id=1, result={"sessionId": "s1"}), "agent")
+    step = {"session_id": "s1", "type": "plan_step", "step": "Look"}
+    assert (told(), told()) == ([step], [])
+    dialect.read(json.dumps({"type": "prompt", "content": [TEXT]}).encode(), "client")
+    assert told() == [step]
+
+
 def test_a_prompt_without_jsonrpc_can_fail_without(dialect: Openoxide) -> None:
     (asked,) = said(*dialect.read(json.dumps(BODY).encode(), "client").onward)
     (written,) = dialect.write(
@@ -361,6 +375,14 @@ def test_a_permission_may_be_given_with_underscores(dialect: Openoxide) -> None:
     answer = {"outcome": {"outcome": "selected", "option_id": "allow"}}
     (read,) = said(*dialect.read(frame(id=3, result=answer), "client").onward)
     assert read["result"] == {"outcome": {"outcome": "selected", "optionId": "allow"}}
+
+
+def test_a_session_is_cancelled_by_request_or_notification(dialect: Openoxide) -> None:
+    cancelled = said(call("session/cancel", {"sessionId": "s1"}))
+    for number, back in [(5, said(frame(id=5, result={}))), (None, [])]:
+        raw = call("session/cancel", {"session_id": "s1"}, id=number)
+        reading = dialect.read(raw, "client")
+        assert (said(*reading.onward), said(*reading.back)) == (cancelled, back)
 
 
 def test_cancelling_nothing_is_refused_or_ignored(dialect: Openoxide) -> None:
