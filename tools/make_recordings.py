@@ -38,7 +38,9 @@ CREATED: Final = "2026-11-21T12:00:00.000Z"
 STEP: Final = 0.005
 """Seconds between two entries."""
 PID: Final = 4321
-_MINTED: Final = re.compile(rb"\b(?:[0-9a-f]{32}|[0-9a-f]{16})\b")
+_MINTED: Final = re.compile(
+    rb"\b(?:(?P<uuid>[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})|[0-9a-f]{32}|[0-9a-f]{16})\b"
+)
 _MOMENT: Final = re.compile(rb"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+")
 
 
@@ -84,7 +86,10 @@ def settled(entries: Sequence[Entry], cwd: Path) -> list[Entry]:
 
     def number(found: re.Match[bytes]) -> bytes:
         id_ = found[0]
-        return minted.setdefault(id_, b"%0*x" % (len(id_), len(minted) + 1))
+        new = b"%0*x" % (len(id_), len(minted) + 1)
+        if found["uuid"]:
+            new = b"00000000-0000-4000-8000-%012x" % (len(minted) + 1)
+        return minted.setdefault(id_, new)
 
     same: list[Entry] = []
     for entry in entries:

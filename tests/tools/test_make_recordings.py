@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from pathlib import Path
 
 from acp_inspector.journal import Entry, Frame, JournalEvent
@@ -24,6 +25,14 @@ def test_ids_are_numbered_as_they_come_and_stay_as_long_as_they_are() -> None:
     assert first == b'"%032x"' % 1
     assert second == b'"%016x"' % 2
     assert third == f'"{ONE}{OTHER}" "{1:032x}"'.encode()
+
+
+def test_uuids_stay_uuids() -> None:
+    one, other = str(uuid.uuid4()), str(uuid.uuid4())
+    first, second = raws(f'"{one}"', f'"{other}" "{one}"')
+    assert second.endswith(first)
+    assert [uuid.UUID(each.decode().strip('"')).version for each in second.split()] == [4, 4]
+    assert first == b'"00000000-0000-4000-8000-000000000001"'
 
 
 def test_directories_and_moments_are_always_the_same() -> None:
