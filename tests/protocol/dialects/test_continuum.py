@@ -47,7 +47,6 @@ OPTIONS = [
 ]
 PLACE = {"uri": "file:///src/main.rs", "startLine": 42}
 TOOL = {"toolCallId": "tc-1", "title": "Edit File", "kind": "edit"}
-CANCELLED = {"outcome": {"outcome": "cancelled"}}
 CHOSEN = {"outcome": {"outcome": "selected", "optionId": "allow_once"}}
 
 INITIALIZE = Exchange(
@@ -339,79 +338,6 @@ def test_a_chunk_is_written_as_an_update_of_one_block(dialect: Continuum) -> Non
     raw = json.dumps(update({"sessionUpdate": "agent_message_chunk", "content": block})).encode()
     written = said(*dialect.write(raw, "agent"))
     assert written == said(call("session/update", {"sessionId": "s1", "content": [block]}))
-
-
-def test_a_permission_that_nobody_can_answer_is_shown(dialect: Continuum) -> None:
-    params = {"sessionId": "s1"} | TOOL | {"locations": [PLACE]}
-    reading = dialect.read(call("session/request_permission", params), "agent")
-    (shown,) = said(*reading.onward)
-    place = {"path": "/src/main.rs", "line": 42}
-    tool = TOOL | {"locations": [place], "status": "pending"}
-    assert shown == update({"sessionUpdate": "tool_call"} | tool)
-    assert is_valid(shown)
-
-
-@pytest.mark.parametrize(
-    ("status", "official"),
-    [
-        ("Ask", "pending"),
-        ("Pending", "pending"),
-        ("InProgress", "in_progress"),
-        ("completed", "completed"),
-        ("Failed", "failed"),
-    ],
-)
-def test_the_progress_of_a_tool_call_is_read(
-    dialect: Continuum, status: str, official: str
-) -> None:
-    params = {"sessionId": "s1"} | TOOL | {"status": status}
-    first, second = (
-        said(*dialect.read(call("session/update", params), "agent").onward)[0] for _ in range(2)
-    )
-    tool = TOOL | {"status": official}
-    assert first == update({"sessionUpdate": "tool_call"} | tool)
-    assert second == update({"sessionUpdate": "tool_call_update"} | tool)
-    assert is_valid(first)
-    assert is_valid(second)
-
-
-@pytest.mark.parametrize(
-    ("answer", "outcome"),
-    [
-        (CHOSEN, CHOSEN),
-        ("allow_once", CHOSEN),
-        ({"outcome": "allow_once"}, CHOSEN),
-        ("allow_everything", CANCELLED),
-        ("selected", CANCELLED),
-        ({"outcome": {"outcome": "selected", "optionId": "all"}}, CANCELLED),
-        ({"outcome": {"outcome": "cancelled"}}, CANCELLED),
-    ],
-)
-def test_a_permission_is_given_by_an_offered_word_alone(
-    dialect: Continuum, answer: Json, outcome: Json
-) -> None:
-    params = {"sessionId": "s1"} | TOOL
-    dialect.read(call("session/request_permission", params, id=21), "agent")
-    read = said(*dialect.read(frame(id=21, result=answer), "client").onward)
-    assert read == said(frame(id=21, result=outcome))
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [
-        "allow_once",
-        {"outcome": "allow_once"},
-        {"outcome": {"outcome": "selected", "optionId": "allow_once"}},
-        {"outcome": "selected", "optionId": "allow_once"},
-        {"outcome": {"outcome": "selected", "optionId": "yes"}},
-    ],
-)
-def test_a_word_chooses_the_option_of_its_kind(dialect: Continuum, answer: Json) -> None:
-    options = [{"optionId": "yes", "name": "Yes", "kind": "allow_once"}]
-    params = {"sessionId": "s1", "toolCall": TOOL, "options": options}
-    dialect.write(call("session/request_permission", params, id=21), "agent")
-    (read,) = said(*dialect.read(frame(id=21, result=answer), "client").onward)
-    assert read["result"] == {"outcome": {"outcome": "selected", "optionId": "yes"}}
 
 
 @pytest.mark.parametrize(
