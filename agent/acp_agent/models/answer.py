@@ -13,6 +13,7 @@ from typing import Final, Protocol
 import httpx
 from httpx_sse import EventSource, ServerSentEvent
 
+from acp_agent.models.characters import whole
 from acp_agent.models.model import ModelEvent
 from acp_agent.models.parts import members
 from acp_agent.models.refusals import Refusals
@@ -138,6 +139,9 @@ def _message(event: ServerSentEvent, refusals: Refusals) -> Mapping[str, Json]:
         message = parse(event.data.encode())
     except ValueError:
         raise refusals.malformed(f"no JSON in its stream, {event.data!r}") from None
+    if "\\u" in event.data:
+        # Nothing but an escape can spell half a character.
+        message = whole(message)
     if not isinstance(message, dict):
         raise refusals.malformed(f"no object in its stream, {event.data!r}")
     return members(message)

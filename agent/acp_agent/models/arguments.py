@@ -7,6 +7,7 @@ from collections.abc import Callable
 from itertools import count
 from typing import Final
 
+from acp_agent.models.characters import whole
 from acp_agent.models.model import CallTool
 from acp_agent.models.parts import members
 from acp_agent.numbers import is_finite
@@ -55,4 +56,6 @@ def read_arguments(name: str, written: str, id_: str = "") -> CallTool:
         return CallTool(name, {}, id_, "the arguments are no JSON object")
     if not is_finite(arguments):
         return CallTool(name, {}, id_, "a number in the arguments is out of range")
+    if whole(arguments) != arguments:
+        return CallTool(name, {}, id_, "half a character in the arguments has no UTF-8 form")
     return CallTool(name, members(arguments), id_)
