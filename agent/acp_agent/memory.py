@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from acp_agent.models.model import HistoryEntry, ModelSaid, Stopped, UserSaid
 
@@ -19,7 +19,25 @@ class Aside:
     text: str
 
 
-Kept: TypeAlias = HistoryEntry | Aside
+@dataclass(frozen=True, slots=True)
+class Compacted:
+    """A summary that takes the place of all before it."""
+
+    summary: str
+    requests: tuple[UserSaid, ...] = ()
+    """What was asked for last, if that is not answered yet."""
+
+
+Kept: TypeAlias = HistoryEntry | Aside | Compacted
+SUMMED_UP: Final = """\
+To make room, what was said and done in this session so far was summed up. You go on from this
+summary, which you have written yourself:
+
+<summary>
+{}
+</summary>
+"""
+_ASKED: Final = "\nWhat the user has asked for last follows as it was. It may be done in part.\n"
 
 
 def remembered(kept: Sequence[Kept]) -> list[HistoryEntry]:
@@ -29,9 +47,18 @@ def remembered(kept: Sequence[Kept]) -> list[HistoryEntry]:
     for entry in kept:
         if isinstance(entry, Aside):
             continue
+        if isinstance(entry, Compacted):
+            told = [_summed_up(entry), *entry.requests]
+            begun = len(told)
+            continue
         if isinstance(entry, UserSaid):
             begun = len(told)
         told.append(entry)
         if isinstance(entry, ModelSaid) and any(isinstance(each, Stopped) for each in entry.events):
             del told[begun:]
     return told
+
+
+def _summed_up(entry: Compacted) -> UserSaid:
+    text = SUMMED_UP.format(entry.summary)
+    return UserSaid(text + _ASKED if entry.requests else text)

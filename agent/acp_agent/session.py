@@ -11,6 +11,7 @@ from typing import Final, cast
 
 import anyio
 
+from acp_agent.asking import Context, Fill
 from acp_agent.calls import Client, Desk
 from acp_agent.commands.catalogue import Order, offered, order_in
 from acp_agent.commands.clerk import Clerk
@@ -46,7 +47,7 @@ from acp_agent.sessions.revival import Revived
 from acp_agent.slumber import Asleep, Declared
 from acp_agent.tools.ask import AskTool, OpenTool
 from acp_agent.tools.tool import Tool
-from acp_agent.turn import Context, StopReason, run_turn
+from acp_agent.turn import StopReason, run_turn
 from acp_agent.updates import USAGE, Updates
 from acp_agent.workspace import Workspace
 from acp_protocol.errors import ConnectionClosedError
@@ -121,6 +122,7 @@ class Session:
         self._context.instructed = self._instructed
         self._names = staff.conduct.instructions
         self._clerk = Clerk(self._context, self)
+        self._context.fill = _fill(record.usage)
         if record.spent is not None:
             self._context.spent = _spent(record.spent)
         self._apply()
@@ -366,3 +368,9 @@ def _spent(told: Mapping[str, Json]) -> Used:
         return Used(**told)
     except TypeError:
         return Used(0, 0)
+
+
+def _fill(usage: Mapping[str, Json] | None) -> Fill:
+    """Return how full the model's mind is, as it was told last and as far as it can be read."""
+    used, size = (usage.get("used"), usage.get("size")) if usage else (None, None)
+    return Fill(used, size) if isinstance(used, int) and isinstance(size, int) else Fill()

@@ -42,7 +42,7 @@ class SurfaceV1(Surface):
         super().__init__(household)
         self._files: Params = {}
         self._has_terminals = False
-        self._shows_notices = False
+        self._shows_notices = self._shows_compactions = False
         self.answerers = {
             "session/new": self._new_session,
             "session/load": self._load_session,
@@ -64,7 +64,9 @@ class SurfaceV1(Surface):
         terminals = members_of(able.get("auth")).get("terminal")
         self._files = members_of(able.get("fs"))
         self._has_terminals = able.get("terminal") is True
-        self._shows_notices = members_of(able.get("session")).get("notices") is not None
+        shown = members_of(able.get("session"))
+        self._shows_notices = shown.get("notices") is not None
+        self._shows_compactions = shown.get("compaction") is not None
         offers = ["list", "close", "resume", "delete", "additionalDirectories"]
         if self.household.is_unstable:
             offers += ["fork", "archive", "status", "title"]
@@ -99,6 +101,7 @@ class SurfaceV1(Surface):
         """Return who tells the client of a session."""
         updates = Updates(self.household.staff.client, chronicle.record.id, chronicle)
         updates.shows_notices = self._shows_notices
+        updates.shows_compactions = self._shows_compactions
         return updates
 
     def workspace_for(self, session_id: str, directories: Sequence[Path]) -> Workspace:

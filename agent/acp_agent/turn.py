@@ -5,23 +5,20 @@ Source: ACP, Prompt Turn.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from contextlib import aclosing
-from dataclasses import asdict, dataclass, field
-from math import ceil
+from dataclasses import asdict, dataclass
 from typing import Literal, TypeAlias, assert_never
 
 import anyio
 
+from acp_agent.asking import Context, asked, asked_again, tell_fill
 from acp_agent.batches import batches, carry_out
-from acp_agent.calls import Desk
-from acp_agent.conduct import TurnLimits
-from acp_agent.instructions import Told
-from acp_agent.memory import Kept, remembered
+from acp_agent.compaction import CompactionFailedError, compact
+from acp_agent.memory import remembered
 from acp_agent.models.model import (
     CallTool,
     Delayed,
-    Model,
     ModelEvent,
     ModelFailedError,
     ModelSaid,
@@ -36,31 +33,10 @@ from acp_agent.models.model import (
 )
 from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
-from acp_protocol.jsonrpc import Json
 
 StopReason: TypeAlias = Literal[
     "end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled"
 ]
-
-
-async def _uninstructed() -> Told | None:
-    return None
-
-
-@dataclass
-class Context:
-    """What a turn works with; it all belongs to the session."""
-
-    model: Model
-    desk: Desk
-    history: list[Kept]
-    pace: float = 0.0
-    """Seconds between two pieces of what the model streams."""
-    spent: Used = field(default_factory=lambda: Used(0, 0))
-    """What all replies of the session have taken together."""
-    limits: TurnLimits = field(default_factory=TurnLimits)
-    instructed: Callable[[], Awaitable[Told | None]] = _uninstructed
-    """Reads what the project tells the model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +59,10 @@ async def run_turn(context: Context) -> StopReason:
     """
     limits = context.limits
     with anyio.move_on_after(limits.seconds) as clock:
-        return await _loop(context)
+        try:
+            return await _loop(context)
+        except ModelFailedError as problem:
+            raise refused(problem) from None
     assert clock.cancelled_caught
     await _tell_limit(context, f"{limits.seconds:g} s in one turn")
     return "max_turn_requests"
@@ -94,7 +73,7 @@ async def _loop(context: Context) -> StopReason:
     before = context.spent.total
     has_said = False
     for _ in range(limits.requests):
-        reply = await _stream_reply(context)
+        reply = await _reply(context)
         has_said = has_said or reply.has_said
         if reply.stop is not None:
             return reply.stop.reason
@@ -121,6 +100,36 @@ async def _tell(context: Context, sentence: str) -> None:
     await context.desk.updates.text("agent_message_chunk", sentence)
 
 
+def refused(problem: ModelFailedError) -> RequestFailedError:
+    """Return the answer to a prompt that the model could not answer."""
+    code = jsonrpc.AUTH_REQUIRED if problem.needs_key else jsonrpc.INTERNAL_ERROR
+    return RequestFailedError(code, str(problem))
+
+
+async def _reply(context: Context) -> _Reply:
+    """Show the model's next reply; room is made for it where there is too little."""
+    has_tried = context.fill.is_high
+    if has_tried:
+        await _make_room(context)
+    try:
+        return await _stream_reply(context)
+    except ModelFailedError as problem:
+        if not problem.is_too_long or has_tried or not await _make_room(context):
+            raise
+    return await _stream_reply(context)
+
+
+async def _make_room(context: Context) -> bool:
+    """Sum up what was said amid a turn; return whether that could be."""
+    try:
+        await compact(context, goes_on=True)
+    except CompactionFailedError:
+        # It was told; trying again at each reply would cost much and help nobody.
+        context.fill.is_hopeless = True
+        return False
+    return True
+
+
 async def _stream_reply(context: Context) -> _Reply:
     """Show the model's next reply as it comes; return what is to be done about it."""
     events: list[ModelEvent] = []
@@ -128,7 +137,7 @@ async def _stream_reply(context: Context) -> _Reply:
     is_paused = False
     is_whole = False
     try:
-        async with aclosing(_replied(context)) as reply:
+        async with aclosing(asked(context, remembered(context.history))) as reply:
             async for event in reply:
                 match event:
                     case Stopped():
@@ -138,8 +147,7 @@ async def _stream_reply(context: Context) -> _Reply:
                     case Used():
                         await _account(context, event)
                     case Delayed():
-                        again = f"It is asked again in {ceil(event.seconds)} s."
-                        await context.desk.updates.delayed(event.why, again)
+                        await context.desk.updates.delayed(event.why, asked_again(event))
                     case _:
                         events.append(event)
                         await _show(context, event)
@@ -158,33 +166,12 @@ async def _stream_reply(context: Context) -> _Reply:
     return _Reply(calls, stop, is_paused, has_said)
 
 
-async def _replied(context: Context) -> AsyncGenerator[ModelEvent]:
-    """Yield what the model does; its failure becomes the answer to the prompt."""
-    offers = [tool.offer for tool in context.desk.tools.values()]
-    told = await context.instructed()
-    guidance = [told.guidance] if told is not None else []
-    reply = context.model.reply([*guidance, *remembered(context.history)], offers)
-    try:
-        async for event in reply:
-            yield event
-    except ModelFailedError as problem:
-        code = jsonrpc.AUTH_REQUIRED if problem.needs_key else jsonrpc.INTERNAL_ERROR
-        raise RequestFailedError(code, str(problem)) from None
-    finally:
-        if isinstance(reply, AsyncGenerator):
-            # A stream that is not read to its end stays open until somebody closes it.
-            await reply.aclose()
-
-
 async def _account(context: Context, used: Used) -> None:
     """Add `used` to what was spent, and tell the client how full the model's mind is."""
     context.spent = context.spent + used
-    if used.window is None:
-        return
-    members: dict[str, Json] = {"used": used.total, "size": used.window}
-    if context.spent.cost is not None:
-        members["cost"] = {"amount": context.spent.cost, "currency": "USD"}
-    await context.desk.updates.send("usage_update", members)
+    context.fill.take(used)
+    if used.window is not None:
+        await tell_fill(context, used.total, used.window)
 
 
 async def _show(context: Context, event: Say | Think | ShowPlan | CallTool | Sealed) -> None:

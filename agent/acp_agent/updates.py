@@ -60,6 +60,8 @@ class Updates:
     """Whether the user wants to see what the model thinks."""
     shows_notices = False
     """Whether the client shows notices."""
+    shows_compactions = False
+    """Whether the client shows when the model goes on with a summary."""
 
     def __init__(self, client: Teller, session_id: str, keeper: Keeper | None = None) -> None:
         self._client = client
@@ -120,6 +122,13 @@ class Updates:
         self._message = None
         await self._tell(events.tool(call_id, members))
 
+    async def compaction(self, id_: str, members: Mapping[str, Json]) -> None:
+        """Send what changed about a compaction; in words where the client knows none."""
+        self._message = None
+        if members.get("status") == "in_progress" and not self.shows_compactions:
+            await self.delayed("Room is made.", "What was said so far is summed up for the model.")
+        await self._tell(events.compaction(id_, members))
+
     def words(self, event: Event) -> Said:
         """Return an event as the updates that tell it."""
         match event["what"]:
@@ -130,6 +139,11 @@ class Updates:
                 yield event["kind"], {"content": {"type": "text", "text": event["text"]}}
             case "plan":
                 yield "plan", {"entries": event["entries"]}
+            case "compaction" if self.shows_compactions:
+                yield "compaction_update", {"compactionId": event["id"], **event["members"]}
+            case "compaction":
+                if text := _summed_up(event["members"]):
+                    yield "agent_message_chunk", {"content": {"type": "text", "text": text}}
             case "call":
                 members = _known(event["members"], is_live=not self._is_replay)
                 yield "tool_call", {"toolCallId": event["id"], **members}
@@ -249,6 +263,21 @@ def shown(option: Option, named: str, value: str) -> dict[str, Json]:
             for choice in option.choices
         ],
     }
+
+
+def _summed_up(members: Mapping[str, Json]) -> str:
+    """Return what a user is told of a compaction where the client shows none."""
+    match members.get("status"):
+        case "completed":
+            told = "\n".join(block["text"] for block in members["summary"])
+            quoted = "\n".join(f"> {line}".rstrip() for line in told.splitlines())
+            return (
+                f"What was said so far was summed up. The model goes on with this:\n\n{quoted}\n\n"
+            )
+        case "failed":
+            return f"No room was made, and all is as it was. {members['error']}\n\n"
+        case _:
+            return ""
 
 
 def _known(members: Mapping[str, Json], *, is_live: bool) -> Mapping[str, Json]:

@@ -40,6 +40,7 @@ class UpdatesV2(Updates):
         """What the client knows of the content of tool calls that run."""
 
     shows_notices = True
+    shows_compactions = True
     is_asking = False
     """Whether nothing goes on until the user has answered."""
 
@@ -59,6 +60,8 @@ class UpdatesV2(Updates):
             case "message":
                 content = [{"type": "text", "text": event["text"]}]
                 yield event["kind"], {"messageId": event["id"], "content": content}
+            case "compaction":
+                yield "compaction_update", {"compactionId": event["id"], **event["members"]}
             case "plan":
                 plan = {"type": "items", "planId": PLAN, "entries": event["entries"]}
                 yield "plan_update", {"plan": plan}

@@ -55,6 +55,37 @@ async def test_a_wait_is_told_as_a_notice_or_among_the_thoughts_and_never_kept(
     ]
 
 
+SUMMARY = [{"type": "text", "text": "- a\n\n- b"}]
+IN_WORDS = "What was said so far was summed up. The model goes on with this:\n\n> - a\n>\n> - b\n\n"
+UNCHANGED = "No room was made, and all is as it was. It is down.\n\n"
+
+
+@pytest.mark.parametrize(
+    ("members", "told"),
+    [
+        ({"status": "completed", "summary": SUMMARY}, [IN_WORDS]),
+        ({"status": "failed", "error": "It is down."}, [UNCHANGED]),
+        ({"status": "cancelled"}, []),
+    ],
+)
+async def test_a_compaction_is_told_in_words_where_the_client_shows_none(
+    listener: Listener, members: dict[str, Json], told: list[str]
+) -> None:
+    for shows in (True, False):
+        updates = Updates(listener, "s")
+        updates.shows_compactions = shows
+        await updates.compaction("c", members)
+    update, *words = listener.told
+    assert update == {"sessionUpdate": "compaction_update", "compactionId": "c", **members}
+    assert [each["content"]["text"] for each in words] == told
+
+
+async def test_that_room_is_made_is_told_as_it_begins(listener: Listener) -> None:
+    await Updates(listener, "s").compaction("c", {"status": "in_progress"})
+    (thought,) = listener.told
+    assert thought["sessionUpdate"] == "agent_thought_chunk"
+
+
 async def test_output_is_text_and_nothing_written_is_not_told(listener: Listener) -> None:
     updates = Updates(listener, "s")
     await updates.tool("c", {"content": [output_content("", COMMAND)]})

@@ -17,10 +17,13 @@ USAGE: Final = Command("usage", "Tokens and cost of this session, and how full t
 PERMISSIONS: Final = Command(
     "permissions", "What was allowed or rejected for good in this session", "forget"
 )
+COMPACT: Final = Command(
+    "compact", "Let the model sum up what was said and go on with that alone", "what matters"
+)
 INIT: Final = Command("init", "Let the model write an AGENTS.md for this project", "what matters")
 ASIDES: Final = (HELP, TOOLS, USAGE, PERMISSIONS)
 """What the agent answers by itself."""
-TASKS: Final = (INIT,)
+TASKS: Final = (COMPACT, INIT)
 """What the model has to do, for which it must understand words."""
 _SAID: Final = re.compile(r"/(?P<name>[a-z]+)(?P<rest>(\s.*)?)", re.DOTALL)
 
@@ -35,8 +38,8 @@ class Order:
 
     @property
     def is_aside(self) -> bool:
-        """Whether the model has nothing to do with it."""
-        return self.command in ASIDES
+        """Whether the prompt itself is nothing for the model."""
+        return self.command != INIT
 
 
 def offered(model: Model) -> list[Command]:

@@ -6,12 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, Protocol
 
+from acp_agent.asking import Context
 from acp_agent.commands import answers
-from acp_agent.commands.catalogue import HELP, INIT, PERMISSIONS, TOOLS, USAGE, Order
+from acp_agent.commands.catalogue import COMPACT, HELP, INIT, PERMISSIONS, TOOLS, USAGE, Order
+from acp_agent.compaction import CompactionFailedError, compact
 from acp_agent.mcp.servers import McpServers
 from acp_agent.memory import Aside
-from acp_agent.models.model import Command, UserSaid
-from acp_agent.turn import Context, StopReason, run_turn
+from acp_agent.models.model import Command, ModelFailedError, UserSaid
+from acp_agent.turn import StopReason, refused, run_turn
 from acp_protocol.jsonrpc import Json
 
 GUIDE: Final = """\
@@ -63,13 +65,25 @@ class Clerk:
             also = _ALSO.format(order.rest) if order.rest else ""
             self._context.history.append(replace(said, text=GUIDE + also))
             return await run_turn(self._context)
-        await self._answer(order, said)
-        return "end_turn"
-
-    async def _answer(self, order: Order, said: UserSaid) -> None:
-        """Answer without the model, which is to know nothing of it."""
         # First of all: what is said behind it counts as nothing that the model has said.
         self._context.history.append(Aside(said.text))
+        if order.command == COMPACT:
+            await self._compact(order.rest)
+        else:
+            await self._answer(order)
+        return "end_turn"
+
+    async def _compact(self, focus: str) -> None:
+        try:
+            await compact(self._context, focus)
+        except CompactionFailedError:
+            # The client was told, and all is as it was.
+            return
+        except ModelFailedError as problem:
+            raise refused(problem) from None
+
+    async def _answer(self, order: Order) -> None:
+        """Answer without the model, which is to know nothing of it."""
         answer = self._answers[order.command](await self._around(), order.rest)
         await self._context.desk.updates.text("agent_message_chunk", answer)
 

@@ -205,8 +205,12 @@ class Command:
 class ModelFailedError(AcpError):
     """A model could not answer; the message is a sentence for the user and holds no secret."""
 
-    def __init__(self, sentence: str, *, needs_key: bool = False) -> None:
+    def __init__(
+        self, sentence: str, *, needs_key: bool = False, is_too_long: bool = False
+    ) -> None:
         super().__init__(sentence)
+        self.is_too_long = is_too_long
+        """Whether it was told more than it can bear in mind."""
         self.needs_key = needs_key
         """Whether the user has to bring a key, or another one."""
 

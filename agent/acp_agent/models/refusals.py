@@ -42,9 +42,10 @@ class ServiceFailedError(ModelFailedError):
         *,
         needs_key: bool = False,
         is_passing: bool = False,
+        is_too_long: bool = False,
         wait: float | None = None,
     ) -> None:
-        super().__init__(sentence, needs_key=needs_key)
+        super().__init__(sentence, needs_key=needs_key, is_too_long=is_too_long)
         self.is_passing = is_passing
         """Whether asking again may help."""
         self.wait = wait
@@ -187,7 +188,9 @@ class Refusals:
 
     def _too_long(self, said: str) -> ServiceFailedError:
         return ServiceFailedError(
-            f"The conversation is too long for {self._model}{_quote(said)}. Begin a new session."
+            f"The conversation is too long for {self._model}{_quote(said)}. "
+            "`/compact` makes room, or begin a new session.",
+            is_too_long=True,
         )
 
     def _safe(self, said: str) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import MISSING, fields
 from typing import Any, Final, cast
 
-from acp_agent.memory import Aside, Kept
+from acp_agent.memory import Aside, Compacted, Kept
 from acp_agent.models.model import (
     Attachment,
     CallTool,
@@ -33,7 +33,7 @@ _CLASSES: Final[Mapping[str, type[Any]]] = {
     for each in (
         *(UserSaid, Attachment, Image),
         *(ModelSaid, Say, Think, ShowPlan, Step, CallTool, Sealed, Stopped),
-        *(ToolAnswered, Aside),
+        *(ToolAnswered, Aside, Compacted),
     )
 }
 
@@ -50,7 +50,7 @@ def read_entry(value: Json) -> Kept:
         StoreError: it is none.
     """
     entry = _read(value)
-    if not isinstance(entry, UserSaid | ModelSaid | ToolAnswered | Aside):
+    if not isinstance(entry, UserSaid | ModelSaid | ToolAnswered | Aside | Compacted):
         raise StoreError(DAMAGED)
     return entry
 

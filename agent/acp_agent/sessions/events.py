@@ -22,6 +22,7 @@ _MEMBERS: Final[Mapping[str, Mapping[str, type]]] = {
     "plan": {"entries": list},
     "call": {"id": str, "members": dict},
     "tool": {"id": str, "members": dict},
+    "compaction": {"id": str, "members": dict},
     "entry": {"entry": dict},
 }
 """The members of each kind of event. An `entry` is what the model knows, and is told to nobody."""
@@ -50,6 +51,11 @@ def call(call_id: str, members: Mapping[str, Json]) -> Event:
 def tool(call_id: str, members: Mapping[str, Json]) -> Event:
     """Something about a tool call has changed."""
     return {"what": "tool", "id": call_id, "members": dict(members)}
+
+
+def compaction(id_: str, members: Mapping[str, Json]) -> Event:
+    """Something about a compaction has changed: the model goes on with a summary."""
+    return {"what": "compaction", "id": id_, "members": dict(members)}
 
 
 def entry(written: Mapping[str, Json]) -> Event:

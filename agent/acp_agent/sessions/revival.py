@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, cast
 
-from acp_agent.memory import Aside, Kept
+from acp_agent.memory import Aside, Compacted, Kept
 from acp_agent.models.model import (
     CallTool,
     ModelEvent,
@@ -50,6 +50,8 @@ def revive(chronicle: Chronicle) -> Revived:
         said = {"type": "content", "content": {"type": "text", "text": REASON}}
         members = {"status": "failed", "rawOutput": {"error": REASON}}
         chronicle.keep(events.tool(call_id, members | {"content": [*content, said]}))
+    for compaction_id, members in reading.open_compactions.items():
+        chronicle.keep(events.compaction(compaction_id, members))
     cwd = Path(chronicle.record.cwd)
     for entry in reading.missing(cwd):
         chronicle.remember(entry)
@@ -65,6 +67,8 @@ class _Reading:
         self.calls = 0
         self.open_calls: dict[str, list[Json]] = {}
         """What is shown of each call that has not ended."""
+        self.open_compactions: dict[str, Mapping[str, Json]] = {}
+        """How each one has ended whose end was not told."""
         self._loose: list[ModelEvent] = []
         """What was said since the model's last entry."""
         self._prompt: list[Mapping[str, Json]] | None = None
@@ -73,8 +77,7 @@ class _Reading:
     def take(self, event: Event) -> None:
         match event["what"]:
             case "entry":
-                self.history.append(read_entry(event["entry"]))
-                self._loose, self._prompt = [], None
+                self._know(read_entry(event["entry"]))
             case "user":
                 self._prompt = event["blocks"]
             case "text" if self.history and isinstance(self.history[-1], Aside):
@@ -87,10 +90,22 @@ class _Reading:
                 # A call that was never told of has used up its number all the same.
                 self.calls = max(self.calls + 1, _number(event["id"]))
                 self.open_calls[event["id"]] = event["members"].get("content", [])
+            case "compaction" if event["members"].get("status") == "in_progress":
+                self.open_compactions[event["id"]] = {"status": "cancelled"}
+            case "compaction":
+                self.open_compactions.pop(event["id"], None)
             case "tool":
                 self._change(event["id"], event["members"])
             case _:
                 pass
+
+    def _know(self, entry: Kept) -> None:
+        self.history.append(entry)
+        self._loose, self._prompt = [], None
+        if isinstance(entry, Compacted):
+            summary = [{"type": "text", "text": entry.summary}]
+            for id_ in self.open_compactions:
+                self.open_compactions[id_] = {"status": "completed", "summary": summary}
 
     def missing(self, cwd: Path) -> list[Kept]:
         """Return what has to be added to the history so that it is whole."""

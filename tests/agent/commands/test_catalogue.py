@@ -4,19 +4,28 @@ from __future__ import annotations
 
 import pytest
 
-from acp_agent.commands.catalogue import HELP, INIT, PERMISSIONS, TOOLS, USAGE, offered, order_in
+from acp_agent.commands.catalogue import (
+    COMPACT,
+    HELP,
+    INIT,
+    PERMISSIONS,
+    TOOLS,
+    USAGE,
+    offered,
+    order_in,
+)
 from acp_agent.models.demo import DemoModel
 from tests.agent.visits import Counting
 
 
 def test_a_model_that_understands_words_can_be_given_every_command() -> None:
-    assert offered(Counting()) == [HELP, TOOLS, USAGE, PERMISSIONS, INIT]
+    assert offered(Counting()) == [HELP, TOOLS, USAGE, PERMISSIONS, COMPACT, INIT]
 
 
 def test_a_scripted_model_keeps_its_own_and_gets_no_tasks() -> None:
     demo = DemoModel()
     assert offered(demo) == [*demo.commands, USAGE, PERMISSIONS]
-    for text in ("/help", "/tools", "/tour", "/init"):
+    for text in ("/help", "/tools", "/tour", "/init", "/compact"):
         assert order_in(text, demo) is None
 
 

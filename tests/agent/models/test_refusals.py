@@ -108,7 +108,7 @@ def test_a_refusal_becomes_a_sentence(
 def test_a_conversation_that_is_too_long_is_told_as_that(status: int, body: Json) -> None:
     problem = refused(status, body)
     assert str(problem).startswith("The conversation is too long for gpt-x")
-    assert str(problem).endswith("Begin a new session.")
+    assert str(problem).endswith("`/compact` makes room, or begin a new session.")
     assert not problem.is_passing
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_agent.memory import Aside, Kept
+from acp_agent.memory import Aside, Compacted, Kept
 from acp_agent.models import model
 from acp_agent.sessions.entries import read_entry, write_entry
 from acp_agent.sessions.errors import StoreError
@@ -43,6 +43,7 @@ ENTRIES = st.one_of(
     st.builds(model.ModelSaid, several(EVENTS)),
     st.builds(model.ToolAnswered, TEXT, TEXT, st.booleans()),
     st.builds(Aside, TEXT),
+    st.builds(Compacted, TEXT, several(st.builds(model.UserSaid, TEXT))),
 )
 
 

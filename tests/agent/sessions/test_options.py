@@ -77,7 +77,7 @@ async def test_another_model_answers_where_it_is_chosen(cwd: Path, version: int)
         await it.choose(session_id, "model", "counting")
         await it.turn(session_id, "hello")
         names = [command["name"] for command in it.conversation(session_id).commands]
-        assert names == ["help", "tools", "usage", "permissions", "init"]
+        assert names == ["help", "tools", "usage", "permissions", "compact", "init"]
         assert items(it.conversation(session_id))[-1] == ("AgentMessage", "well", [])
         await it.ask("session/close", sessionId=session_id)
     async with visit(cwd, version, store=store, others=[Counting()]) as again:

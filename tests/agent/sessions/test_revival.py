@@ -8,7 +8,7 @@ from typing import cast
 
 import pytest
 
-from acp_agent.memory import Aside
+from acp_agent.memory import Aside, Compacted
 from acp_agent.models.model import CallTool, ModelSaid, Say, ToolAnswered, UserSaid
 from acp_agent.sessions import events
 from acp_agent.sessions.chronicle import Chronicle
@@ -52,6 +52,23 @@ def test_what_the_agent_answered_by_itself_is_nothing_that_the_model_knows() -> 
     chronicle.keep(events.text("agent_message_chunk", "p", "well"))
     said = [Aside("/help"), UserSaid("hello"), ModelSaid((Say("well"),))]
     assert revive(chronicle).history == said
+
+
+@pytest.mark.parametrize("is_done", [True, False])
+def test_a_compaction_that_was_cut_off_has_ended_as_far_as_it_came(*, is_done: bool) -> None:
+    chronicle = begun()
+    chronicle.remember(UserSaid("a"))
+    chronicle.remember(ModelSaid((Say("b"),)))
+    chronicle.keep(events.compaction("c", {"status": "in_progress"}))
+    if is_done:
+        chronicle.remember(Compacted("so far"))
+    before = len(list(chronicle.events()))
+    revive(chronicle)
+    (ending,) = list(chronicle.events())[before:]
+    assert (ending["what"], ending["id"]) == ("compaction", "c")
+    assert ending["members"]["status"] == ("completed" if is_done else "cancelled")
+    revive(chronicle)
+    assert len(list(chronicle.events())) == before + 1
 
 
 def test_no_two_calls_bear_one_name() -> None:

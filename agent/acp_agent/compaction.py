@@ -1,0 +1,170 @@
+"""Making room in the model's mind: what was said is summed up, and the summary takes its place.
+
+The model itself writes the summary. Until it is whole nothing changes, so that a failure or a
+cancellation leaves all as it was. What the client has seen stays as it is in any case.
+
+Source: ACP, Session Updates, "Compaction".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import aclosing, suppress
+from dataclasses import replace
+from typing import Final
+
+import anyio
+
+from acp_agent.asking import Context, asked, asked_again, tell_fill
+from acp_agent.calls import FAREWELL
+from acp_agent.memory import Compacted, remembered
+from acp_agent.models.model import (
+    Delayed,
+    HistoryEntry,
+    ModelFailedError,
+    ModelSaid,
+    Say,
+    Stopped,
+    ToolAnswered,
+    Used,
+    UserSaid,
+)
+from acp_agent.updates import new_message_id
+from acp_protocol.errors import AcpError, ConnectionClosedError
+from acp_protocol.jsonrpc import Json
+
+WANTED: Final = """\
+Make room: sum up this conversation. Your summary takes the place of everything above, so that
+whoever goes on with the work knows all that is needed from it alone. Call no tools. Say:
+
+- what the user wants, with the user's own words where they matter, and what was decided;
+- what was done: files that were read, made or changed, with their paths and what matters in them;
+- which commands were run and what came of them, and errors with how they were mended;
+- what is left to do, and what was about to be done next.
+
+Write Markdown, nothing before or behind it, and no more than is needed.
+"""
+_ALSO: Final = "\nThe user says what matters besides: {}\n"
+CLIPPED: Final = 2000
+"""Characters of what a tool has answered, or of an attachment, where the whole is too long."""
+SHRINKINGS: Final = 4
+"""Times that the older half is left out, where even that is too long."""
+_LEFT_OUT: Final = "(What was said before is left out here: it is too long.)"
+
+
+class CompactionFailedError(AcpError):
+    """There is no summary, and all is as it was; the message is the end of a sentence."""
+
+
+async def compact(context: Context, focus: str = "", *, goes_on: bool = False) -> None:
+    """Sum up what the model knows; `focus` is what the user wants to be kept.
+
+    `goes_on` keeps the last prompt besides, word by word: it is not answered yet.
+
+    Raises:
+        CompactionFailedError: it could not be.
+        ModelFailedError: the model wants a key.
+    """
+    updates, id_ = context.desk.updates, new_message_id()
+    end: Mapping[str, Json] = {"status": "cancelled"}
+    await updates.compaction(id_, {"status": "in_progress"})
+    try:
+        summary, used = await _summary(context, focus, goes_on=goes_on)
+        requests = _last_prompt(remembered(context.history)) if goes_on else ()
+        context.history.append(Compacted(summary, requests))
+        end = {"status": "completed", "summary": [{"type": "text", "text": summary}]}
+    except (CompactionFailedError, ModelFailedError) as problem:
+        end = {"status": "failed", "error": str(problem)}
+        raise
+    finally:
+        with anyio.move_on_after(FAREWELL, shield=True), suppress(ConnectionClosedError):
+            await updates.compaction(id_, end)
+    context.fill.empty()
+    if used is not None and context.fill.size:
+        await tell_fill(context, used.written, context.fill.size)
+
+
+async def _summary(context: Context, focus: str, *, goes_on: bool) -> tuple[str, Used | None]:
+    """Return a summary of what the model knows, and what that has taken."""
+    # A request that failed has left a reply that says nothing.
+    known = [entry for entry in remembered(context.history) if entry != ModelSaid(())]
+    if goes_on and known and isinstance(known[-1], UserSaid):
+        # Nothing was done about it yet.
+        known = known[:-1]
+    if not any(isinstance(entry, ModelSaid) for entry in known):
+        raise CompactionFailedError("Nothing was said yet that could be summed up.")
+    wanted = UserSaid(WANTED + (_ALSO.format(focus) if focus else ""))
+    for part in _shorter_and_shorter(known):
+        try:
+            return await _written(context, [*part, wanted])
+        except ModelFailedError as failure:
+            if failure.needs_key:
+                raise
+            if not failure.is_too_long:
+                raise CompactionFailedError(str(failure)) from None
+    raise CompactionFailedError("Even shortened it is too long for the model.")
+
+
+async def _written(context: Context, history: Sequence[HistoryEntry]) -> tuple[str, Used | None]:
+    text, used = "", None
+    is_refused = False
+    async with aclosing(asked(context, history)) as reply:
+        async for event in reply:
+            match event:
+                case Say():
+                    text += event.text
+                case Used():
+                    used = event
+                    context.spent = context.spent + event
+                case Stopped():
+                    is_refused = event.reason == "refusal"
+                case Delayed():
+                    await context.desk.updates.delayed(event.why, asked_again(event))
+                case _:
+                    # Thoughts and calls are no part of a summary.
+                    continue
+    if is_refused or not text.strip():
+        raise CompactionFailedError("The model gave no summary.")
+    return text.strip(), used
+
+
+def _last_prompt(known: Sequence[HistoryEntry]) -> tuple[UserSaid, ...]:
+    return next(((entry,) for entry in reversed(known) if isinstance(entry, UserSaid)), ())
+
+
+def _shorter_and_shorter(known: Sequence[HistoryEntry]) -> Iterator[Sequence[HistoryEntry]]:
+    """Yield `known`, then with long texts clipped, then without more and more of its beginning."""
+    yield known
+    part = [_clipped(entry) for entry in known]
+    yield part
+    for _ in range(SHRINKINGS):
+        part = _later_half(part)
+        if not part:
+            return
+        yield [UserSaid(_LEFT_OUT), *part]
+
+
+def _clipped(entry: HistoryEntry) -> HistoryEntry:
+    match entry:
+        case ToolAnswered():
+            return replace(entry, text=_cut(entry.text))
+        case UserSaid():
+            attached = [
+                replace(each, text=_cut(each.text) if each.text is not None else None)
+                for each in entry.attachments
+            ]
+            return replace(entry, attachments=tuple(attached), images=())
+        case _:
+            return entry
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= CLIPPED else text[:CLIPPED] + " […]"
+
+
+def _later_half(part: Sequence[HistoryEntry]) -> list[HistoryEntry]:
+    """Return the later half, from where the user or the model begins to speak."""
+    for place in range((len(part) + 1) // 2, len(part)):
+        if not isinstance(part[place], ToolAnswered):
+            return list(part[place:])
+    return []

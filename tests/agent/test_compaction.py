@@ -1,0 +1,275 @@
+"""Making room: the summary takes the place of what was said, or nothing changes at all."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from pathlib import Path
+
+import anyio
+import pytest
+
+from acp_agent.compaction import CLIPPED, WANTED
+from acp_agent.memory import SUMMED_UP
+from acp_agent.models.model import (
+    CallTool,
+    Command,
+    HistoryEntry,
+    ModelEvent,
+    ModelFailedError,
+    ModelSaid,
+    Say,
+    Stopped,
+    Think,
+    ToolAnswered,
+    ToolOffer,
+    Used,
+    UserSaid,
+)
+from acp_agent.sessions.store import Store
+from acp_protocol.errors import RequestFailedError
+from acp_protocol.jsonrpc import Json
+from tests.agent.visits import Visit, items, visit
+
+VERSIONS = pytest.mark.parametrize("version", [1, 2])
+TOO_LONG = ModelFailedError("It is too long.", is_too_long=True)
+ABLE: dict[str, Json] = {"clientCapabilities": {"session": {"compaction": {}}}}
+
+
+class Scribe:
+    """Answers `well` or what `answers` hold, and sums up by what it was made with."""
+
+    name = "scribe"
+    commands: Sequence[Command] = ()
+
+    def __init__(self, *summaries: Sequence[ModelEvent] | Exception) -> None:
+        self.heard: list[list[HistoryEntry]] = []
+        self.asked: list[list[HistoryEntry]] = []
+        """What it was told where it was to sum up, with that itself."""
+        self.answers: list[Sequence[ModelEvent] | Exception] = []
+        self.on_summary: Callable[[], None] = lambda: None
+        self.hangs = False
+        self._summaries = list(summaries)
+
+    async def reply(
+        self, history: Sequence[HistoryEntry], tools: Sequence[ToolOffer]
+    ) -> AsyncIterator[ModelEvent]:
+        del tools
+        last = history[-1]
+        if isinstance(last, UserSaid) and last.text.startswith(WANTED):
+            self.asked.append(list(history))
+            events = self._summaries.pop(0) if self._summaries else [Say("so far")]
+            self.on_summary()
+            if self.hangs:
+                await anyio.sleep_forever()
+        else:
+            self.heard.append(list(history))
+            events = self.answers.pop(0) if self.answers else [Say("well")]
+        if isinstance(events, Exception):
+            raise events
+        for event in events:
+            yield event
+
+
+def texts(history: Sequence[HistoryEntry]) -> list[str]:
+    return [entry.text for entry in history if isinstance(entry, UserSaid)]
+
+
+def compactions(it: Visit) -> list[str]:
+    """Return the statuses of compactions as they were told."""
+    updates = [params["update"] for params in it.visitor.updates]
+    told = [each for each in updates if each["sessionUpdate"] == "compaction_update"]
+    return [each["status"] for each in told]
+
+
+def servers(version: int) -> dict[str, Json]:
+    return {"mcpServers": []} if version == 1 else {}
+
+
+@VERSIONS
+async def test_the_model_goes_on_with_the_summary_and_the_client_keeps_all(
+    cwd: Path, version: int
+) -> None:
+    store = Store()
+    model = Scribe([Think("hm"), Say("so "), CallTool("read", {"path": "x"}), Say("far")])
+    hello = ABLE if version == 1 else None
+    async with visit(cwd, version, store=store, model=model, unstable=True, hello=hello) as it:
+        session_id = await it.new()
+        await it.turn(session_id, "hello")
+        assert await it.turn(session_id, "/compact the names") == "end_turn"
+        assert compactions(it) == ["in_progress", "completed"]
+        await it.turn(session_id, "and on")
+        fork = await it.ask("session/fork", sessionId=session_id, cwd=str(cwd), **servers(version))
+        await it.turn(fork["sessionId"], "elsewhere")
+        seen = items(it.conversation(session_id))
+        await it.ask("session/close", sessionId=session_id)
+    ((said, *_, wanted),) = model.asked
+    assert said == UserSaid("hello")
+    assert isinstance(wanted, UserSaid)
+    assert wanted.text.endswith("besides: the names\n")
+    summary, well = UserSaid(SUMMED_UP.format("so far")), ModelSaid((Say("well"),))
+    assert model.heard[1] == [summary, UserSaid("and on")]
+    assert model.heard[2] == [summary, UserSaid("and on"), well, UserSaid("elsewhere")]
+    again = Scribe()
+    async with visit(cwd, version, store=store, model=again, hello=hello) as it:
+        await it.reopen(session_id)
+        assert items(it.conversation(session_id)) == seen
+        assert compactions(it) == ["in_progress", "completed"]
+        await it.turn(session_id, "later")
+    assert again.heard[0] == [summary, UserSaid("and on"), well, UserSaid("later")]
+
+
+async def test_a_client_that_shows_no_compaction_is_told_in_words(cwd: Path) -> None:
+    async with visit(cwd, model=Scribe()) as it:
+        session_id = await it.new()
+        await it.turn(session_id, "hello")
+        await it.turn(session_id, "/compact")
+        assert compactions(it) == []
+        assert it.said(session_id).endswith("goes on with this:\n\n> so far\n\n")
+
+
+@pytest.mark.parametrize(
+    ("summary", "why"),
+    [
+        (ModelFailedError("It is down."), "It is down."),
+        ([Think("hm")], "The model gave no summary."),
+        ([Say("I will not"), Stopped("refusal")], "The model gave no summary."),
+    ],
+)
+async def test_a_summary_that_fails_leaves_all_as_it_was(
+    cwd: Path, summary: Sequence[ModelEvent] | Exception, why: str
+) -> None:
+    model = Scribe(summary)
+    async with visit(cwd, model=model) as it:
+        session_id = await it.new()
+        await it.turn(session_id, "hello")
+        assert await it.turn(session_id, "/compact") == "end_turn"
+        assert it.said(session_id).endswith(f"all is as it was. {why}\n\n")
+        await it.turn(session_id, "and on")
+    assert texts(model.heard[-1]) == ["hello", "and on"]
+
+
+async def test_where_nothing_was_said_there_is_nothing_to_sum_up(cwd: Path) -> None:
+    model = Scribe()
+    async with visit(cwd, model=model) as it:
+        session_id = await it.new()
+        await it.turn(session_id, "/compact")
+        assert "Nothing was said yet" in it.said(session_id)
+    assert model.asked == []
+
+
+async def test_a_model_without_its_key_asks_for_it(cwd: Path) -> None:
+    model = Scribe(ModelFailedError("It needs a key.", needs_key=True))
+    async with visit(cwd, model=model, lints=False) as it:
+        session_id = await it.new()
+        await it.turn(session_id, "hello")
+        with pytest.raises(RequestFailedError, match="needs a key") as caught:
+            await it.turn(session_id, "/compact")
+        assert caught.value.code == -32000
+
+
+@VERSIONS
+async def test_a_cancelled_compaction_leaves_all_as_it_was(cwd: Path, version: int) -> None:
+    model = Scribe()
+    begun = anyio.Event()
+    model.on_summary = begun.set
+    model.hangs = True
+    hello = ABLE if version == 1 else None
+    async with visit(cwd, version, model=model, hello=hello) as it:
+        session_id = await it.new()
+        await it.turn(session_id, "hello")
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(it.turn, session_id, "/compact")
+            await begun.wait()
+            await it.cancel(session_id)
+        assert compactions(it) == ["in_progress", "cancelled"]
+        await it.turn(session_id, "and on")
+    assert texts(model.heard[-1]) == ["hello", "and on"]
+
+
+async def test_room_is_made_before_a_turn_where_the_window_is_nearly_full(cwd: Path) -> None:
+    """Also where the session was opened again meanwhile."""
+    store = Store()
+    model = Scribe([Say("so far"), Used(900, 30, window=1000)])
+    model.answers = [[Say("well"), Used(890, 10, window=1000)]]
+    async with visit(cwd, store=store, model=model) as it:
+        session_id = await it.new()
+        await it.turn(session_id, "hello")
+        assert model.asked == []
+        await it.ask("session/close", sessionId=session_id)
+    async with visit(cwd, store=store, model=model) as it:
+        await it.reopen(session_id)
+        await it.turn(session_id, "and on")
+        usage = it.conversation(session_id).usage
+        assert usage is not None
+        assert (usage["used"], usage["size"]) == (30, 1000)
+    assert texts(model.asked[0])[0] == "hello"
+    assert len(texts(model.asked[0])) == 2
+    summary, prompt = model.heard[-1]
+    assert isinstance(summary, UserSaid)
+    assert "so far" in summary.text
+    assert prompt == UserSaid("and on")
+
+
+async def test_room_is_made_amid_a_turn_and_what_was_asked_for_stays(cwd: Path) -> None:
+    model = Scribe()
+    read = CallTool("read", {"path": "notes.md"})
+    model.answers = [[read, Used(900, 10, window=1000)], [Say("done")]]
+    async with visit(cwd, model=model) as it:
+        await it.turn(await it.new(), "read it")
+    kinds = [UserSaid, ModelSaid, ToolAnswered, UserSaid]
+    assert [type(entry) for entry in model.asked[0]] == kinds
+    assert texts(model.heard[-1])[1:] == ["read it"]
+    assert len(model.heard[-1]) == 2
+
+
+async def test_what_is_too_long_is_summed_up_and_asked_again_once(cwd: Path) -> None:
+    model = Scribe()
+    async with visit(cwd, model=model) as it:
+        session_id = await it.new()
+        await it.turn(session_id, "hello")
+        model.answers = [TOO_LONG, [Say("now")]]
+        assert await it.turn(session_id, "and on") == "end_turn"
+        assert it.said(session_id).endswith("now")
+        model.answers = [TOO_LONG, TOO_LONG]
+        with pytest.raises(RequestFailedError, match="too long"):
+            await it.turn(session_id, "and on")
+        assert len(model.asked) == 2
+
+
+async def test_a_first_prompt_that_is_too_long_is_refused_as_that(cwd: Path) -> None:
+    model = Scribe()
+    model.answers = [TOO_LONG]
+    async with visit(cwd, model=model) as it:
+        session_id = await it.new()
+        with pytest.raises(RequestFailedError, match="too long"):
+            await it.turn(session_id, "hello")
+    assert model.asked == []
+
+
+async def test_what_is_too_long_to_be_summed_up_is_shortened_until_it_fits(cwd: Path) -> None:
+    model = Scribe(TOO_LONG, TOO_LONG, TOO_LONG)
+    (cwd / "long.txt").write_text("x" * 3 * CLIPPED)
+    async with visit(cwd, model=model) as it:
+        session_id = await it.new()
+        model.answers = [[CallTool("read", {"path": "long.txt"})], [Say("read")]]
+        for text in ("read it", "b", "c", "d"):
+            await it.turn(session_id, text)
+        await it.turn(session_id, "/compact")
+        assert it.said(session_id).endswith("> so far\n\n")
+    whole, clipped, half, quarter = model.asked
+    read = [entry for entry in clipped if isinstance(entry, ToolAnswered)]
+    assert [len(entry.text) < CLIPPED + 10 for entry in read] == [True]
+    assert len(clipped) == len(whole)
+    assert len(quarter) < len(half) < len(whole)
+    assert all("left out" in texts(part)[0] for part in (half, quarter))
+
+
+async def test_what_no_shortening_helps_is_told_as_that(cwd: Path) -> None:
+    model = Scribe(*[TOO_LONG] * 9)
+    async with visit(cwd, model=model) as it:
+        session_id = await it.new()
+        await it.turn(session_id, "hello")
+        await it.turn(session_id, "/compact")
+        assert "Even shortened it is too long" in it.said(session_id)
+        await it.turn(session_id, "and on")
+    assert texts(model.heard[-1]) == ["hello", "and on"]
