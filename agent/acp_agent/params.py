@@ -18,6 +18,8 @@ Answerer: TypeAlias = Callable[[Params], Awaitable[Json]]
 
 CONTINUUM: Final = "continuum"
 """The dialect whose words, as far as the protocol has none for them, stand in `_meta` by it."""
+PLACING: Final = (CONTINUUM, "openoxide")
+"""The dialects whose clients may open a session again without naming its directory."""
 
 
 def value_of(option: Option, value: Json, member: str) -> str:
@@ -65,6 +67,12 @@ async def directory(name: str, member: str = "cwd") -> Path:
     if not is_directory:
         raise invalid(f"{member} is no directory")
     return path
+
+
+def is_placed(params: Params) -> bool:
+    """Tell whether the directory in `params` is not of the client, whose dialect names none."""
+    meta = members_of(params.get("_meta"))
+    return any(members_of(meta.get(name)).get("isPlaced") is True for name in PLACING)
 
 
 def invalid(reason: str) -> RequestFailedError:

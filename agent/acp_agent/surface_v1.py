@@ -16,6 +16,7 @@ from acp_agent.params import (
     Params,
     busy,
     invalid,
+    is_placed,
     markers,
     members_of,
     value_of,
@@ -146,7 +147,7 @@ class SurfaceV1(Surface):
     async def _load_session(self, params: Params) -> Json:
         if (open_one := self.sessions.get(params["sessionId"])) is not None:
             _check_free(open_one)
-        session = await self.reopened(params)
+        session = await self.reopened(self._at_home(params))
         with self.used(session):
             await session.updates.replay(session.chronicle.told(), session.surroundings)
         record = session.chronicle.current()
@@ -156,12 +157,18 @@ class SurfaceV1(Surface):
         return Followed(session.settings() | history, session.announce)
 
     async def _resume_session(self, params: Params) -> Json:
-        session = await self.reopened(params)
+        session = await self.reopened(self._at_home(params))
         return Followed(session.settings(), session.recall)
 
     async def _fork_session(self, params: Params) -> Json:
-        session = await self.forked(params)
+        session = await self.forked(self._at_home(params))
         return Followed({"sessionId": session.id, **session.settings()}, session.recall)
+
+    def _at_home(self, params: Params) -> Params:
+        """Return `params` with the session's own directory where the client has named none."""
+        if not is_placed(params):
+            return params
+        return {**params, "cwd": self.recorded(params["sessionId"]).cwd}
 
     async def _close_session(self, params: Params) -> Json:
         if not await self.shut(params["sessionId"]):

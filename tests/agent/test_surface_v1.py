@@ -86,6 +86,18 @@ async def test_a_continuum_client_reads_why_no_session_is_opened(
         assert refusal.value.code == code
 
 
+async def test_a_session_is_loaded_where_it_was_opened(cwd: Path, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    async with continuum(cwd, Visitor()) as client:
+        opened = await client.request("session/new", {"cwd": str(elsewhere)})
+        loaded = await client.request("session/load", {"sessionId": opened["sessionId"]})
+        assert loaded["sessionId"] == opened["sessionId"]
+        for wrong in [{"sessionId": "nope"}, {"sessionId": opened["sessionId"], "cwd": str(cwd)}]:
+            with pytest.raises(RequestFailedError):
+                await client.request("session/load", wrong)
+
+
 class Named(Counting):
     """A model of that name."""
 

@@ -40,6 +40,7 @@ from acp_protocol.dialects.interpreter import (
     Question,
     in_words,
     keep,
+    marked,
     placed,
     session_in,
     with_code,
@@ -47,7 +48,6 @@ from acp_protocol.dialects.interpreter import (
     with_result,
 )
 from acp_protocol.dialects.members import (
-    META,
     OFFICIAL_ALONE,
     Object,
     as_list,
@@ -340,7 +340,7 @@ class Continuum(Interpreter):
             keep(self._modes, session, mode)
 
     def _placed(self, params: Object) -> Object:
-        return placed(params, self._directory)
+        return placed(params, self._directory, self.name)
 
     def _in_session(self, params: Object) -> Object:
         if "sessionId" in params or self.session is None:
@@ -353,8 +353,7 @@ class Continuum(Interpreter):
 
 def _marked(params: Object) -> Object:
     """Return `params` so that an agent knows whose answer is wanted: that of the dialect."""
-    meta = as_object(params.get(META))
-    return params | {META: {Continuum.name: {"isClient": True}} | meta}
+    return marked(params, Continuum.name, "isClient")
 
 
 def _read_capabilities(params: Object) -> Object:

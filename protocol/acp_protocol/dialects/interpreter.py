@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Final, TypeAlias, TypeVar
 
 from acp_protocol.dialects.dialect import Reading
-from acp_protocol.dialects.members import Object, as_object
+from acp_protocol.dialects.members import META, Object, as_object
 from acp_protocol.framing import Framing, Side
 from acp_protocol.jsonrpc import (
     INVALID_PARAMS,
@@ -215,11 +215,22 @@ def session_in(value: Json) -> str | None:
     return session if isinstance(session, str) else None
 
 
-def placed(params: Mapping[str, Json], directory: str) -> Object:
-    """Return the params that open a session, with a place to work in and MCP servers."""
+def placed(params: Mapping[str, Json], directory: str, dialect: str) -> Object:
+    """Return the params that open a session, with a place to work in and MCP servers.
+
+    Where the place is only ours, `_meta` says so: a session that there is has one of its own.
+    """
     servers = params.get("mcpServers")
     lacking: Object = {"cwd": directory}
-    return lacking | dict(params) | {"mcpServers": [] if servers is None else servers}
+    whole: Object = lacking | dict(params) | {"mcpServers": [] if servers is None else servers}
+    is_ours = "cwd" not in params and "sessionId" in params
+    return marked(whole, dialect, "isPlaced") if is_ours else whole
+
+
+def marked(params: Mapping[str, Json], dialect: str, mark: str) -> Object:
+    """Return `params` with a mark of the dialect, which an agent that knows it may heed."""
+    meta = as_object(params.get(META))
+    return dict(params) | {META: meta | {dialect: {mark: True} | as_object(meta.get(dialect))}}
 
 
 def with_params(call: Call, params: Mapping[str, Json]) -> bytes:

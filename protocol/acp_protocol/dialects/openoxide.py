@@ -144,7 +144,7 @@ class Openoxide(Interpreter):
             params = VERSION | params
         params = _official(call.method, params)
         if call.method in _OPENING:
-            params = placed(set_aside(params, ("config",), self.name), self._directory)
+            params = placed(set_aside(params, ("config",), self.name), self._directory, self.name)
         return Reading((with_params(call, params),))
 
     def read_answer(self, answer: Answer, question: Question) -> Reading:

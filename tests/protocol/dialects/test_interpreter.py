@@ -166,6 +166,18 @@ def test_what_is_wrong_is_told_by_the_names_of_the_dialect(
         assert json.loads(written)["error"] == error | {"message": f"Invalid params: {told}"}
 
 
+@pytest.mark.parametrize("name", ["continuum", "openoxide"])
+def test_a_session_that_there_is_may_keep_its_place_where_none_is_named(name: str) -> None:
+    dialect = open_dialect(name, "/abs/project")
+    for params, is_ours in [({}, True), ({"cwd": "/abs/other"}, False)]:
+        raw = call("session/load", {"sessionId": "s1"} | params, id=1)
+        read = json.loads(dialect.read(raw, "client").onward[0])["params"]
+        assert read["cwd"] == params.get("cwd", "/abs/project")
+        assert read.get("_meta", {}).get(name, {}).get("isPlaced", False) is is_ours
+    read = json.loads(dialect.read(call("session/new", {}, id=2), "client").onward[0])["params"]
+    assert "_meta" not in read
+
+
 def test_what_is_remembered_has_a_bound() -> None:
     memory: dict[int, None] = {}
     for number in range(REMEMBERED + 5):
