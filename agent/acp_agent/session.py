@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Generator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -45,6 +45,7 @@ from acp_agent.sessions.options import (
 from acp_agent.sessions.records import Record
 from acp_agent.sessions.revival import Revived
 from acp_agent.slumber import Asleep, Declared
+from acp_agent.tellings import Tellings
 from acp_agent.tools.ask import AskTool, OpenTool
 from acp_agent.tools.tool import Tool
 from acp_agent.turn import StopReason, run_turn
@@ -103,6 +104,9 @@ class Session:
         self.touched = anyio.current_time()
         """When it was used last, on the clock of the event loop."""
         self._uses = 0
+        self.tellings = Tellings(self.id)
+        self.is_unknown = False
+        """Whether the request that has opened it was not answered yet."""
         self._models = {model.name: model for model in staff.models}
         self._prefix = f"{staff.namespace}:" if staff.namespace else ""
         self._turn: anyio.CancelScope | None = None
@@ -168,14 +172,18 @@ class Session:
         """How many entries the model knows of."""
         return len(self._context.history)
 
-    async def prompt(self, said: UserSaid) -> StopReason:
-        """Answer `said`; to be called when no turn runs."""
+    async def prompt(
+        self, said: UserSaid, hear: Callable[[], Awaitable[None]] | None = None
+    ) -> StopReason:
+        """Answer `said`, once `hear` has taken note of it; to be called when no turn runs."""
         stop: StopReason = "cancelled"
         before = self._context.spent
         self._turn_ended = anyio.Event()
         self._turn = turn = anyio.CancelScope()
         try:
             with turn, self.servers.relay.listening():
+                if hear is not None:
+                    await hear()
                 said = self._plain(said)
                 order = order_in(said.text, self.model)
                 await self._begin("" if order is not None and order.is_aside else said.text)

@@ -191,6 +191,7 @@ class Surface(ABC):
         self.ease()
         with self._change(session.id), anyio.CancelScope(shield=True):
             try:
+                await session.tellings.end()
                 await self.finish(session)
                 await session.servers.aclose()
             finally:
@@ -234,18 +235,21 @@ class Surface(ABC):
             raise invalid("cwd is not the session's")
         store, names = self.household.store, [str(each) for each in directories[1:]]
         if (session := self.sessions.get(session_id)) is not None:
-            with self.used(session):
+            with self.used(session), session.tellings.running():
                 await self._refurnished(session, declared)
                 store.change(record.number, directories=names)
                 session.move(self.workspace_for(session_id, directories), directories)
                 return session
-        if session_id not in self.asleep and not store.take(record.number):
+        is_closed = session_id not in self.asleep
+        if is_closed and not store.take(record.number):
             raise elsewhere(session_id)
         try:
             async with self._furnished(session_id, declared) as room:
                 store.change(record.number, directories=names)
                 chronicle = Chronicle(store, record)
-                return self._opened(chronicle, revive(chronicle), declared, room)
+                session = self._opened(chronicle, revive(chronicle), declared, room)
+                session.is_unknown = is_closed
+                return session
         except BaseException:
             if session_id not in self.asleep:
                 store.claims.release(record.number)
@@ -270,7 +274,7 @@ class Surface(ABC):
     async def using(self, params: Params) -> AsyncGenerator[Session]:
         """Yield the session of `params`, which has to be open on this connection, awake."""
         session = await self._awake(cast("str", params["sessionId"]))
-        with self.used(session):
+        with self.used(session), session.tellings.running():
             yield session
 
     @asynccontextmanager
@@ -417,8 +421,6 @@ class Surface(ABC):
         if session.is_busy:
             raise busy()
         await session.servers.change(servers, self.household.servers, cwd, additional)
-        if self.sessions.get(session.id) is not session:
-            raise missing(session.id, "The session was closed meanwhile")
         session.declared = replace(session.declared, servers=servers)
 
     @contextmanager

@@ -6,6 +6,7 @@ Source: ACP, Initialization; Session Setup; Prompt Turn; Session Modes; Session 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from acp_agent.elicitation import ways_in
@@ -28,9 +29,9 @@ from acp_agent.sessions.options import MODE, MODEL, options_for
 from acp_agent.surface import Household, Surface
 from acp_agent.surface_providers import Providers
 from acp_agent.surface_saved import SavedSessions
+from acp_agent.surface_told import followed, retell
 from acp_agent.updates import Updates, new_message_id
 from acp_agent.workspace import Workspace
-from acp_protocol.handling import Followed
 from acp_protocol.jsonrpc import Json
 
 
@@ -142,27 +143,30 @@ class SurfaceV1(Surface):
     async def _new_session(self, params: Params) -> Json:
         session = await self.new(params, self._wanted(params))
         # Sent behind the answer: before it, the client does not know the session.
-        return Followed({"sessionId": session.id, **session.settings()}, session.announce)
+        return followed(
+            self, session, {"sessionId": session.id, **session.settings()}, session.announce
+        )
 
     async def _load_session(self, params: Params) -> Json:
         if (open_one := self.sessions.get(params["sessionId"])) is not None:
             _check_free(open_one)
         session = await self.reopened(self._at_home(params))
-        with self.used(session):
-            await session.updates.replay(session.chronicle.told(), session.surroundings)
+        await retell(self, session, session.chronicle.told(), session.surroundings)
         record = session.chronicle.current()
         times = {"createdAt": record.created, "updatedAt": record.updated}
         kept = times | {"historyLength": session.history_length}
         history: dict[str, Json] = {"_meta": {CONTINUUM: kept}} if _of_continuum(params) else {}
-        return Followed(session.settings() | history, session.announce)
+        return followed(self, session, session.settings() | history, session.announce)
 
     async def _resume_session(self, params: Params) -> Json:
         session = await self.reopened(self._at_home(params))
-        return Followed(session.settings(), session.recall)
+        return followed(self, session, session.settings(), session.recall)
 
     async def _fork_session(self, params: Params) -> Json:
         session = await self.forked(self._at_home(params))
-        return Followed({"sessionId": session.id, **session.settings()}, session.recall)
+        return followed(
+            self, session, {"sessionId": session.id, **session.settings()}, session.recall
+        )
 
     def _at_home(self, params: Params) -> Params:
         """Return `params` with the session's own directory where the client has named none."""
@@ -193,12 +197,13 @@ class SurfaceV1(Surface):
         async with self.prompting(params) as session:
             if session is None:
                 return {"stopReason": "cancelled"}
-            await _let_answer(session, params)
+            with session.tellings.running():
+                await _let_answer(session, params)
             blocks = blocks_of(params, session.model)
             _check_free(session)
-            await session.updates.user(new_message_id(), blocks)
+            hear = partial(session.updates.user, new_message_id(), blocks)
             with self.auth.offering():
-                stop = await session.prompt(read_prompt(blocks, session.cwd))
+                stop = await session.prompt(read_prompt(blocks, session.cwd), hear)
             used = session.take_used()
             return {"stopReason": stop, **(used if self.household.is_unstable else {})}
 

@@ -24,6 +24,7 @@ from acp_agent.sessions.errors import StoreError
 from acp_agent.surface import Household, Surface
 from acp_agent.surface_providers import Providers
 from acp_agent.surface_saved import SavedSessions
+from acp_agent.surface_told import followed, retell
 from acp_agent.updates import Said, new_message_id
 from acp_agent.updates_v2 import UpdatesV2, call_of
 from acp_agent.workspace import Workspace
@@ -128,7 +129,9 @@ class SurfaceV2(Surface):
 
     async def _new_session(self, params: Params) -> Json:
         session = await self.new(params)
-        return Followed({"sessionId": session.id, **self._offered(session)}, session.warn)
+        return followed(
+            self, session, {"sessionId": session.id, **self._offered(session)}, session.warn
+        )
 
     async def _resume_session(self, params: Params) -> Json:
         start: Json = params.get("replayFrom")
@@ -141,13 +144,14 @@ class SurfaceV2(Surface):
             yield from session.surroundings() if start is not None else ()
             yield "state_update", self._state(session)
 
-        with self.used(session):
-            await session.updates.replay(told, then)
-        return Followed(self._offered(session), session.warn)
+        await retell(self, session, told, then)
+        return followed(self, session, self._offered(session), session.warn)
 
     async def _fork_session(self, params: Params) -> Json:
         session = await self.forked(params)
-        return Followed({"sessionId": session.id, **self._offered(session)}, session.warn)
+        return followed(
+            self, session, {"sessionId": session.id, **self._offered(session)}, session.warn
+        )
 
     async def _close_session(self, params: Params) -> Json:
         # One that is not open, or not there, counts as closed.

@@ -85,10 +85,15 @@ class Updates:
         """Tell again what was told, and `then` what the session is at by that time."""
         async with self._telling:
             self._is_replay = True
+            self._forget()
             try:
                 for event in told:
                     for update, members in self.words(event):
                         await self._speak(update, members)
+            except BaseException:
+                # How much of it the client has got is not known.
+                self._forget()
+                raise
             finally:
                 self._is_replay = False
             for update, members in then():
@@ -96,8 +101,9 @@ class Updates:
 
     async def user(self, message_id: str, blocks: Sequence[Json]) -> None:
         """Keep what the user said; the client knows it from its own prompt."""
-        self._message = None
-        self._keep(events.user(message_id, list(blocks)))
+        async with self._telling:
+            self._message = None
+            self._keep(events.user(message_id, list(blocks)))
 
     async def text(self, kind: ChunkKind, text: str) -> None:
         """Send a piece of what is said or thought, as a part of its message."""
@@ -230,6 +236,9 @@ class Updates:
             "modes": {"currentModeId": chosen[MODE], "availableModes": modes},
             "configOptions": [shown(option, "id", chosen[option.id]) for option in options],
         }
+
+    def _forget(self) -> None:
+        """Forget what the client knows: it is told again."""
 
     async def _tell(self, event: Event) -> None:
         """Keep an event, and tell it."""

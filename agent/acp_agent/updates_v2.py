@@ -75,9 +75,11 @@ class UpdatesV2(Updates):
 
     async def replay(self, told: Iterable[Event], then: Callable[[], Said]) -> None:
         """Tell again what was told, and `then` what the session is at by that time."""
+        await super().replay(_whole(told), then)
+
+    def _forget(self) -> None:
         self._terminals.clear()
         self._contents.clear()
-        await super().replay(_whole(told), then)
 
     async def _speak(self, update: str, members: Mapping[str, Json]) -> None:
         """Send an update; of a terminal and of content, only what the client does not know."""

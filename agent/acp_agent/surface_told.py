@@ -1,0 +1,53 @@
+"""What is told of a session as it is opened: all that was said, and what follows on the answer.
+
+Either ends where the session is closed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable
+from contextlib import ExitStack, suppress
+
+from acp_agent.session import Session
+from acp_agent.sessions.events import Event
+from acp_agent.surface import Surface
+from acp_agent.updates import Said
+from acp_protocol.errors import RequestFailedError
+from acp_protocol.handling import Followed
+from acp_protocol.jsonrpc import Json
+
+
+async def retell(
+    surface: Surface, session: Session, told: Iterable[Event], then: Callable[[], Said]
+) -> None:
+    """Tell again what was told in a session that was opened for it.
+
+    If that fails, the session is as open as it was before it was asked for.
+
+    Raises:
+        RequestFailedError: it was closed meanwhile.
+    """
+    try:
+        with surface.used(session), session.tellings.running():
+            await session.updates.replay(told, then)
+    except BaseException:
+        is_open = surface.sessions.get(session.id) is session
+        if session.is_unknown and is_open and surface.is_at_rest(session):
+            await surface.close(session)
+        raise
+    session.is_unknown = False
+
+
+def followed(
+    surface: Surface, session: Session, answer: Json, then: Callable[[], Awaitable[None]]
+) -> Followed:
+    """Return an answer on which `then` follows, unless the session is closed by then."""
+    session.is_unknown = False
+    use = ExitStack()
+    use.enter_context(surface.used(session))
+
+    async def follow() -> None:
+        with use, suppress(RequestFailedError), session.tellings.running():
+            await then()
+
+    return Followed(answer, follow)
