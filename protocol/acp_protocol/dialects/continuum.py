@@ -18,6 +18,7 @@ Source: Continuum Router, "Agent Communication Protocol (ACP)".
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Final
@@ -81,6 +82,8 @@ _BRIDGE: Final = ("mcp", "mcpCapabilities")
 _FILES: Final = ("readTextFile", "writeTextFile")
 _PROMPTS: Final = ("image", "audio", "embeddedContext")
 _WORDS: Final = {"prompt": "content", "modeId": "mode", "methodId": "method"}
+_ABSENT: Final = re.compile(r"not found|no such|not exist|not open|unknown|expired", re.IGNORECASE)
+"""What an error of the application says of something that is not there."""
 _STATEFUL: Final = ("session/", "mcp/")
 _UNLISTED: Final = frozenset(
     {jsonrpc.AUTH_REQUIRED, jsonrpc.RESOURCE_NOT_FOUND, -33000, -33001, -33002}
@@ -220,11 +223,14 @@ class Continuum(Interpreter):
     def _read_failure(self, answer: Failure, question: Question) -> bytes:
         if answer.code == NOT_INITIALIZED and not self.is_initialized:
             return with_code(answer, jsonrpc.INVALID_REQUEST)
-        if answer.code == APPLICATION_ERROR and "session" in answer.message.lower():
-            data = answer.data
-            if data is None and question.session is not None:
-                data = {"sessionId": question.session}
-            return with_code(answer, jsonrpc.RESOURCE_NOT_FOUND, data)
+        if answer.code == APPLICATION_ERROR and _ABSENT.search(answer.message):
+            if question.method.startswith("fs/"):
+                return with_code(answer, jsonrpc.RESOURCE_NOT_FOUND)
+            if "session" in answer.message.lower():
+                session = question.session
+                data: Json = {"sessionId": session} if session is not None else None
+                data = data if answer.data is None else answer.data
+                return with_code(answer, jsonrpc.RESOURCE_NOT_FOUND, data)
         return answer.raw
 
     # Official to dialect

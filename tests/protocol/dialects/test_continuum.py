@@ -18,6 +18,7 @@ from tests.protocol.dialects.examples import (
     hold_reading,
     hold_writing,
     is_valid,
+    other,
     plain,
     said,
     update,
@@ -350,14 +351,22 @@ def test_a_chunk_is_written_as_an_update_of_one_block(dialect: Continuum) -> Non
             (-32002, "Session not found", {"sessionId": "s1"}),
         ),
         ("session/prompt", (-32001, "no model", None), (-32001, "no model", None)),
+        ("session/new", (-32001, "Too many sessions", None), (-32001, "Too many sessions", None)),
+        (
+            "fs/read_text_file",
+            (-32001, "/a: there is no such file", None),
+            (-32002, "/a: there is no such file", None),
+        ),
+        ("fs/read_text_file", (-32001, "not allowed", None), (-32001, "not allowed", None)),
         ("session/prompt", (-32603, "oh", {"a": 1}), (-32603, "oh", {"a": 1})),
     ],
 )
 def test_an_error_code_is_read(
     dialect: Continuum, method: str, theirs: tuple[int, str, Json], ours: tuple[int, str, Json]
 ) -> None:
-    dialect.read(call(method, {"sessionId": "s1", "content": []}, id=1), "client")
-    read = said(*dialect.read(failure(theirs), "agent").onward)
+    asker: Side = "agent" if method.startswith("fs/") else "client"
+    dialect.read(call(method, {"sessionId": "s1", "content": []}, id=1), asker)
+    read = said(*dialect.read(failure(theirs), other(asker)).onward)
     assert read == said(failure(ours))
 
 
