@@ -16,6 +16,12 @@ from acp_inspector.analysis.items import Permission
 from acp_protocol.host.text import one_line
 from acp_protocol.jsonrpc import Json, RequestId
 
+NAME: Final = 160
+"""Characters of an option's name that are shown: what it covers must not be cut off."""
+NARROWEST: Final = 24
+"""Cells of a column of options, at least; all are as wide as the longest one."""
+MARGIN: Final = 4
+"""Cells around a label."""
 KINDS: Final = {
     "allow_once": ("allow", "once"),
     "allow_always": ("allow", "always"),
@@ -47,9 +53,10 @@ class PermissionPrompt(Vertical, can_focus=True):
 
     def compose(self) -> ComposeResult:
         yield Static("May the agent do this? Answer by number or mouse.", classes="question")
-        with ItemGrid(min_column_width=24, classes="choices"):
-            for position, option in enumerate(self.permission.options):
-                yield _button(position, option)
+        buttons = [_button(*each) for each in enumerate(self.permission.options)]
+        widest = max((Content.from_text(each.label).cell_length for each in buttons), default=0)
+        with ItemGrid(min_column_width=max(NARROWEST, widest + MARGIN), classes="choices"):
+            yield from buttons
 
     def on_key(self, event: Key) -> None:
         """Choose by number."""
@@ -70,7 +77,7 @@ class PermissionPrompt(Vertical, can_focus=True):
 def _button(position: int, option: Json) -> Button:
     kind = _string(option, "kind")
     look, word = KINDS.get(kind, ("other", one_line(kind, 16)))
-    label = Content(f"{position + 1}  {one_line(_string(option, 'name'), 40)}")
+    label = Content(f"{position + 1}  {one_line(_string(option, 'name'), NAME)}")
     if word not in _string(option, "name").lower():
         label = Content.assemble(label, (f" ({word})", "dim"))
     button = Button(label, name=str(position), compact=True)

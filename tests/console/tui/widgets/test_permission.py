@@ -1,0 +1,55 @@
+"""What is remembered must be read before it is chosen: names of options are shown whole."""
+
+from __future__ import annotations
+
+import pytest
+from textual.app import App, ComposeResult
+from textual.widgets import Button
+
+from acp_console.tui.screens import chat
+from acp_console.tui.widgets.permission import PermissionPrompt
+from acp_inspector.analysis.items import Permission
+from acp_protocol.jsonrpc import Json
+
+LONG = "Allow edits of notes.md, and do not ask again in this session"
+SHORT = "Allow"
+
+
+def permission(*names: str) -> Permission:
+    options: list[Json] = [{"optionId": name, "name": name, "kind": "allow_once"} for name in names]
+    return Permission(1, options)
+
+
+class Asking(App[None]):
+    """Asks for consent, as the chat does."""
+
+    CSS_PATH = chat.__file__.replace(".py", ".tcss")
+
+    def __init__(self, *names: str) -> None:
+        super().__init__()
+        self._names = names
+
+    def compose(self) -> ComposeResult:
+        yield PermissionPrompt(permission(*self._names))
+
+
+@pytest.mark.parametrize(
+    ("names", "width", "columns"),
+    [((LONG, SHORT), 80, 1), ((LONG, SHORT), 200, 2), ((SHORT, SHORT), 80, 2)],
+)
+async def test_options_stand_side_by_side_where_all_of_them_fit(
+    names: tuple[str, ...], width: int, columns: int
+) -> None:
+    app = Asking(*names)
+    async with app.run_test(size=(width, 24)):
+        buttons = [*app.query(Button)]
+        assert len({each.region.x for each in buttons}) == columns
+        assert all(name in str(each.label) for name, each in zip(names, buttons, strict=True))
+        for each in buttons:
+            assert each.region.height * each.content_size.width >= len(str(each.label))
+
+
+async def test_a_name_that_never_ends_is_cut() -> None:
+    app = Asking("x" * 100_000)
+    async with app.run_test(size=(80, 24)):
+        assert app.query_one(Button).region.height <= 4
