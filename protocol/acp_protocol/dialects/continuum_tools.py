@@ -78,12 +78,18 @@ def write_permission(params: Object) -> Object:
 
 
 def option_of(params: Object) -> Object:
-    """Return, for each word that an answer may be, the option that it chooses."""
+    """Return, for each word that an answer may be, the option that it chooses.
+
+    Whoever answers has not seen the options: of several that last, the first one is chosen, which
+    is the narrowest as a rule, and where none lasts, that which holds once.
+    """
     options = [as_object(option) for option in as_list(params.get("options"))]
     if not options:
         return {word: word for word in OPTIONS}
     by_id = {as_text(option.get("optionId")): option.get("optionId") for option in options}
-    return {as_text(option.get("kind")): option.get("optionId") for option in options} | by_id
+    by_kind = {as_text(each.get("kind")): each.get("optionId") for each in reversed(options)}
+    instead = {f"{deed}_always": by_kind.get(f"{deed}_once") for deed in ("allow", "reject")}
+    return instead | by_kind | by_id
 
 
 def outcome_of(result: Json, options: Object) -> Json:

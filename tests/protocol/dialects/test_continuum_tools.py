@@ -90,3 +90,18 @@ def test_a_word_chooses_the_option_of_its_kind(dialect: Continuum, answer: Json)
     dialect.write(call("session/request_permission", params, id=21), "agent")
     (read,) = said(*dialect.read(frame(id=21, result=answer), "client").onward)
     assert read["result"] == {"outcome": {"outcome": "selected", "optionId": "yes"}}
+
+
+@pytest.mark.parametrize(
+    ("word", "option"),
+    [("allow_always", "narrow"), ("reject_always", "no"), ("reject_once", "no")],
+)
+def test_of_several_options_the_narrowest_is_chosen_and_once_where_none_lasts(
+    dialect: Continuum, word: str, option: str
+) -> None:
+    kinds = {"narrow": "allow_always", "wide": "allow_always", "no": "reject_once"}
+    options = [{"optionId": id_, "name": id_, "kind": kind} for id_, kind in kinds.items()]
+    params = {"sessionId": "s1", "toolCall": TOOL, "options": options}
+    dialect.write(call("session/request_permission", params, id=21), "agent")
+    (read,) = said(*dialect.read(frame(id=21, result=word), "client").onward)
+    assert read["result"] == {"outcome": {"outcome": "selected", "optionId": option}}
