@@ -11,7 +11,7 @@ Source: agents.md, "How to use AGENTS.md".
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -19,7 +19,7 @@ from typing import Final
 import anyio.to_thread
 
 from acp_agent.models.model import Guidance
-from acp_protocol.host.files import FileRefusedError, Roots
+from acp_protocol.host.files import FileRefusedError
 from acp_protocol.host.text import one_line, visible
 
 LIMIT: Final = 32 * 1024
@@ -45,32 +45,35 @@ class Told:
     """Of the files, the outermost first."""
 
 
-def read_instructions(names: Sequence[str], directories: Sequence[Path]) -> Told | None:
+def read_instructions(
+    names: Sequence[str], directories: Sequence[Path], read: Callable[[Path], str]
+) -> Told | None:
     """Return what the files of these names say in a session's directories; None where none does.
 
-    A file that may not or cannot be read counts as missing. For use in a thread.
+    What `read` refuses counts as missing. For use in a thread.
     """
-    roots = Roots(directories)
-    texts: dict[str, str] = {}
+    texts: dict[Path, str] = {}
     for directory in _places(directories):
         for name in names:
-            path = str(directory / name)
+            path = directory / name
             try:
-                text = roots.read_text(path)
+                text = read(path)
             except FileRefusedError:
                 continue
             if text.strip():
                 texts[path] = text
     if not texts:
         return None
-    return Told(Guidance(_joined(texts)), tuple(map(Path, texts)))
+    return Told(Guidance(_joined(texts)), tuple(texts))
 
 
-async def instructions_of(names: Sequence[str], directories: Sequence[Path]) -> Told | None:
+async def instructions_of(
+    names: Sequence[str], directories: Sequence[Path], read: Callable[[Path], str]
+) -> Told | None:
     """Return the same, read in a thread."""
     if not names:
         return None
-    return await anyio.to_thread.run_sync(read_instructions, names, directories)
+    return await anyio.to_thread.run_sync(read_instructions, names, directories, read)
 
 
 def _places(directories: Sequence[Path]) -> list[Path]:
@@ -88,7 +91,7 @@ def _places(directories: Sequence[Path]) -> list[Path]:
     return [*others, *above, own]
 
 
-def _joined(texts: dict[str, str]) -> str:
+def _joined(texts: Mapping[Path, str]) -> str:
     """Return the texts with the files that they stand in; what is too long is cut at the end."""
     left = LIMIT
     parts = [OPENING]
@@ -97,7 +100,7 @@ def _joined(texts: dict[str, str]) -> str:
         told = shown[:left]
         left -= len(told)
         cut = "" if len(told) == len(shown) else f"\n{CUT.format(LIMIT)}"
-        place = one_line(path, PATH_WIDTH)
+        place = one_line(str(path), PATH_WIDTH)
         parts.append(f"<instructions from={place!r}>\n{told}{cut}\n</instructions>\n")
         if cut:
             break

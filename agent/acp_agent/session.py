@@ -19,6 +19,7 @@ from acp_agent.conduct import Conduct
 from acp_agent.elicitation import Elicitation, Way
 from acp_agent.instructions import Told, instructions_of
 from acp_agent.mcp.servers import McpServers
+from acp_agent.memory import remembered
 from acp_agent.models.model import (
     Command,
     Model,
@@ -170,7 +171,7 @@ class Session:
     @property
     def history_length(self) -> int:
         """How many entries the model knows of."""
-        return len(self._context.history)
+        return len(remembered(self._context.history))
 
     async def prompt(
         self, said: UserSaid, hear: Callable[[], Awaitable[None]] | None = None
@@ -326,7 +327,8 @@ class Session:
     async def _instructed(self) -> Told | None:
         """Return what the project tells the model that serves now."""
         names = () if is_scripted(self.model) else self._names
-        return await instructions_of(names, self.declared.directories)
+        read = self._context.desk.workspace.text_on_disk
+        return await instructions_of(names, self.declared.directories, read)
 
     async def retitled(self) -> None:
         """Tell the client that the session is called otherwise."""

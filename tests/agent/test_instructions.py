@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from acp_agent.conduct import Conduct
-from acp_agent.instructions import CUT, LIMIT, NAMES, read_instructions
+from acp_agent.instructions import CUT, LIMIT, NAMES, Told, read_instructions
 from acp_agent.models.model import Command, Guidance, HistoryEntry, ModelEvent, Say, ToolOffer
+from acp_agent.workspace import Workspace
 from tests.agent.conftest import talk
 
 
@@ -37,9 +38,15 @@ def write(directory: Path, text: str, name: str = "AGENTS.md") -> Path:
     return directory / name
 
 
+def read(names: Sequence[str], directories: Sequence[Path]) -> Told | None:
+    """Read in the bounds of a session in these directories."""
+    workspace = Workspace("s", directories[0], additional=directories[1:])
+    return read_instructions(names, directories, workspace.text_on_disk)
+
+
 def texts(*directories: Path, names: Sequence[str] = NAMES) -> list[str]:
     """Return what is told, file by file."""
-    told = read_instructions(names, directories)
+    told = read(names, directories)
     return told.guidance.text.split("<instructions ")[1:] if told else []
 
 
@@ -54,7 +61,7 @@ def test_the_own_directory_comes_last_and_what_lies_above_it_outermost_first(
         write(repository / "a", "of a"),
         write(inner, "of b"),
     ]
-    told = read_instructions(NAMES, [inner, repository, other])
+    told = read(NAMES, [inner, repository, other])
     assert told is not None
     assert list(told.paths) == paths
     assert [text.splitlines()[1] for text in texts(inner, repository, other)] == [

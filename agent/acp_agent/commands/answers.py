@@ -56,7 +56,8 @@ def tools_answer(around: Surroundings) -> str:
     """Return the tools, those of the agent and those of each server."""
     lines = ["The model can call these tools:", ""]
     for name, tool in around.tools.items():
-        about = one_line(" ".join(tool.offer.about.split()), ABOUT_WIDTH)
+        first, stop, _ = " ".join(tool.offer.about.split()).partition(". ")
+        about = one_line(first + stop.strip(), ABOUT_WIDTH)
         lines.append(f"- {code(name)} ({tool.kind}): {_plain(about)}")
     servers = around.tools.counts
     lines += ["", "MCP servers:" if servers else "There are no MCP servers in this session.", ""]

@@ -13,6 +13,7 @@ from acp_agent.models.anthropic import LENGTH, MessagesModel, MessagesReader, co
 from acp_agent.models.instructions import INSTRUCTIONS
 from acp_agent.models.model import (
     CallTool,
+    Guidance,
     HistoryEntry,
     Image,
     ModelEvent,
@@ -113,6 +114,16 @@ async def test_a_reply_streams_and_the_request_is_as_the_service_wants_it() -> N
         "stream": True,
         "tools": [{"name": "read", "description": "Reads.", "input_schema": SCHEMA}],
     }
+
+
+async def test_what_the_project_tells_stands_behind_what_we_tell() -> None:
+    async with providing(streamed(sse(START, ended("end_turn"), STOP))) as provider:
+        model = MessagesModel(found("anthropic", provider.url), "claude-x", Wishes())
+        await replied(model, [Guidance("Use tabs."), UserSaid("hi")])
+    body = provider.asked[0].body
+    told = f"{INSTRUCTIONS}\nUse tabs."
+    assert body["system"] == [{"type": "text", "text": told, **CACHED}]
+    assert [message["role"] for message in body["messages"]] == ["user"]
 
 
 def test_thoughts_are_shown_and_kept_sealed() -> None:

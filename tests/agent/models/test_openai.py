@@ -13,6 +13,7 @@ from acp_agent.models.instructions import INSTRUCTIONS
 from acp_agent.models.model import (
     Attachment,
     CallTool,
+    Guidance,
     HistoryEntry,
     Image,
     ModelEvent,
@@ -97,6 +98,16 @@ async def test_a_reply_streams_and_the_request_is_as_the_service_wants_it() -> N
             }
         ],
     }
+
+
+async def test_what_the_project_tells_stands_behind_what_we_tell() -> None:
+    async with providing(streamed(sse(chunk("stop"), done=True))) as provider:
+        model = ChatModel(found("openai", provider.url), "gpt-x", NONE)
+        await replied(model, [Guidance("Use tabs."), UserSaid("hi")])
+    assert provider.asked[0].body["messages"] == [
+        {"role": "system", "content": f"{INSTRUCTIONS}\nUse tabs."},
+        {"role": "user", "content": "hi"},
+    ]
 
 
 async def test_without_a_key_none_is_sent() -> None:
