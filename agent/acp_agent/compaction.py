@@ -49,6 +49,8 @@ CLIPPED: Final = 2000
 """Characters of what a tool has answered, or of an attachment, where the whole is too long."""
 SHRINKINGS: Final = 4
 """Times that the older half is left out, where even that is too long."""
+PATIENCE: Final = 30.0
+"""Seconds that a client has to take what came of it."""
 _LEFT_OUT: Final = "(What was said before is left out here: it is too long.)"
 
 
@@ -77,7 +79,9 @@ async def compact(context: Context, focus: str = "", *, goes_on: bool = False) -
         end = {"status": "failed", "error": str(problem)}
         raise
     finally:
-        with anyio.move_on_after(FAREWELL, shield=True), suppress(ConnectionClosedError):
+        # What has happened is told, whoever gives up meanwhile.
+        bound = FAREWELL if end["status"] == "cancelled" else PATIENCE
+        with anyio.move_on_after(bound, shield=True), suppress(ConnectionClosedError):
             await updates.compaction(id_, end)
     context.fill.empty()
     if used is not None and context.fill.size:

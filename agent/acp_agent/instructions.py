@@ -43,6 +43,8 @@ class Told:
     guidance: Guidance
     paths: tuple[Path, ...]
     """Of the files, the outermost first."""
+    is_cut: bool
+    """Whether not all of them is told."""
 
 
 def read_instructions(
@@ -61,10 +63,11 @@ def read_instructions(
             except FileRefusedError:
                 continue
             if text.strip():
-                texts[path] = text
+                texts[path] = visible(text.strip())
     if not texts:
         return None
-    return Told(Guidance(_joined(texts)), tuple(texts))
+    is_cut = sum(map(len, texts.values())) > LIMIT
+    return Told(Guidance(_joined(texts)), tuple(texts), is_cut)
 
 
 async def instructions_of(
@@ -96,10 +99,9 @@ def _joined(texts: Mapping[Path, str]) -> str:
     left = LIMIT
     parts = [OPENING]
     for path, text in texts.items():
-        shown = visible(text.strip())
-        told = shown[:left]
+        told = text[:left]
         left -= len(told)
-        cut = "" if len(told) == len(shown) else f"\n{CUT.format(LIMIT)}"
+        cut = "" if len(told) == len(text) else f"\n{CUT.format(LIMIT)}"
         place = one_line(str(path), PATH_WIDTH)
         parts.append(f"<instructions from={place!r}>\n{told}{cut}\n</instructions>\n")
         if cut:

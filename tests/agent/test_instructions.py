@@ -94,6 +94,9 @@ def test_what_cannot_be_read_counts_as_missing(tmp_path: Path) -> None:
 def test_what_is_too_long_is_cut_and_that_is_told(tmp_path: Path) -> None:
     write(tmp_path, "a" * (LIMIT - 10))
     write(tmp_path / "sub", "b" * 100)
+    told = read(NAMES, [tmp_path / "sub", tmp_path])
+    assert told is not None
+    assert told.is_cut
     inner, outer = texts(tmp_path / "sub", tmp_path)[::-1]
     assert outer.count("a") >= LIMIT - 10
     assert "Cut" not in outer

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from acp_agent.instructions import LIMIT
 from acp_agent.mcp.servers import McpServers
 from acp_agent.models.model import Command, Used
 from acp_agent.permissions import MODES, POLICIES, Permissions
@@ -38,6 +39,8 @@ class Surroundings:
     """How full the model's mind is, as the client was told last."""
     instructions: Sequence[str]
     """Files of the project that the model is told."""
+    is_cut: bool = False
+    """Whether it is not told all of them."""
 
 
 def help_answer(around: Surroundings) -> str:
@@ -48,7 +51,10 @@ def help_answer(around: Surroundings) -> str:
         lines.append(f"- {code(f'/{command.name}{hint}')}: {one_line(command.about, ABOUT_WIDTH)}")
     if around.instructions:
         files = ", ".join(map(code, around.instructions))
-        lines += ["", f"The model is told the instructions of the project in {files}."]
+        cut = (
+            f" They are too long: it is told the first {LIMIT} characters." if around.is_cut else ""
+        )
+        lines += ["", f"The model is told the instructions of the project in {files}.{cut}"]
     return "\n".join(lines)
 
 

@@ -98,4 +98,5 @@ class Clerk:
             context.spent,
             session.usage(),
             tuple(map(context.desk.workspace.shown, told.paths)) if told is not None else (),
+            is_cut=told is not None and told.is_cut,
         )

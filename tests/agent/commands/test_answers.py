@@ -51,6 +51,8 @@ def test_help_names_commands_and_instructions() -> None:
     told = help_answer(replace(AROUND, instructions=["AGENTS.md"]))
     assert [f"`/{each.name}" in told for each in ASIDES] == [True] * len(ASIDES)
     assert told.endswith("The model is told the instructions of the project in `AGENTS.md`.")
+    cut = help_answer(replace(AROUND, instructions=["AGENTS.md"], is_cut=True))
+    assert cut.endswith("it is told the first 32768 characters.")
     assert "instructions" not in help_answer(AROUND)
 
 
