@@ -136,6 +136,6 @@ def _unanswered(history: list[Kept]) -> list[Kept]:
         if isinstance(entry, ModelSaid):
             calls = [event for event in entry.events if isinstance(event, CallTool)]
             return [ToolAnswered(call.name, REASON, is_failed=True) for call in calls[answers:]]
-        if isinstance(entry, UserSaid | Aside):
+        if isinstance(entry, UserSaid | Aside | Compacted):
             break
     return []
