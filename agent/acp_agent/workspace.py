@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import AbstractContextManager, ExitStack, asynccontextmanager
 from pathlib import Path
 from typing import cast
 
@@ -74,6 +75,42 @@ class Workspace:
             FileRefusedError: it lies outside, or is no directory.
         """
         return await anyio.to_thread.run_sync(self._disk.directory, path)
+
+    @asynccontextmanager
+    async def entered(self, path: str) -> AsyncGenerator[Path]:
+        """Yield a path to the directory at the absolute `path`, for a program to start in.
+
+        Raises:
+            FileRefusedError: it lies outside, or is no directory.
+        """
+        with ExitStack() as stack:
+            entered = self._disk.entered(path)
+            yield await anyio.to_thread.run_sync(stack.enter_context, entered)
+
+    def opened(self, path: Path) -> AbstractContextManager[int]:
+        """Open a directory; its descriptor stays with it, whatever is put in its place.
+
+        For use in a thread.
+
+        Raises:
+            FileRefusedError: it lies outside, or is no directory.
+        """
+        return self._disk.opened(str(path))
+
+    def has_file(self, path: Path) -> bool:
+        """Tell whether there is something but a directory on the disk; for use in a thread."""
+        try:
+            return not stat.S_ISDIR(self._disk.status(str(path)).st_mode)
+        except FileRefusedError:
+            return False
+
+    def bytes_on_disk(self, path: Path) -> bytes:
+        """Return what a file holds, be it text or not; for use in a thread.
+
+        Raises:
+            FileRefusedError: it may not or cannot be read; the message says why.
+        """
+        return self._disk.read_bytes(str(path))
 
     def text_on_disk(self, path: Path) -> str:
         """Return the text of a file, whatever stands unsaved in an editor; for use in a thread.

@@ -65,11 +65,7 @@ class ListTool:
 
         async def run(report: Report) -> Outcome:
             del report
-            try:
-                place = await workspace.directory(path)
-            except FileRefusedError as problem:
-                raise ToolFailedError(str(problem)) from None
-            names = await anyio.to_thread.run_sync(_listed, place)
+            names = await anyio.to_thread.run_sync(_listed, workspace, Path(path))
             more = len(names) - ENTRY_LIMIT
             lines = [*names[:ENTRY_LIMIT], f"… {more} more"] if more > 0 else names
             text = "\n".join(lines) or "the directory is empty"
@@ -102,9 +98,9 @@ class FindTool:
 
         async def run(report: Report) -> Outcome:
             del report
-            paths, is_all = await _files(place)
+            paths, is_all = await _files(workspace, place)
             fitting = (each for each in paths if fits(str(each.relative_to(place))))
-            found = await anyio.to_thread.run_sync(_taken, fitting)
+            found = await anyio.to_thread.run_sync(_taken, workspace, fitting)
             names = [one_line(workspace.shown(each), WIDTH) for each in found[:NAME_LIMIT]]
             limit = f"{LOOK_LIMIT} files" if not is_all else ""
             limit = f"{NAME_LIMIT} names" if len(found) > NAME_LIMIT else limit
@@ -117,11 +113,13 @@ class FindTool:
         return Call(title, self.kind, run, [{"path": path}], subjects=subjects)
 
 
-def _listed(place: Path) -> list[str]:
+def _listed(workspace: Workspace, place: Path) -> list[str]:
     """Return the entries of a directory by name; runs in a thread."""
     try:
-        with os.scandir(place) as entries:
+        with workspace.opened(place) as directory, os.scandir(directory) as entries:
             return [_entry(entry) for entry in sorted(entries, key=lambda each: each.name)]
+    except FileRefusedError as problem:
+        raise ToolFailedError(str(problem)) from None
     except OSError as problem:
         raise ToolFailedError(f"{place}: {describe_os_error(problem)}") from None
 
@@ -130,7 +128,7 @@ def _entry(entry: os.DirEntry[str]) -> str:
     name = one_line(entry.name, WIDTH)
     if entry.is_symlink():
         return f"{name}@"
-    if entry.is_dir():
+    if entry.is_dir(follow_symlinks=False):
         return f"{name}/"
     try:
         return f"{name}  {entry.stat(follow_symlinks=False).st_size}"
@@ -138,22 +136,33 @@ def _entry(entry: os.DirEntry[str]) -> str:
         return name
 
 
-async def _files(place: Path) -> tuple[list[Path], bool]:
+async def _files(workspace: Workspace, place: Path) -> tuple[list[Path], bool]:
     """Return the files below `place`, and whether these are all."""
     if ripgrep.is_there():
         names, is_all = await ripgrep.asked(
             ["--files", "--null"], place, cwd=place, ends=[b"\0"], limit=LOOK_LIMIT
         )
         return [Path(name) for (name,) in names], is_all
-    paths = await anyio.to_thread.run_sync(lambda: list(islice(files_below(place), LOOK_LIMIT + 1)))
+    paths = await anyio.to_thread.run_sync(_walked, workspace, place)
     return paths[:LOOK_LIMIT], len(paths) <= LOOK_LIMIT
 
 
-def _taken(fitting: Iterator[Path]) -> list[Path]:
+def _walked(workspace: Workspace, place: Path) -> list[Path]:
+    """Return the first files below `place`, and one more than are looked at; runs in a thread."""
+    try:
+        return list(islice(files_below(workspace, place), LOOK_LIMIT + 1))
+    except FileRefusedError as problem:
+        raise ToolFailedError(str(problem)) from None
+
+
+def _taken(workspace: Workspace, fitting: Iterator[Path]) -> list[Path]:
     """Return the first of those that fit, and one more than are shown; runs in a thread."""
     found: list[Path] = []
     for path in fitting:
         anyio.from_thread.check_cancelled()
+        # Ripgrep follows what is put in a directory's place while it looks.
+        if not workspace.has_file(path):
+            continue
         found.append(path)
         if len(found) > NAME_LIMIT:
             break

@@ -12,7 +12,6 @@ import shlex
 import signal
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final, cast
 
 import anyio
@@ -109,7 +108,7 @@ class RunTool:
 
         async def run(report: Report) -> Outcome:
             if terminals is None:
-                return await _run_here(job, report)
+                return await _run_here(job, workspace, report)
             return await _run_there(job, terminals, report)
 
         return Call(
@@ -190,20 +189,23 @@ async def _waited(terminal: ClientTerminal, seconds: float) -> Ending | None:
     return ending
 
 
-async def _run_here(job: _Job, report: Report) -> Outcome:
+async def _run_here(job: _Job, workspace: Workspace, report: Report) -> Outcome:
     output = Output()
     try:
-        async with spawn(
-            job.command,
-            cwd=Path(job.shown.cwd),
-            env=os.environ,
-            grace=GRACE,
-            is_joined=True,
-            is_marked=True,
-        ) as child:
+        async with (
+            workspace.entered(job.shown.cwd) as cwd,
+            spawn(
+                job.command,
+                cwd=cwd,
+                env=os.environ,
+                grace=GRACE,
+                is_joined=True,
+                is_marked=True,
+            ) as child,
+        ):
             await report([output_content("", job.shown)])
             code = await _watch(child, output, report, job)
-    except AgentStartError as problem:
+    except (AgentStartError, FileRefusedError) as problem:
         raise ToolFailedError(str(problem)) from None
     ending = None if code is None else Ending(code, None)
     return job.outcome(ending, output.text())

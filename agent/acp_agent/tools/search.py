@@ -6,8 +6,11 @@ ripgrep leaves out what git ignores as well.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import codecs
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 from time import monotonic
 from typing import Final
@@ -86,9 +89,11 @@ class SearchTool:
             place = await workspace.place(path)
         except FileRefusedError as problem:
             raise ToolFailedError(str(problem)) from None
-        await anyio.to_thread.run_sync(_check_kind, place)
+        is_directory = await anyio.to_thread.run_sync(_is_directory, place)
         files = arguments.get("files")
         wanted = _Wanted(
+            place,
+            is_directory,
             pattern,
             flag(arguments, "is_regex"),
             flag(arguments, "is_exact"),
@@ -98,7 +103,7 @@ class SearchTool:
         async def run(report: Report) -> Outcome:
             del report
             look = _by_ripgrep if ripgrep.is_there() else _by_ourselves
-            hits, limit = await look(wanted, workspace, place)
+            hits, limit = await look(wanted, workspace)
             lines = [*hits, f"… stopped after {limit}"] if limit else hits
             text = "\n".join(lines) or "nothing found"
             return Outcome(text, fenced(text), {"hits": len(hits)})
@@ -112,6 +117,8 @@ class SearchTool:
 class _Wanted:
     """What is looked for, and in which files."""
 
+    place: Path
+    is_directory: bool
     pattern: str
     is_regex: bool
     is_exact: bool
@@ -121,11 +128,18 @@ class _Wanted:
         """Return who tells whether a line is wanted, see `patterns`."""
         return finder(self.pattern, is_regex=self.is_regex, is_exact=self.is_exact)
 
+    def has(self, path: Path) -> bool:
+        """Tell whether a file is to be looked into."""
+        return self.has_file(_seen(path, self.place))
 
-def _check_kind(place: Path) -> None:
+
+def _is_directory(place: Path) -> bool:
     """Refuse what is neither a directory nor a file: a pipe would be waited for."""
-    if not place.is_dir() and not place.is_file():
+    if place.is_dir():
+        return True
+    if not place.is_file():
         raise ToolFailedError(f"{place}: it is no regular file")
+    return False
 
 
 def _any(path: str) -> bool:
@@ -133,32 +147,72 @@ def _any(path: str) -> bool:
     return True
 
 
-async def _by_ripgrep(
-    wanted: _Wanted, workspace: Workspace, place: Path
-) -> tuple[list[str], str | None]:
+async def _by_ripgrep(wanted: _Wanted, workspace: Workspace) -> tuple[list[str], str | None]:
     arguments = ["--no-heading", "--with-filename", "--line-number", "--null", "--max-columns=1000"]
     arguments += ["--max-columns-preview", "--max-filesize=16M"]
     arguments += [] if wanted.is_regex else ["--fixed-strings"]
     arguments += [] if wanted.is_exact else ["--ignore-case"]
     arguments += ["-e", wanted.pattern]
-    hits: list[str] = []
     # Which files are wanted is decided here, so that a pattern means the same as without ripgrep.
     most = HIT_LIMIT if wanted.has_file is _any else FILE_LIMIT
     said, is_all = await ripgrep.asked(
-        arguments, place, cwd=workspace.cwd, ends=[b"\0", b"\n"], limit=most
+        arguments, wanted.place, cwd=workspace.cwd, ends=[b"\0", b"\n"], limit=most
     )
+    named = [hit for hit in _named(said, wanted.place) if wanted.has(hit.path)]
+    hits = await anyio.to_thread.run_sync(_confirmed, workspace, named)
+    if len(hits) > HIT_LIMIT:
+        return hits[:HIT_LIMIT], f"{HIT_LIMIT} hits"
+    return hits, None if is_all else f"{most} hits"
+
+
+@dataclass(frozen=True, slots=True)
+class _Named:
+    """A hit as ripgrep tells it."""
+
+    path: Path
+    line: int
+    text: str
+
+
+def _named(said: Sequence[tuple[str, ...]], place: Path) -> Iterator[_Named]:
+    """Yield the hits below `place` that ripgrep has told."""
     last = ""
     for named, rest in said:
         last = name = _unwarned(named, last)
         number, colon, text = rest.partition(":")
         path = Path(name)
-        is_hit = path.is_relative_to(place) and colon and number.isdecimal()
-        if not is_hit or not wanted.has_file(_seen(path, place)):
+        if path.is_relative_to(place) and colon and number.isdecimal():
+            yield _Named(path, int(number), text)
+
+
+def _confirmed(workspace: Workspace, named: Iterable[_Named]) -> list[str]:
+    """Return the first hits, and one more than are shown, as they stand inside; runs in a thread.
+
+    Ripgrep follows what is put in a directory's place while it looks, and then tells what lies
+    outside. So each line is read anew on a way that cannot lead out.
+    """
+    hits: list[str] = []
+    for path, group in groupby(named, key=lambda each: each.path):
+        anyio.from_thread.check_cancelled()
+        try:
+            lines = _decoded(workspace.bytes_on_disk(path)).split("\n")
+        except FileRefusedError:
             continue
-        if len(hits) == HIT_LIMIT:
-            return hits, f"{HIT_LIMIT} hits"
-        hits.append(_hit(workspace, path, int(number), text))
-    return hits, None if is_all else f"{most} hits"
+        for each in group:
+            line = lines[each.line - 1] if 0 < each.line <= len(lines) else ""
+            # It cuts long lines, and says so behind them.
+            if line.startswith(each.text[:LINE_LIMIT]):
+                hits.append(_hit(workspace, path, each.line, line))
+            if len(hits) > HIT_LIMIT:
+                return hits
+    return hits
+
+
+def _decoded(content: bytes) -> str:
+    """Return text as ripgrep reads it; bytes that are no text become surrogates."""
+    if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return content.decode("utf-16", errors="replace")
+    return os.fsdecode(content.removeprefix(codecs.BOM_UTF8))
 
 
 def _unwarned(name: str, last: str) -> str:
@@ -167,28 +221,34 @@ def _unwarned(name: str, last: str) -> str:
     return name.removeprefix(warning).partition(")\n")[2] if name.startswith(warning) else name
 
 
-async def _by_ourselves(
-    wanted: _Wanted, workspace: Workspace, place: Path
-) -> tuple[list[str], str | None]:
-    return await anyio.to_thread.run_sync(_found, wanted, workspace, place)
+async def _by_ourselves(wanted: _Wanted, workspace: Workspace) -> tuple[list[str], str | None]:
+    try:
+        return await anyio.to_thread.run_sync(_found, wanted, workspace)
+    except FileRefusedError as problem:
+        raise ToolFailedError(str(problem)) from None
 
 
-def _found(wanted: _Wanted, workspace: Workspace, place: Path) -> tuple[list[str], str | None]:
-    """Return the hits and the limit that was met, if any; runs in a thread."""
+def _found(wanted: _Wanted, workspace: Workspace) -> tuple[list[str], str | None]:
+    """Return the hits and the limit that was met, if any; runs in a thread.
+
+    Raises:
+        FileRefusedError: the place may not or cannot be looked into.
+    """
     fits = wanted.finder()
+    paths = files_below(workspace, wanted.place) if wanted.is_directory else iter([wanted.place])
     hits: list[str] = []
     until = monotonic() + TIME_LIMIT
-    for count, path in enumerate(files_below(place)):
+    for count, path in enumerate(paths):
         if count == FILE_LIMIT:
             return hits, f"{FILE_LIMIT} files"
         anyio.from_thread.check_cancelled()
-        if not wanted.has_file(_seen(path, place)):
+        if not wanted.has(path):
             continue
         try:
             text = workspace.text_on_disk(path)
-        except FileRefusedError as problem:
-            if path == place:
-                raise ToolFailedError(str(problem)) from None
+        except FileRefusedError:
+            if path == wanted.place:
+                raise
             continue
         try:
             for number, line in _fitting(text, fits, until):

@@ -24,6 +24,9 @@ LINK_LIMIT: Final = 20
 """Symbolic links that one path may lead through."""
 OUTSIDE: Final = "the path lies outside the directories of this session"
 _NEW_DIRECTORY_MODE: Final = 0o777
+_HERE: Final = "."
+_HELD: Final = Path("/proc/self/fd")
+"""Where Linux gives a path to what a descriptor holds; it is missing elsewhere."""
 _WALK: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -52,7 +55,7 @@ class Confinement:
     def directory(self, path: str) -> Path:
         """Return the directory at the absolute `path`, a root or one below, its links resolved.
 
-        For a program to start in: it is looked at once, and nothing keeps it from being swapped.
+        It is looked at once, and nothing keeps it from being swapped: see `entered`.
 
         Raises:
             FileRefusedError: it lies outside, or is no directory.
@@ -69,6 +72,35 @@ class Confinement:
         if not is_directory:
             raise FileRefusedError(path, "it is no directory")
         return found
+
+    @contextmanager
+    def opened(self, path: str) -> Generator[int]:
+        """Yield a descriptor of the directory at the absolute `path`, a root or one below.
+
+        It stays with this directory, whatever is put in its place meanwhile.
+
+        Raises:
+            FileRefusedError: it lies outside, or is no directory.
+        """
+        directory, _ = self._reached(path, is_directory=True)
+        try:
+            yield directory
+        finally:
+            os.close(directory)
+
+    @contextmanager
+    def entered(self, path: str) -> Generator[Path]:
+        """Yield a path to the directory at the absolute `path`, for a child to start in.
+
+        On Linux it leads to the directory that was opened, whatever is put in its place meanwhile.
+        Other systems have no such path: there it is looked at, and may be swapped the moment after.
+
+        Raises:
+            FileRefusedError: it lies outside, or is no directory.
+        """
+        with self.opened(path) as directory:
+            held = _HELD / str(directory)
+            yield held if held.is_dir() else self.directory(path)
 
     def check_inside(self, path: str) -> None:
         """Judge the absolute `path` by its spelling alone: nothing is looked up on the disk.
@@ -112,19 +144,36 @@ class Confinement:
         `is_made` makes directories that are missing; `is_last_followed` follows a link in the place
         of the file, too.
         """
+        directory, name = self._reached(path, is_made=is_made, is_last_followed=is_last_followed)
+        try:
+            yield directory, name
+        finally:
+            os.close(directory)
+
+    def _reached(
+        self,
+        path: str,
+        *,
+        is_directory: bool = False,
+        is_made: bool = False,
+        is_last_followed: bool = True,
+    ) -> tuple[int, str]:
+        """Return a descriptor of the directory that holds what `path` leads to, and its name there.
+
+        `is_directory` wants the descriptor of a directory itself, whose name in it is `.`.
+        """
         target = path
         for _ in range(LINK_LIMIT):
-            root, parts = self._located(path, target)
+            root, parts = self._placed(path, target)
+            if is_directory:
+                parts = (*parts, _HERE)
+            elif not parts:
+                raise FileRefusedError(path, OUTSIDE)
             links = parts if is_last_followed else parts[:-1]
             walked = _walk(path, root, parts, len(links), is_made=is_made)
-            if isinstance(walked, str):
-                target = walked
-                continue
-            try:
-                yield walked, parts[-1]
-            finally:
-                os.close(walked)
-            return
+            if not isinstance(walked, str):
+                return walked, parts[-1]
+            target = walked
         raise FileRefusedError(path, "too many symbolic links")
 
     def _located(self, path: str, target: str) -> tuple[PurePosixPath, tuple[str, ...]]:

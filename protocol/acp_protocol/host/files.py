@@ -42,14 +42,23 @@ class Roots(Confinement):
             FileMissingError: there is no such file.
             FileRefusedError: it lies outside, is no regular file, too large or no UTF-8 text.
         """
+        try:
+            return self.read_bytes(path).decode()
+        except UnicodeDecodeError:
+            raise FileRefusedError(path, "the file is no UTF-8 text") from None
+
+    def read_bytes(self, path: str) -> bytes:
+        """Return what the file at the absolute `path` holds, be it text or not.
+
+        Raises:
+            FileMissingError: there is no such file.
+            FileRefusedError: it lies outside, is no regular file, or too large.
+        """
         with self.parent(path) as (directory, name):
             content = _content(path, _open(path, directory, name))
         if len(content) > SIZE_LIMIT:
             raise FileRefusedError(path, f"the file is larger than {SIZE_LIMIT} bytes")
-        try:
-            return content.decode()
-        except UnicodeDecodeError:
-            raise FileRefusedError(path, "the file is no UTF-8 text") from None
+        return content
 
     def write_text(self, path: str, text: str) -> None:
         """Give the file at the absolute `path` a new text; directories that are missing are made.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 import pytest
 
@@ -110,3 +111,32 @@ async def test_limits_of_finding_are_told(
 async def test_a_name_that_is_no_text_is_found(workspace: Workspace) -> None:
     (workspace.cwd / os.fsdecode(b"\xff.txt")).touch()
     assert (await done(FindTool(), workspace, pattern="*.txt")).text == "‹dcff›.txt"
+
+
+@pytest.mark.usefixtures("engine")
+@pytest.mark.parametrize("tool", [ListTool(), FindTool()])
+async def test_the_names_of_a_swapped_directory_are_not_told(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch, tool: Tool
+) -> None:
+    src, outside = workspace.cwd / "src", workspace.cwd.parent / "outside"
+    outside.mkdir()
+    (outside / "far.py").touch()
+    call = await tool.prepare({"path": "src", "pattern": "*"}, workspace)
+    scan, asked = os.scandir, ripgrep.asked
+
+    def swap() -> None:
+        src.rename(workspace.cwd / "away")
+        src.symlink_to(outside)
+
+    def swap_and_scan(place: Any) -> Any:
+        swap()
+        return scan(place)
+
+    async def swap_and_ask(arguments: Any, place: Any, **named: Any) -> Any:
+        swap()
+        through: Any = f"{place}/"
+        return await asked(arguments, through, **named)
+
+    monkeypatch.setattr(os, "scandir", swap_and_scan)
+    monkeypatch.setattr(ripgrep, "asked", swap_and_ask)
+    assert "far.py" not in (await call.run(ignore)).text

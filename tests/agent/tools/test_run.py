@@ -7,6 +7,7 @@ import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import anyio
 import anyio.lowlevel
@@ -19,7 +20,7 @@ from acp_agent.tools.run import RunTool
 from acp_agent.tools.tool import Content, Outcome, ToolFailedError
 from acp_agent.workspace import Workspace
 from acp_protocol.errors import RequestFailedError
-from acp_protocol.host.processes import ChildProcess
+from acp_protocol.host.processes import ChildProcess, spawn
 from acp_protocol.jsonrpc import Json
 
 LIMIT = 20.0
@@ -409,3 +410,18 @@ async def test_what_leaves_the_group_of_a_program_ends_with_it_too(
         tasks.start_soon(go)
     await have_ended(*pids)
     assert pids
+
+
+async def test_a_program_does_not_start_in_what_takes_the_place_of_its_directory(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def swap_and_start(*arguments: Any, **named: Any) -> Any:
+        (workspace.cwd / "src").rename(workspace.cwd / "away")
+        (workspace.cwd / "src").symlink_to("..")
+        return spawn(*arguments, **named)
+
+    call = await RunTool().prepare({"command": ["pwd", "-P"], "cwd": "src"}, workspace)
+    monkeypatch.setattr(run, "spawn", swap_and_start)
+    if not Path("/proc/self/fd").is_dir():
+        pytest.skip("no path of this system leads to what a descriptor holds")
+    assert (await call.run(ignore)).text == f"{workspace.cwd.resolve() / 'away'}\n"

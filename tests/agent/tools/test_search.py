@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from typing import Any
 
 import anyio
 import pytest
@@ -230,3 +231,56 @@ async def test_a_pipe_is_not_waited_for(workspace: Workspace) -> None:
     os.mkfifo(workspace.cwd / "fifo")
     with pytest.raises(ToolFailedError, match="no regular file"):
         await found(workspace, pattern="x", path="fifo")
+
+
+async def test_what_a_swapped_directory_leads_to_is_not_told(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch, engine: str
+) -> None:
+    """Ripgrep follows a link that takes a directory's place; here it always does."""
+    outside = workspace.cwd.parent / "outside"
+    outside.mkdir()
+    (outside / "main.py").write_text("secret one\nsecret two\n")
+    (outside / "far.py").write_text("secret three\n")
+    (workspace.cwd / "src" / "main.py").write_text("secret one\n")
+    call = await SearchTool().prepare({"pattern": "secret", "path": "src"}, workspace)
+    if engine == "ripgrep":
+        asked = ripgrep.asked
+
+        async def ask_outside(*arguments: Any, **named: Any) -> Any:
+            src = workspace.cwd / "src"
+            src.rename(workspace.cwd / "away")
+            src.symlink_to(outside)
+            through: Any = f"{src}/"
+            answer = await asked(arguments[0], through, **named)
+            src.unlink()
+            (workspace.cwd / "away").rename(src)
+            return answer
+
+        monkeypatch.setattr(ripgrep, "asked", ask_outside)
+    else:
+        scan = os.scandir
+
+        def swap_and_scan(place: Any) -> Any:
+            (workspace.cwd / "src").rename(workspace.cwd / "away")
+            (workspace.cwd / "src").symlink_to(outside)
+            return scan(place)
+
+        monkeypatch.setattr(os, "scandir", swap_and_scan)
+    outcome = await call.run(ignore)
+    told = {"ripgrep": "src/main.py:1: secret one", "ourselves": "nothing found"}
+    assert outcome.text == told[engine]
+
+
+async def test_text_in_other_encodings_is_told_as_it_is(workspace: Workspace, engine: str) -> None:
+    if engine == "ourselves":
+        pytest.skip("we read UTF-8 alone")
+    cwd = workspace.cwd
+    (cwd / "a.txt").write_text("needle ä\n", encoding="utf-16")
+    (cwd / "b.txt").write_text("needle ä\n", encoding="utf-8-sig")
+    (cwd / "c.txt").write_text("needle ä\n", encoding="latin-1")
+    outcome = await found(workspace, pattern="needle")
+    assert outcome.text.splitlines() == [
+        "a.txt:1: needle ä",
+        "b.txt:1: needle ä",
+        "c.txt:1: needle ?",
+    ]

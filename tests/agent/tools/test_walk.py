@@ -6,12 +6,17 @@ import os
 from pathlib import Path
 
 import anyio.to_thread
+import pytest
 
+from acp_agent.tools import walk
 from acp_agent.tools.walk import files_below
+from acp_agent.workspace import Workspace
+from acp_protocol.host.files import FileRefusedError
 
 
 async def below(place: Path) -> list[str]:
-    paths = await anyio.to_thread.run_sync(lambda: list(files_below(place)))
+    workspace = Workspace("s", place)
+    paths = await anyio.to_thread.run_sync(lambda: list(files_below(workspace, place)))
     return [os.path.relpath(path, place) for path in paths]
 
 
@@ -23,5 +28,33 @@ async def test_files_come_by_their_names_and_links_are_not_followed(cwd: Path) -
     assert await below(cwd) == ["link", "notes.md", "src/main.py"]
 
 
-async def test_a_file_is_below_itself(cwd: Path) -> None:
-    assert await below(cwd / "notes.md") == ["."]
+async def test_what_is_no_directory_has_no_files_below_it(cwd: Path) -> None:
+    with pytest.raises(FileRefusedError):
+        await below(cwd / "notes.md")
+
+
+async def test_a_directory_that_is_swapped_for_a_link_is_passed_over(
+    cwd: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entries = walk._entries
+
+    def look_and_swap(directory: int) -> list[tuple[str, bool]]:
+        found = entries(directory)
+        if ("src", True) in found:
+            (cwd / "src").rename(cwd / "away")
+            (cwd / "src").symlink_to("..")
+        return found
+
+    monkeypatch.setattr(walk, "_entries", look_and_swap)
+    assert await below(cwd) == ["notes.md"]
+
+
+async def test_what_lies_too_deep_is_passed_over_and_no_descriptor_stays_open(
+    cwd: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(walk, "DEPTH_LIMIT", 1)
+    (cwd / "src" / "deep").mkdir()
+    (cwd / "src" / "deep" / "x").touch()
+    before = sorted(Path("/dev/fd").iterdir())
+    assert await below(cwd) == ["notes.md", "src/main.py"]
+    assert sorted(Path("/dev/fd").iterdir()) == before

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 import threading
 from collections.abc import Generator
@@ -320,3 +321,39 @@ def test_a_directory_that_a_root_lies_in_is_known(root: Path) -> None:
     assert confinement.holds_root((root / "sub" / "deep").lstat())
     (root / "other").mkdir()
     assert not confinement.holds_root((root / "other").lstat())
+
+
+def test_a_directory_that_was_opened_stays_the_same_whatever_takes_its_place(root: Path) -> None:
+    (root / "in").symlink_to("sub")
+    (root / "sub" / "inner.txt").touch()
+    for name in ("sub", "in"):
+        confinement = Confinement([root])
+        with (
+            confinement.opened(str(root / name)) as directory,
+            confinement.entered(str(root / name)) as place,
+        ):
+            (root / "sub").rename(root / "away")
+            (root / "sub").symlink_to("..")
+            assert os.listdir(directory) == ["inner.txt"]  # noqa: PTH208 - a descriptor
+            if Path("/proc/self/fd").is_dir():
+                assert [each.name for each in place.iterdir()] == ["inner.txt"]
+        with pytest.raises(FileRefusedError, match="outside"), confinement.opened(f"{root}/{name}"):
+            pass
+        (root / "sub").unlink()
+        (root / "away").rename(root / "sub")
+
+
+def test_without_paths_to_what_is_held_a_directory_is_named(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on macOS."""
+    monkeypatch.setattr(confinement, "_HELD", root / "gone")
+    before = sorted(Path("/dev/fd").iterdir())
+    with Confinement([root]).entered(str(root / "sub")) as place:
+        assert place == (root / "sub").resolve()
+    with Confinement([root]).opened(str(root)) as directory:
+        assert sorted(os.listdir(directory)) == ["notes.txt", "sub"]  # noqa: PTH208 - the same
+    for name in ("gone", "notes.txt", "../root"):
+        with pytest.raises(FileRefusedError), Confinement([root]).opened(f"{root}/{name}"):
+            pass
+    assert sorted(Path("/dev/fd").iterdir()) == before
