@@ -14,19 +14,22 @@ import base64
 import json
 import logging
 import os
+import re
 from collections import defaultdict, deque
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from hashlib import sha256
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
 import httpx
 
+from acp_agent.models.mask import MASK, masked, unmasked, without
 from acp_agent.models.parts import entries, members, text
 from acp_agent.models.refusals import ServiceFailedError
-from acp_agent.models.services import SettingsError
+from acp_agent.models.services import SHORTEST_SECRET, SettingsError
 from acp_protocol.json_text import Json, parse
 
 logger = logging.getLogger(__name__)
@@ -36,7 +39,6 @@ FORMAT_VERSION: Final = 1
 KEPT_HEADERS: Final = frozenset(
     {"content-type", "content-encoding", "retry-after", "retry-after-ms"}
 )
-MASK: Final = ord("*")
 FAULTS: Final[Mapping[str, type[httpx.TransportError]]] = {
     fault.__name__: fault
     for fault in (
@@ -52,6 +54,9 @@ FAULTS: Final[Mapping[str, type[httpx.TransportError]]] = {
 """How an exchange may end but by its end."""
 LEFT: Final = "left"
 """How an exchange ends that we did not hear to its end."""
+GUESSES: Final = 200
+"""Texts that are tried as the key of the recording, for one request."""
+_MASKS: Final = re.compile(rf"\{MASK}{{{SHORTEST_SECRET},}}")
 
 
 @dataclass(slots=True)
@@ -60,8 +65,7 @@ class Exchange:
 
     path: str
     asked: Json
-    fingerprint: str
-    """See `fingerprint`; it is that of what was asked, `masked`, as the answers are."""
+    """Its body; in a file, and from there, it is masked, as the answers are."""
     status: int = 0
     """0: no answer came."""
     headers: Sequence[tuple[str, str]] = ()
@@ -74,12 +78,11 @@ class Exchange:
         told = {
             "request": {
                 "path": self.path,
-                "fingerprint": self.fingerprint,
                 "body": masked(self.asked, secret),
             },
             "response": {
                 "status": self.status,
-                "headers": dict(self.headers),
+                "headers": masked(dict(self.headers), secret),
                 "chunks": [_told(chunk) for chunk in without(self.chunks, secret)],
                 "end": self.end,
             },
@@ -88,41 +91,12 @@ class Exchange:
 
 
 def fingerprint(path: str, asked: Json) -> str:
-    """Return what is the same for requests that ask the same, however they are spelled."""
-    spelled = json.dumps([path, asked], sort_keys=True, ensure_ascii=True)
-    return sha256(spelled.encode()).hexdigest()
+    """Return what is the same for requests that ask the same, however they are spelled.
 
-
-def masked(asked: Json, secret: str | None) -> Json:
-    """Return `asked` with `secret` made unreadable.
-
-    An answer that repeated it is played back without, and so the next request will not hold it.
+    Masks are the same, whatever the length of the key that they stand for.
     """
-    if not secret:
-        return asked
-    if isinstance(asked, str):
-        return asked.replace(secret, chr(MASK) * len(secret.encode(errors="surrogatepass")))
-    if isinstance(asked, list):
-        return [masked(each, secret) for each in entries(asked)]
-    if isinstance(asked, dict):
-        pairs = members(asked).items()
-        return {masked(name, secret): masked(each, secret) for name, each in pairs}
-    return asked
-
-
-def without(chunks: Sequence[bytes], secret: str | None) -> Sequence[bytes]:
-    """Return `chunks` of the same lengths with `secret` made unreadable, wherever it is cut."""
-    whole = b"".join(chunks)
-    wanted = secret.encode() if secret else b""
-    if not wanted or wanted not in whole:
-        return chunks
-    hidden = whole.replace(wanted, bytes([MASK]) * len(wanted))
-    cut: list[bytes] = []
-    at = 0
-    for chunk in chunks:
-        cut.append(hidden[at : at + len(chunk)])
-        at += len(chunk)
-    return cut
+    spelled = json.dumps([path, asked], sort_keys=True, ensure_ascii=True)
+    return sha256(_MASKS.sub(MASK, spelled).encode()).hexdigest()
 
 
 class RecordingCassette:
@@ -154,7 +128,7 @@ class RecordingCassette:
         self, network: Callable[[], httpx.AsyncClient], secret: str | None
     ) -> httpx.AsyncBaseTransport:
         """Return what passes requests on to the network, and keeps what comes back."""
-        return _Recorder(network(), lambda exchange: self._keep(exchange, secret), secret)
+        return _Recorder(network(), lambda exchange: self._keep(exchange, secret))
 
     def _keep(self, exchange: Exchange, secret: str | None) -> None:
         try:
@@ -167,16 +141,12 @@ class RecordingCassette:
 class _Recorder(httpx.AsyncBaseTransport):
     """Passes requests on to the network, and keeps what comes back."""
 
-    def __init__(
-        self, network: httpx.AsyncClient, keep: Callable[[Exchange], None], secret: str | None
-    ) -> None:
+    def __init__(self, network: httpx.AsyncClient, keep: Callable[[Exchange], None]) -> None:
         self._network = network
         self._keep = keep
-        self._secret = secret
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        path, asked = request.url.path, parse(await request.aread())
-        exchange = Exchange(path, asked, fingerprint(path, masked(asked, self._secret)))
+        exchange = Exchange(request.url.path, parse(await request.aread()))
         try:
             response = await self._network.send(request, stream=True)
         except httpx.TransportError as problem:
@@ -248,10 +218,14 @@ class ReplayingCassette:
         """
         self._path = path
         self._waiting: dict[str, deque[Exchange]] = defaultdict(deque)
-        self._known: set[str] = set()
+        self._recorded: dict[str, Exchange] = {}
+        """The first of each kind."""
+        self._secret: str | None = None
+        """The key of the recording, once a request has shown it."""
         for exchange in _read(path):
-            self._waiting[exchange.fingerprint].append(exchange)
-            self._known.add(exchange.fingerprint)
+            wanted = fingerprint(exchange.path, exchange.asked)
+            self._waiting[wanted].append(exchange)
+            self._recorded.setdefault(wanted, exchange)
 
     def transport(
         self, network: Callable[[], httpx.AsyncClient], secret: str | None
@@ -261,13 +235,37 @@ class ReplayingCassette:
 
         async def answer(request: httpx.Request) -> httpx.Response:
             asked = masked(parse(await request.aread()), secret)
-            return self._answer(fingerprint(request.url.path, asked))
+            return self._answer(self._found(request.url.path, asked))
 
         return httpx.MockTransport(answer)
 
+    def _found(self, path: str, asked: Json) -> str:
+        """Return the fingerprint of the recorded request that is `asked`, or one of none.
+
+        Who replays need not have the key of the recording, and still a file that is read may hold
+        it. It is what makes a recorded request of this one if it is masked.
+        """
+        for secret in islice(self._guesses(path, asked), GUESSES):
+            wanted = fingerprint(path, masked(asked, secret))
+            if wanted in self._recorded:
+                self._secret = secret or self._secret
+                return wanted
+        return ""
+
+    def _guesses(self, path: str, asked: Json) -> Iterator[str | None]:
+        """Yield what may be the key of the recording, each once."""
+        tried = {self._secret, None}
+        yield from tried
+        for exchange in self._recorded.values():
+            if exchange.path == path:
+                for guess in unmasked(exchange.asked, asked):
+                    if guess not in tried:
+                        tried.add(guess)
+                        yield guess
+
     def _answer(self, wanted: str) -> httpx.Response:
         if not self._waiting[wanted]:
-            often = "so often" if wanted in self._known else "like this"
+            often = "so often" if wanted in self._recorded else "like this"
             raise ServiceFailedError(
                 f"The cassette {self._path} holds no answer to this request: nobody asked {often} "
                 "when it was recorded. Record it anew."
@@ -336,7 +334,6 @@ def _exchange(path: Path, number: int, line: bytes) -> Exchange:
     return Exchange(
         path=text(request.get("path")),
         asked=request.get("body"),
-        fingerprint=text(request.get("fingerprint")),
         status=status,
         headers=[(name, text(told)) for name, told in members(response.get("headers")).items()],
         chunks=chunks,
