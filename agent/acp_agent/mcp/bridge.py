@@ -17,6 +17,7 @@ from anyio.abc import TaskGroup
 
 from acp_agent.mcp.declarations import Server, StdioServer, WebServer
 from acp_agent.mcp.limits import Limits
+from acp_agent.mcp.names import ID_RULE, is_server_id
 from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import Json
@@ -82,12 +83,16 @@ class Bridge:
 
     async def _connect(self, params: Params) -> Json:
         id_ = params.get("id")
-        server = self._servers.get(id_) if isinstance(id_, str) else None
+        if not isinstance(id_, str) or not is_server_id(id_):
+            raise RequestFailedError(
+                jsonrpc.INVALID_PARAMS, f"Invalid params: {ID_RULE}", {"id": id_}
+            )
+        server = self._servers.get(id_)
         if server is None:
             raise RequestFailedError(MISSING, "There is no such MCP server", {"id": id_})
         most = self._limits.connections
         if len(self._open) >= most:
-            raise RequestFailedError(LIMITED, f"{most} MCP connections are open already")
+            raise RequestFailedError(LIMITED, f"Too many MCP connections: {most} may be open")
         from acp_agent.mcp.connection import Connection
 
         name = self._new_id()

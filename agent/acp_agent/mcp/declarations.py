@@ -13,7 +13,7 @@ from typing import Final, TypeAlias, cast
 from urllib.parse import urlsplit
 
 from acp_agent.mcp.limits import Limits
-from acp_agent.mcp.names import is_server_id, server_id
+from acp_agent.mcp.names import ID_RULE, is_server_id, server_id
 from acp_protocol.errors import AcpError
 from acp_protocol.jsonrpc import Json
 
@@ -23,10 +23,6 @@ TRANSPORTS: Final[dict[int, frozenset[str]]] = {
 }
 """What servers of a session may be reached by, in each version; `acp` is unstable in both."""
 ACP: Final = "acp"
-_ID_RULE: Final = (
-    "an id has at most 128 letters, digits, dots, hyphens and underscores, "
-    "no two underscores in a row, and a letter or digit at both ends"
-)
 
 
 class DeclarationError(AcpError):
@@ -118,7 +114,7 @@ def configured_servers(
     for id_, members in tables.items():
         where = f"{key}.{id_}"
         if not is_server_id(id_):
-            raise DeclarationError(f"{where}: {_ID_RULE}")
+            raise DeclarationError(f"{where}: {ID_RULE}")
         if "command" in members and "url" in members:
             raise DeclarationError(f"{where}: has command and url; one of them has to go")
         kind = members.get("type", "http" if "url" in members else "stdio")

@@ -15,6 +15,10 @@ from typing import Final
 
 SEPARATOR: Final = "__"
 ID_LENGTH: Final = 128
+ID_RULE: Final = (
+    "an id has at most 128 letters, digits, dots, hyphens and underscores, "
+    "no two underscores in a row, and a letter or digit at both ends"
+)
 NAME_LENGTH: Final = 64
 """Characters that the name of a tool may have for every service that models are reached through."""
 MARK_LENGTH: Final = 8

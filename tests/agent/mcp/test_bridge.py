@@ -122,18 +122,26 @@ async def test_disconnecting_ends_the_server_and_what_it_has_started(tmp_path: P
 async def test_only_configured_and_allowed_servers_are_reached(tmp_path: Path) -> None:
     servers = (weather(), weather(id_="x"))
     async with bridged(tmp_path, *servers, allowed=("x",)) as (bridge, _):
-        for id_ in ("w", "nobody", "../w", "", None, 7, {"id": "x"}):
+        for id_ in ("w", "nobody"):
             with pytest.raises(RequestFailedError, match="no such MCP server") as refused:
                 await bridge.answerers["mcp/connect"]({"id": id_})
             assert refused.value.code == -33001
         assert await connected(bridge, "x") == "c-1"
 
 
+@pytest.mark.parametrize("id_", ["../w", "a__b", "", "a" * 129, None, 7, {"id": "w"}], ids=repr)
+async def test_what_can_be_no_server_is_refused_by_the_rule(tmp_path: Path, id_: Json) -> None:
+    async with bridged(tmp_path, weather()) as (bridge, _):
+        with pytest.raises(RequestFailedError, match="an id has at most 128") as refused:
+            await bridge.answerers["mcp/connect"]({"id": id_})
+        assert refused.value.code == -32602
+
+
 async def test_connections_are_counted(tmp_path: Path) -> None:
     limits = replace(LIMITS, connections=1)
     async with bridged(tmp_path, weather(), limits=limits) as (bridge, _):
         connection = await connected(bridge)
-        with pytest.raises(RequestFailedError, match="1 MCP connections are open already"):
+        with pytest.raises(RequestFailedError, match="Too many MCP connections: 1 may"):
             await connected(bridge)
         await bridge.answerers["mcp/disconnect"]({"connectionId": connection})
         await connected(bridge)
