@@ -2,7 +2,8 @@
 
 One optional member is no proof, for official ACP lets everybody add some. What counts is how the
 connection is opened, and messages that lack what official ones must have in favour of what those
-of the dialect have. Who opens the connection officially is believed.
+of the dialect have. Who opens the connection officially is believed, and a client that has begun a
+session officially speaks no Continuum later.
 
 | first seen                                                                | dialect   |
 |---------------------------------------------------------------------------|-----------|
@@ -57,6 +58,8 @@ class Recognition:
         self.name: str | None = None
         """The dialect; None while no one is recognised."""
         self._seen: dict[Side, int] = {"client": 0, "agent": 0}
+        self._begins_officially = False
+        """Whether the client began a session with all that official ones must name."""
 
     def see(self, raw: bytes, sent_by: Side) -> str | None:
         """Look at the next frame; return the dialect's name, None while no one is recognised."""
@@ -77,7 +80,7 @@ class Recognition:
             case Request(method="initialize", params=params) if sent_by == "client":
                 return self._opening(as_object(params))
             case Request(method=method, params=params) | Notification(method=method, params=params):
-                return _by_call(method, as_object(params), sent_by)
+                return self._by_call(method, as_object(params), sent_by)
             case Result(result=result) if sent_by == "agent":
                 return self._by_result(as_object(result))
             case Malformed(code=code) if code == INVALID_REQUEST and sent_by == "client":
@@ -119,24 +122,28 @@ class Recognition:
         has_renamed = _has_any(capabilities, ("sessions", "prompts", "mcp"), dict)
         return "acpex" if is_renamed or has_renamed else None
 
+    def _by_call(self, method: str, params: Object, sent_by: Side) -> str | None:
+        if method == "session/new" and "cwd" in params and "mcpServers" in params:
+            self._begins_officially = True
+        if sent_by == "agent":
+            return _by_update(params) if method == "session/update" else None
+        if self._begins_officially:
+            return None
+        has_mode = bool(as_text(params.get("mode"))) and "cwd" not in params
+        has_id = bool(as_text(params.get("id"))) and "serverId" not in params
+        is_theirs = (method == "session/new" and has_mode) or (method == "mcp/connect" and has_id)
+        return "continuum" if is_theirs else None
+
     def _believe(self, side: Side) -> None:
         self._seen[side] = PATIENCE
 
 
-def _by_call(method: str, params: Object, sent_by: Side) -> str | None:
-    match sent_by, method:
-        case "client", "session/new" if as_text(params.get("mode")) and "cwd" not in params:
-            return "continuum"
-        case "client", "mcp/connect" if as_text(params.get("id")) and "serverId" not in params:
-            return "continuum"
-        case "agent", "session/update" if "update" not in params:
-            return "continuum" if isinstance(params.get("content"), list) else None
-        case "agent", "session/update":
-            update = as_object(params["update"])
-            is_kind = "sessionUpdate" not in update and as_text(update.get("kind")) in KINDS
-            return "acpex" if is_kind else None
-        case _:
-            return None
+def _by_update(params: Object) -> str | None:
+    if "update" not in params:
+        return "continuum" if isinstance(params.get("content"), list) else None
+    update = as_object(params["update"])
+    is_kind = "sessionUpdate" not in update and as_text(update.get("kind")) in KINDS
+    return "acpex" if is_kind else None
 
 
 def _by_foreign(value: Object) -> str | None:

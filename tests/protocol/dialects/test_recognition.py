@@ -124,6 +124,15 @@ def test_who_opens_officially_is_believed(sent_by: Side, official: bytes, foreig
     assert recognition.has_settled(sent_by)
 
 
+def test_a_mistake_behind_an_official_session_is_no_dialect() -> None:
+    recognition = Recognition()
+    recognition.see(opening(clientCapabilities={}), "client")
+    recognition.see(call("session/new", {"cwd": "/a", "mcpServers": []}, id=1), "client")
+    assert recognition.see(call("session/new", {"mode": "code"}, id=2), "client") is None
+    assert recognition.see(call("mcp/connect", {"id": "s"}, id=3), "client") is None
+    assert not recognition.has_settled("client")
+
+
 def test_nobody_is_watched_for_ever() -> None:
     recognition = Recognition()
     for _ in range(PATIENCE):
