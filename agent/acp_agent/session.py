@@ -190,9 +190,13 @@ class Session:
                 await self._begin("" if order is not None and order.is_aside else said.text)
                 await self.warn(is_in_turn=True)
                 stop = await self._answer(said, order)
+                await self.chronicle.settle()
         except ConnectionClosedError:
             # The client asks and answers no more: what it left unanswered, it does not want.
             stop = "cancelled"
+        except StoreError:
+            if not turn.cancel_called:
+                raise
         finally:
             self._turn = None
             self.touched = anyio.current_time()
@@ -243,6 +247,13 @@ class Session:
             self._turn.cancel()
             await self._turn_ended.wait()
 
+    async def settle(self) -> None:
+        """Return when all is kept, or cannot be, which is told to the log."""
+        try:
+            await self.chronicle.settle()
+        except StoreError as problem:
+            logger.error("what was said last is not kept: %s", problem)  # noqa: TRY400 - as below
+
     async def announce(self) -> None:
         """Tell the client which commands there are, and what is missing."""
         await self.updates.commands(self.listed())
@@ -290,8 +301,13 @@ class Session:
 
     async def choose(self, option: Option, value: str) -> None:
         """Choose one of the values of `option`, and tell so."""
+        before = self._chosen[option.id]
         self._chosen[option.id] = value
-        self.chronicle.note(settings=dict(self._chosen))
+        try:
+            await self.chronicle.confirm(settings=dict(self._chosen))
+        except BaseException:
+            self._chosen[option.id] = before
+            raise
         self._apply()
         await self.updates.chosen(option, self._chosen, self.options)
         if option.id == MODEL and len(self._models) > 1:
@@ -339,6 +355,7 @@ class Session:
         told = {"updatedAt": self.chronicle.touch()}
         if (words := " ".join(text.split())) and self.chronicle.suggest_title(title := _cut(words)):
             told["title"] = title
+        await self.chronicle.settle()
         await self.updates.send(INFO, told)
 
 

@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Callable, Collection, Generator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import ClassVar, Final, cast
 
@@ -22,6 +23,7 @@ from acp_agent.models.model import takes_images
 from acp_agent.params import Answerer, Params, busy, elsewhere, extent_of, invalid, missing
 from acp_agent.session import Session, Staff
 from acp_agent.sessions.chronicle import Chronicle
+from acp_agent.sessions.patience import patiently
 from acp_agent.sessions.records import Record
 from acp_agent.sessions.revival import Revived, revive
 from acp_agent.sessions.store import Store
@@ -149,7 +151,8 @@ class Surface(ABC):
 
     def is_at_rest(self, session: Session) -> bool:
         """Return whether nothing happens in a session, or is about to."""
-        return not session.is_used and not self.is_at_work(session)
+        is_used = session.is_used or self.is_at_work(session)
+        return not is_used and session.chronicle.is_settled()
 
     def ease(self) -> None:
         """Let those look again who wait for a session to rest."""
@@ -177,9 +180,10 @@ class Surface(ABC):
         """End all of a session at rest but its claim; it wakes when it is wanted."""
         self.asleep.add(session.id, session.asleep())
         del self.sessions[session.id]
-        with self._change(session.id), anyio.CancelScope(shield=True):
+        with self.change(session.id), anyio.CancelScope(shield=True):
             await self.finish(session)
             await session.servers.aclose()
+            await session.settle()
         self.asleep.thin(self._changing)
 
     async def close(self, session: Session) -> None:
@@ -189,11 +193,12 @@ class Surface(ABC):
         """
         del self.sessions[session.id]
         self.ease()
-        with self._change(session.id), anyio.CancelScope(shield=True):
+        with self.change(session.id), anyio.CancelScope(shield=True):
             try:
                 await session.tellings.end()
                 await self.finish(session)
                 await session.servers.aclose()
+                await session.settle()
             finally:
                 self.household.store.claims.release(session.chronicle.record.number)
 
@@ -218,7 +223,8 @@ class Surface(ABC):
         session_id = home.new_id()
         async with self._furnished(session_id, declared) as room:
             names = [str(directory) for directory in declared.directories]
-            record = home.store.create(session_id, names[0], names[1:], dict(settings or {}))
+            create = partial(home.store.create, session_id, names[0], names[1:])
+            record = await patiently(partial(create, dict(settings or {})))
             return self._opened(Chronicle(home.store, record), Revived(), declared, room)
 
     async def reopened(self, params: Params) -> Session:
@@ -237,7 +243,7 @@ class Surface(ABC):
         if (session := self.sessions.get(session_id)) is not None:
             with self.used(session), session.tellings.running():
                 await self._refurnished(session, declared)
-                store.change(record.number, directories=names)
+                await patiently(partial(store.change, record.number, directories=names))
                 session.move(self.workspace_for(session_id, directories), directories)
                 return session
         is_closed = session_id not in self.asleep
@@ -245,7 +251,7 @@ class Surface(ABC):
             raise elsewhere(session_id)
         try:
             async with self._furnished(session_id, declared) as room:
-                store.change(record.number, directories=names)
+                await patiently(partial(store.change, record.number, directories=names))
                 chronicle = Chronicle(store, record)
                 session = self._opened(chronicle, revive(chronicle), declared, room)
                 session.is_unknown = is_closed
@@ -266,7 +272,8 @@ class Surface(ABC):
         async with self._furnished(session_id, declared) as room:
             names = [str(directory) for directory in declared.directories]
             source = self.recorded(source_id)
-            record = home.store.copy(source.number, session_id, names[0], names[1:])
+            copy = partial(home.store.copy, source.number, session_id, names[0], names[1:])
+            record = await patiently(copy)
             chronicle = Chronicle(home.store, record)
             return self._opened(chronicle, revive(chronicle), declared, room)
 
@@ -364,7 +371,7 @@ class Surface(ABC):
     @asynccontextmanager
     async def _furnished(self, session_id: str, declared: Declared) -> AsyncGenerator[McpServers]:
         """Start the servers of a session that is about to be opened; end them if it is not."""
-        with self._change(session_id):
+        with self.change(session_id):
             await self._make_room()
             with self._counted():
                 async with self._room(declared) as room:
@@ -424,7 +431,7 @@ class Surface(ABC):
         session.declared = replace(session.declared, servers=servers)
 
     @contextmanager
-    def _change(self, session_id: str) -> Generator[None]:
+    def change(self, session_id: str) -> Generator[None]:
         """Let others wait while a session is opened or closed."""
         has_changed = self._changing[session_id] = anyio.Event()
         try:

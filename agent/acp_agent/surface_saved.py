@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import os.path
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Final, cast
 
 from acp_agent.params import Answerer, Params, elsewhere, invalid
 from acp_agent.session import INFO, Session, info_of
 from acp_agent.sessions.paging import PAGE, continued, cursor_behind
+from acp_agent.sessions.patience import patiently
 from acp_agent.sessions.records import Record
 from acp_agent.sessions.store import Archived, Wanted
 from acp_agent.surface import NAME, Surface
@@ -64,7 +66,7 @@ class SavedSessions:
             if behind is None:
                 raise invalid("cursor: it was not given for this list")
             wanted = behind
-        records = self._store.page(wanted, PAGE + 1)
+        records = await patiently(partial(self._store.page, wanted, PAGE + 1))
         listed: dict[str, Json] = {"sessions": [self._shown(record) for record in records[:PAGE]]}
         if len(records) > PAGE:
             listed["nextCursor"] = cursor_behind(records[PAGE - 1], wanted)
@@ -96,32 +98,23 @@ class SavedSessions:
 
     async def _delete(self, params: Params) -> Json:
         session_id = cast("str", params["sessionId"])
-        await self._freed(session_id)
-        record = self._store.get(session_id)
+        await self._surface.shut(session_id)
         # Who wants a session gone that is not there has what it wants.
-        if record is not None:
-            self._claim(record)
-            try:
-                self._store.delete(record.number)
-            finally:
-                self._store.claims.release(record.number)
+        if (record := self._store.get(session_id)) is not None:
+            await self._alone(record, partial(self._store.delete, record.number))
         return {}
 
     async def _archive(self, params: Params) -> Json:
         session_id = cast("str", params["sessionId"])
         self._surface.recorded(session_id)
-        await self._freed(session_id)
+        await self._surface.shut(session_id)
         record = self._surface.recorded(session_id)
-        self._claim(record)
-        try:
-            self._store.change(record.number, is_archived=1)
-        finally:
-            self._store.claims.release(record.number)
+        await self._alone(record, partial(self._store.change, record.number, is_archived=1))
         return {}
 
     async def _unarchive(self, params: Params) -> Json:
         record = self._surface.recorded(cast("str", params["sessionId"]))
-        self._store.change(record.number, is_archived=0)
+        await patiently(partial(self._store.change, record.number, is_archived=0))
         return {}
 
     async def _status(self, params: Params) -> Json:
@@ -143,7 +136,7 @@ class SavedSessions:
         title = visible(" ".join(cast("str", params["title"]).split()))[:TITLE_LIMIT].strip()
         if not title:
             raise invalid("title is empty")
-        self._store.change(record.number, title=title, is_named=1)
+        await patiently(partial(self._store.change, record.number, title=title, is_named=1))
         if (session := self._surface.sessions.get(record.id)) is not None:
             await session.retitled()
         elif record.id in self._surface.asleep:
@@ -152,13 +145,15 @@ class SavedSessions:
             await updates.send(INFO, info_of(self._surface.recorded(record.id)))
         return {"title": title}
 
-    async def _freed(self, session_id: str) -> None:
-        """Close a session that is open here."""
-        await self._surface.shut(session_id)
-
-    def _claim(self, record: Record) -> None:
+    async def _alone(self, record: Record, work: Callable[[], None]) -> None:
+        """Do something to a session that nobody has open, or is to open meanwhile."""
         if not self._store.take(record.number):
             raise elsewhere(record.id)
+        try:
+            with self._surface.change(record.id):
+                await patiently(work)
+        finally:
+            self._store.claims.release(record.number)
 
 
 def normal(cwd: str) -> str:

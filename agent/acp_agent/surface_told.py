@@ -29,6 +29,7 @@ async def retell(
     """
     try:
         with surface.used(session), session.tellings.running():
+            await session.chronicle.settle()
             await session.updates.replay(told, then)
     except BaseException:
         is_open = surface.sessions.get(session.id) is session

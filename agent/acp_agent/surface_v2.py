@@ -9,7 +9,7 @@ Source: ACP version 2, Initialization; Session Setup; Prompt Lifecycle; Session 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -195,25 +195,34 @@ class SurfaceV2(Surface):
             if not blocks:
                 raise invalid("params.prompt is empty")
             place = self._places[session.id]
-            await self._take_turn(place)
             message_id = new_message_id()
+            await self._take_turn(place, partial(place.updates.user, message_id, blocks))
             return Followed(
                 {"messageId": message_id}, partial(self._turn, session, place, message_id, blocks)
             )
 
-    async def _take_turn(self, place: _Place) -> None:
+    async def _take_turn(self, place: _Place, hear: Callable[[], Awaitable[None]]) -> None:
         """Return when the prompt stands next; cancelled meanwhile, it never stood anywhere."""
-        if place.turns.is_taken:
-            with anyio.CancelScope() as wait:
-                place.held.add(wait)
-                try:
+        with anyio.CancelScope() as wait:
+            place.held.add(wait)
+            try:
+                if place.turns.is_taken:
                     await place.turns.wait()
-                finally:
-                    place.held.discard(wait)
-            if wait.cancelled_caught:
-                raise _cancelled()
+                await self._begin_turn(place, hear)
+            finally:
+                place.held.discard(wait)
+        if wait.cancelled_caught:
+            raise _cancelled()
+
+    async def _begin_turn(self, place: _Place, hear: Callable[[], Awaitable[None]]) -> None:
         place.turns.is_taken = True
         place.is_cancelled = False
+        try:
+            await hear()
+        except BaseException:
+            place.turns.pass_on()
+            self.ease()
+            raise
 
     async def _turn(
         self, session: Session, place: _Place, message_id: str, blocks: Sequence[Params]
@@ -235,7 +244,7 @@ class SurfaceV2(Surface):
     ) -> dict[str, Json]:
         """Run one turn; return how it has ended, as members of a state."""
         try:
-            await place.updates.user(message_id, blocks)
+            await place.updates.echo(message_id, blocks)
             await place.updates.state("running")
             # The answer may have waited for its reader, and the cancellation not for the turn.
             if place.is_cancelled:

@@ -11,12 +11,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Final, Literal, Protocol, TypeAlias, cast
 
 import anyio
 
 from acp_agent.models.model import Command
 from acp_agent.sessions import events
+from acp_agent.sessions.errors import StoreError
 from acp_agent.sessions.events import Event
 from acp_agent.sessions.options import MODE, Option
 from acp_agent.tools.tool import MOVE, OUTPUT, Content, fenced
@@ -26,6 +28,8 @@ ChunkKind: TypeAlias = Literal["agent_message_chunk", "agent_thought_chunk"]
 Said: TypeAlias = Iterable[tuple[str, Mapping[str, Json]]]
 """Updates by their `sessionUpdate`, without it."""
 USAGE: Final = "usage_update"
+MOMENT: Final = 0.1
+"""Seconds that the end of something waits to be kept before it is told."""
 
 
 class Teller(Protocol):
@@ -39,12 +43,20 @@ class Teller(Protocol):
 class Keeper(Protocol):
     """Whoever keeps what happens in a session, before it is told."""
 
-    def keep(self, event: Event) -> None:
-        """Keep an event."""
+    async def secure(self, event: Event) -> None:
+        """Keep an event, or raise."""
         ...
 
-    def note(self, **members: Json) -> None:
-        """Keep what is known beside the events."""
+    async def confirm(self, **members: Json) -> None:
+        """Keep what is known beside the events, or raise."""
+        ...
+
+    def keep(self, event: Event) -> None:
+        """Keep an event as soon as that can be."""
+        ...
+
+    async def settle(self, patience: float | None = None) -> None:
+        """Return when all is kept, or raise."""
         ...
 
 
@@ -78,7 +90,7 @@ class Updates:
         """Send one update; `update` is its `sessionUpdate`."""
         async with self._telling:
             if self._keeper is not None and update == USAGE:
-                self._keeper.note(usage=dict(members))
+                await self._keeper.confirm(usage=dict(members))
             await self._speak(update, members)
 
     async def replay(self, told: Iterable[Event], then: Callable[[], Said]) -> None:
@@ -103,7 +115,8 @@ class Updates:
         """Keep what the user said; the client knows it from its own prompt."""
         async with self._telling:
             self._message = None
-            self._keep(events.user(message_id, list(blocks)))
+            if self._keeper is not None:
+                await self._keeper.secure(events.user(message_id, list(blocks)))
 
     async def text(self, kind: ChunkKind, text: str) -> None:
         """Send a piece of what is said or thought, as a part of its message."""
@@ -128,12 +141,18 @@ class Updates:
         self._message = None
         await self._tell(events.tool(call_id, members))
 
+    async def farewell(self, call_id: str, members: Mapping[str, Json]) -> None:
+        """Send how a tool call has ended that was broken off."""
+        self._message = None
+        await self._tell_end(events.tool(call_id, members))
+
     async def compaction(self, id_: str, members: Mapping[str, Json]) -> None:
         """Send what changed about a compaction; in words where the client knows none."""
         self._message = None
         if members.get("status") == "in_progress" and not self.shows_compactions:
             await self.delayed("Room is made.", "What was said so far is summed up for the model.")
-        await self._tell(events.compaction(id_, members))
+        tell = self._tell if members.get("status") == "in_progress" else self._tell_end
+        await tell(events.compaction(id_, members))
 
     def words(self, event: Event) -> Said:
         """Return an event as the updates that tell it."""
@@ -243,13 +262,20 @@ class Updates:
     async def _tell(self, event: Event) -> None:
         """Keep an event, and tell it."""
         async with self._telling:
-            self._keep(event)
+            if self._keeper is not None:
+                await self._keeper.secure(event)
             for update, members in self.words(event):
                 await self._speak(update, members)
 
-    def _keep(self, event: Event) -> None:
-        if self._keeper is not None:
-            self._keeper.keep(event)
+    async def _tell_end(self, event: Event) -> None:
+        """Tell how something has ended, even where that cannot be kept yet."""
+        async with self._telling:
+            if self._keeper is not None:
+                self._keeper.keep(event)
+                with suppress(StoreError):
+                    await self._keeper.settle(MOMENT)
+            for update, members in self.words(event):
+                await self._speak(update, members)
 
     async def _speak(self, update: str, members: Mapping[str, Json]) -> None:
         params = {"sessionUpdate": update} | dict(members)

@@ -14,7 +14,6 @@ from typing import Final, cast
 
 from acp_agent.models.model import Command
 from acp_agent.patch import git_move, git_patch
-from acp_agent.sessions import events
 from acp_agent.sessions.events import Event
 from acp_agent.sessions.options import Option
 from acp_agent.tools.tool import MOVE, OUTPUT
@@ -44,10 +43,9 @@ class UpdatesV2(Updates):
     is_asking = False
     """Whether nothing goes on until the user has answered."""
 
-    async def user(self, message_id: str, blocks: Sequence[Json]) -> None:
-        """Send what the user said, with the id that its prompt was answered with."""
-        self._message = None
-        await self._tell(events.user(message_id, list(blocks)))
+    async def echo(self, message_id: str, blocks: Sequence[Json]) -> None:
+        """Send what the user said, which is kept, with the id that its prompt was answered with."""
+        await self.send("user_message", {"messageId": message_id, "content": list(blocks)})
 
     def words(self, event: Event) -> Said:
         """Return an event as the updates that tell it."""

@@ -7,6 +7,7 @@ from typing import Final
 
 from acp_protocol.errors import AcpError
 
+_BUSY: Final = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _SENTENCES: Final = {
     sqlite3.SQLITE_BUSY: "another process keeps the store busy; try again",
     sqlite3.SQLITE_LOCKED: "another process keeps the store busy; try again",
@@ -24,11 +25,16 @@ class StoreError(AcpError):
     """A store cannot be used; the message is a sentence for the user and names no path."""
 
 
+class BusyError(StoreError):
+    """Another process is writing in the store; trying again may help."""
+
+
 DAMAGED: Final = _SENTENCES[sqlite3.SQLITE_CORRUPT]
 
 
-def sentence_for(problem: sqlite3.Error) -> str:
+def error_for(problem: sqlite3.Error) -> StoreError:
     """Return what `problem` means to the user, without the text of the library."""
     # The low byte is the kind; the rest tells it more exactly. Text that is no UTF-8 has no code.
     code = getattr(problem, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
-    return _SENTENCES.get(code, DAMAGED)
+    kind = BusyError if code in _BUSY else StoreError
+    return kind(_SENTENCES.get(code, DAMAGED))

@@ -18,8 +18,8 @@ class History(list[Kept]):
 
     def append(self, entry: Kept, /) -> None:
         """Add an entry."""
-        self._chronicle.remember(entry)
         super().append(entry)
+        self._chronicle.remember(entry)
 
     def extend(self, entries: object, /) -> None:
         """Add several entries."""

@@ -2,7 +2,8 @@
 
 What was kept is there for whoever opens the directory next, even if this process is killed right
 behind it. Several processes may have one directory open; a session is written by the one that has
-claimed it.
+claimed it. Whoever calls while another process is writing gets a `BusyError` at once, see
+`patience`.
 """
 
 from __future__ import annotations
@@ -18,13 +19,12 @@ from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
 from acp_agent.sessions.claims import Claims
-from acp_agent.sessions.errors import DAMAGED, StoreError, sentence_for
+from acp_agent.sessions.errors import DAMAGED, StoreError, error_for
+from acp_agent.sessions.patience import PATIENCE
 from acp_agent.sessions.records import COLUMNS, Record, now, read_record, written
 from acp_agent.sessions.schema import prepare
 
 FILE: Final = "sessions.sqlite3"
-PATIENCE: Final = 5.0
-"""Seconds that a process waits for another one that is writing."""
 STRIDE: Final = 500
 """Events that are read in one go."""
 MEMORY_LIMIT: Final = 1000
@@ -58,6 +58,8 @@ class Store:
             self._database = _connect(directory)
             weakref.finalize(self, self._database.close)
             prepare(self._database)
+            # From now on who has to wait does it where others have their turn meanwhile.
+            self._database.execute("PRAGMA busy_timeout = 0")
             self.claims = Claims(_made(directory / "open") if directory is not None else None)
 
     def create(
@@ -235,7 +237,7 @@ def _sentences() -> Generator[None]:
     try:
         yield
     except sqlite3.Error as problem:
-        raise StoreError(sentence_for(problem)) from problem
+        raise error_for(problem) from problem
     except UnicodeError as problem:
         # Of what the library tells of a damaged name, too.
         raise StoreError(DAMAGED) from problem

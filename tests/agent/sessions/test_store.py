@@ -23,15 +23,21 @@ LIMIT = 30
 """Seconds that another process may take."""
 WRITER = """
 import sys
+from functools import partial
 from pathlib import Path
+import anyio
+from acp_agent.sessions.patience import patiently
 from acp_agent.sessions.store import Store
 store = Store(Path(sys.argv[1]))
-for n in range(int(sys.argv[3])):
-    record = store.create(f"{sys.argv[2]}_{n}", "/", [], {})
-    for m in range(5):
-        store.append(record.number, f'{{"n": {m}}}')
-    store.change(record.number, title=f"{sys.argv[2]} {n}")
-    store.claims.release(record.number)
+async def write():
+    for n in range(int(sys.argv[3])):
+        record = await patiently(partial(store.create, f"{sys.argv[2]}_{n}", "/", [], {}))
+        for m in range(5):
+            await patiently(partial(store.append, record.number, f'{{"n": {m}}}'))
+        title = f"{sys.argv[2]} {n}"
+        await patiently(partial(store.change, record.number, title=title))
+        store.claims.release(record.number)
+anyio.run(write)
 """
 
 

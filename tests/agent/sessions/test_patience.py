@@ -1,0 +1,146 @@
+"""A store in which another process is writing: the agent waits for it, and does all else."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import anyio
+import pytest
+
+from acp_agent.sessions.errors import BusyError
+from acp_agent.sessions.patience import patiently
+from acp_agent.sessions.store import FILE, Store, Wanted
+from acp_protocol.errors import RequestFailedError
+from tests.agent.visits import Visit, items, visit
+
+VERSIONS = pytest.mark.parametrize("version", [1, 2])
+
+
+@contextmanager
+def locked(directory: Path) -> Generator[None]:
+    """Write in a store, and do not come to an end with it."""
+    database = sqlite3.connect(directory / FILE, isolation_level=None)
+    database.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+    finally:
+        database.execute("ROLLBACK")
+        database.close()
+
+
+async def test_what_finds_the_store_busy_is_tried_again() -> None:
+    attempts = 0
+
+    def work() -> str:
+        nonlocal attempts
+        attempts += 1
+        if attempts < 3:
+            raise BusyError("busy")
+        return "done"
+
+    assert await patiently(work) == "done"
+    attempts = 0
+    with pytest.raises(BusyError):
+        await patiently(work, 0.0)
+    assert attempts == 1
+
+
+@VERSIONS
+async def test_a_turn_is_cancelled_while_the_store_is_busy(
+    cwd: Path, version: int, tmp_path: Path
+) -> None:
+    store = Store(tmp_path / "kept")
+    async with visit(cwd, version, store=store) as it, anyio.create_task_group() as tasks:
+        session_id = await it.new()
+        it.visitor.is_silent = True
+        has_ended = anyio.Event()
+
+        async def turn() -> None:
+            assert await it.turn(session_id, "write a.txt: x") == "cancelled"
+            has_ended.set()
+
+        tasks.start_soon(turn)
+        await it.visitor.until(lambda: it.visitor.asked)
+        with locked(tmp_path / "kept"):
+            assert len((await it.ask("session/list"))["sessions"]) == 1
+            await it.cancel(session_id)
+            await has_ended.wait()
+            (call,) = [item for item in items(it.conversation(session_id)) if len(item) == 7]
+            assert call[2] in {"failed", "cancelled"}
+        it.visitor.is_silent = False
+        assert await it.turn(session_id, "hello") == "end_turn"
+    await tells_the_same(it, store, tmp_path / "kept")
+
+
+@VERSIONS
+async def test_what_is_said_waits_for_a_busy_store_and_is_told_then(
+    cwd: Path, version: int, tmp_path: Path
+) -> None:
+    store = Store(tmp_path / "kept")
+    async with visit(cwd, version, store=store) as it, anyio.create_task_group() as tasks:
+        session_id = await it.new()
+        with locked(tmp_path / "kept"):
+            tasks.start_soon(it.turn, session_id, "hello")
+            tasks.start_soon(it.choose, session_id, "mode", "code")
+            for _ in range(3):
+                await it.ask("session/list")
+            assert {"available_commands_update"} >= set(it.visitor.kinds())
+    await tells_the_same(it, store, tmp_path / "kept")
+
+
+@VERSIONS
+async def test_a_prompt_that_waits_for_a_busy_store_is_cancelled_and_leaves_nothing(
+    cwd: Path, version: int, tmp_path: Path
+) -> None:
+    async with visit(cwd, version, store=Store(tmp_path / "kept")) as it:
+        session_id = await it.new()
+        with locked(tmp_path / "kept"):
+            async with anyio.create_task_group() as tasks:
+
+                async def prompt() -> None:
+                    if version == 1:
+                        assert (await it.say(session_id, "hello"))["stopReason"] == "cancelled"
+                    else:
+                        with pytest.raises(RequestFailedError, match="Request cancelled"):
+                            await it.say(session_id, "hello")
+
+                tasks.start_soon(prompt)
+                await it.ask("session/list")
+                await it.cancel(session_id)
+        assert it.server._surface is not None
+        session = it.server._surface.sessions[session_id]
+        assert list(session.chronicle.told()) == []
+
+
+@VERSIONS
+async def test_a_store_that_stays_busy_is_told_as_such(
+    cwd: Path, version: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with visit(cwd, version, store=Store(tmp_path / "kept"), unstable=True) as it:
+        session_id = await it.new()
+        monkeypatch.setattr("acp_agent.sessions.patience.PATIENCE", 0.02)
+        with locked(tmp_path / "kept"):
+            for asked in (
+                it.say(session_id, "hello"),
+                it.choose(session_id, "mode", "code"),
+                it.ask("session/set_title", sessionId=session_id, title="it"),
+                it.new(),
+            ):
+                with pytest.raises(RequestFailedError, match="another process keeps the store"):
+                    await asked
+        assert await it.turn(session_id, "hello") == "end_turn"
+
+
+async def tells_the_same(it: Visit, store: Store, directory: Path) -> None:
+    """Hold what is told again in another process to what was told."""
+    store.close()
+    kept = Store(directory)
+    (record,) = kept.page(Wanted(), 2)
+    session_id = record.id
+    async with visit(it.cwd, it.version, store=kept) as again:
+        await again.reopen(session_id)
+    assert it.said(session_id)
+    assert items(again.conversation(session_id)) == items(it.conversation(session_id))
