@@ -114,7 +114,8 @@ class Authentication:
             about = f"Type in a key of {title}; it is kept in a file that only you can read"
             arguments = ("--login", prefix)
             name = f"{title} key, typed in"
-            offers.append(Method(f"{prefix}-login", name, about, prefix, arguments))
+            if model.service.takes_typed:
+                offers.append(Method(f"{prefix}-login", name, about, prefix, arguments))
         return offers
 
     def _answerers(self) -> Mapping[str, Answerer]:
@@ -136,7 +137,7 @@ class Authentication:
             # Its stub takes every attempt; here that lets nobody in who was not in before.
             return {}
         if method is None and self._mode == "keys":
-            none = "" if self._methods else "; none is needed"
+            none = "" if self._methods else "; there is none at all"
             raise invalid(f"methodId: there is no method {id_!r}{none}")
         if method is not None and method.arguments:
             raise invalid(f"methodId: {id_} is for a terminal: start the agent there with its args")
@@ -220,4 +221,5 @@ def _lacks_key(model: RoutedModel) -> bool:
 
 def _want(model: RoutedModel) -> str:
     names = " or ".join(model.service.key_variables)
-    return f"{model.service.title} needs a key: set {names} where the agent is started, or log in"
+    or_ = ", or log in" if model.service.takes_typed else ""
+    return f"{model.service.title} needs a key: set {names} where the agent is started{or_}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,14 +10,17 @@ import pytest
 from acp_agent.models.choice import ModelChoice, chosen
 from acp_agent.models.demo import DemoModel
 from acp_agent.models.keyring import keyring
-from acp_agent.models.model import Model
+from acp_agent.models.model import Model, ModelFailedError, UserSaid
+from acp_agent.models.services import SERVICES
 from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import Json
+from tests.agent.models.provider import providing, refused, replied, said, sse, streamed
 from tests.agent.visits import Visit, visit
 
 VERSIONS = pytest.mark.parametrize("version", [1, 2])
 KEY = "sk-canary-0123456789"
+WELL: Json = {"index": 0, "delta": {"content": "Well."}, "finish_reason": "stop"}
 TERMINALS: dict[int, dict[str, Json]] = {
     1: {"clientCapabilities": {"auth": {"terminal": True}}},
     2: {"capabilities": {"auth": {"terminal": {}}}},
@@ -56,9 +60,9 @@ async def test_a_session_wants_the_key_first_and_tells_how_it_is_brought(
     hello = TERMINALS[version] if has_terminal else None
     async with visit(cwd, version, model=model(environment), hello=hello) as it:
         offered = it.hello["authMethods"]
-        refused = await opening(it)
-        assert (refused.code, refused.data) == (jsonrpc.AUTH_REQUIRED, {"authMethods": offered})
-        assert refused.message.startswith("OpenAI needs a key: set OPENAI_API_KEY")
+        denied = await opening(it)
+        assert (denied.code, denied.data) == (jsonrpc.AUTH_REQUIRED, {"authMethods": offered})
+        assert denied.message.startswith("OpenAI needs a key: set OPENAI_API_KEY")
     id_ = "id" if version == 1 else "methodId"
     first, *rest = offered
     assert first[id_] == "openai-env"
@@ -86,10 +90,10 @@ async def test_who_has_a_key_logs_in_and_out(
         assert await it.ask(LOGOUT[version]) == {}
         assert (await opening(it)).code == jsonrpc.AUTH_REQUIRED
         if version == 1:
-            refused = await refusal(
+            denied = await refusal(
                 it, "session/prompt", sessionId=session_id, prompt=[{"type": "text", "text": "x"}]
             )
-            assert (refused.code, refused.data["authMethods"][0]["id"]) == (-32000, "openai-env")
+            assert (denied.code, denied.data["authMethods"][0]["id"]) == (-32000, "openai-env")
         else:
             assert await it.turn(session_id, "x") == "error"
             error = it.visitor.idles(session_id)[-1]["error"]
@@ -153,8 +157,8 @@ async def test_a_method_that_is_none_is_refused(
     hello = TERMINALS[version]
     async with visit(cwd, version, model=model(environment), hello=hello, lints=False) as it:
         for id_ in ("nobody", "openai-login"):
-            refused = await refusal(it, LOGIN[version], methodId=id_)
-            assert refused.code == jsonrpc.INVALID_PARAMS
+            denied = await refusal(it, LOGIN[version], methodId=id_)
+            assert denied.code == jsonrpc.INVALID_PARAMS
 
 
 async def test_a_keyring_that_is_none_is_told_in_a_sentence(
@@ -164,5 +168,64 @@ async def test_a_keyring_that_is_none_is_told_in_a_sentence(
     async with visit(cwd, model=model(environment)) as it:
         ring.put("anthropic", KEY)
         ring.path.write_text("[]")
-        refused = await opening(it)
-    assert refused.message == f"{ring.path} cannot be read as what holds keys; remove it."
+        denied = await opening(it)
+    assert denied.message == f"{ring.path} cannot be read as what holds keys; remove it."
+
+
+@VERSIONS
+@pytest.mark.parametrize("key", [None, KEY])
+async def test_a_refusal_at_an_address_of_ones_own_asks_for_no_login_that_is_none(
+    cwd: Path, version: int, environment: dict[str, str], key: str | None
+) -> None:
+    async with providing(refused(401)) as provider:
+        environment |= {"OPENAI_BASE_URL": provider.url}
+        environment |= {"OPENAI_API_KEY": key} if key else {}
+        async with visit(cwd, version, model=model(environment), lints=False) as it:
+            assert it.hello["authMethods"] == []
+            session_id = await it.new()
+            if version == 1:
+                prompt = [{"type": "text", "text": "x"}]
+                error = await refusal(it, "session/prompt", sessionId=session_id, prompt=prompt)
+                code, message = error.code, error.message
+            else:
+                assert await it.turn(session_id, "x") == "error"
+                idle = it.visitor.idles(session_id)[-1]["error"]
+                code, message = idle["code"], idle["message"]
+            none = (
+                await refusal(it, "authenticate", methodId="openai-env") if version == 1 else None
+            )
+    assert code == jsonrpc.INTERNAL_ERROR
+    assert "OPENAI_API_KEY" in message
+    assert none is None or "none is needed" not in none.message
+
+
+@pytest.mark.parametrize(
+    ("choice", "held"),
+    [
+        (ModelChoice(name="openai:m"), {"OPENAI_API_KEY": KEY}),
+        (ModelChoice(name="openai:m", api_key_env="OWN_KEY"), {}),
+        (ModelChoice(name="openai:m", api_key_env="OWN_KEY", base_url="http://own"), {}),
+    ],
+)
+async def test_no_key_is_to_be_typed_in_that_would_not_be_used(
+    cwd: Path, environment: dict[str, str], choice: ModelChoice, held: dict[str, str]
+) -> None:
+    routed = chosen(choice, environment | held)
+    async with visit(cwd, model=routed, hello=TERMINALS[1]) as it:
+        assert [each["id"] for each in it.hello["authMethods"]] == ["openai-env"]
+
+
+async def test_a_key_that_was_refused_is_replaced_by_the_next_one_that_is_typed_in(
+    environment: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keyring(environment).put("openai", KEY)
+    async with providing(refused(401), streamed(sse({"choices": [WELL]}, done=True))) as provider:
+        here = replace(SERVICES["openai"], base_url=provider.url)
+        monkeypatch.setitem(SERVICES, "openai", here)
+        routed = model(environment)
+        with pytest.raises(ModelFailedError, match=r"the key that was typed in\.") as caught:
+            await replied(routed, [UserSaid("x")])
+        assert caught.value.needs_key
+        keyring(environment).put("openai", "sk-another-one")
+        assert said(await replied(routed, [UserSaid("x")])) == "Well."
+        assert provider.asked[1].headers["authorization"] == "Bearer sk-another-one"

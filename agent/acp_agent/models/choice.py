@@ -241,8 +241,13 @@ def _service(prefix: str, choice: ModelChoice, environment: Mapping[str, str]) -
         service = service_found(prefix, environment)
         if service.needs_key and service.key is None:
             # Typed in for the service itself, so it goes nowhere else.
-            key = keyring(environment).get(prefix)
-            service = replace(service, key=key, is_bearer=service.speech != "anthropic")
+            service = replace(
+                service,
+                key=keyring(environment).get(prefix),
+                key_origin="that was typed in",
+                is_bearer=service.speech != "anthropic",
+                takes_typed=True,
+            )
         return service
     return service_at(prefix, choice.base_url, choice.api_key_env, environment)
 

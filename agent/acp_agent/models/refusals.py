@@ -15,7 +15,7 @@ from typing import Final
 
 from acp_agent.models.model import ModelFailedError
 from acp_agent.models.parts import members, text
-from acp_agent.models.services import Service
+from acp_agent.models.services import BY_CLIENT, Service
 from acp_protocol.host.text import one_line
 from acp_protocol.json_text import Json, parse
 
@@ -58,7 +58,6 @@ class Refusals:
     def __init__(self, service: Service, model: str) -> None:
         self._service = service
         self._model = one_line(model, 80)
-        self._variable = service.key_variables[0]
 
     def without_key(self) -> ServiceFailedError:
         """Return what to say where nobody is let in without a key, and there is none."""
@@ -80,7 +79,8 @@ class Refusals:
             return ServiceFailedError(sentence)
         return ServiceFailedError(
             self._sentence(status, said, wait),
-            needs_key=status == HTTPStatus.UNAUTHORIZED,
+            # Where the agent has no way to log in, asking for a login would lead nowhere.
+            needs_key=status == HTTPStatus.UNAUTHORIZED and self._service.needs_key,
             is_passing=status in _PASSING or status >= HTTPStatus.INTERNAL_SERVER_ERROR,
             wait=wait,
         )
@@ -164,9 +164,10 @@ class Refusals:
         title, quote = self._service.title, _quote(said)
         match status:
             case HTTPStatus.UNAUTHORIZED if self._service.key is None:
-                return f"{title} wants a key{quote}. Set {self._variable} where the agent starts."
+                return f"{title} wants a key{quote}. {self._advice()}"
             case HTTPStatus.UNAUTHORIZED:
-                return f"{title} does not accept the key in {self._variable}{quote}."
+                origin = self._service.key_origin or f"in {self._service.key_variables[0]}"
+                return f"{title} does not accept the key {origin}{quote}."
             case HTTPStatus.FORBIDDEN:
                 return f"{title} forbids the model {self._model} to this key{quote}."
             case HTTPStatus.NOT_FOUND:
@@ -185,6 +186,15 @@ class Refusals:
                 return f"{title} is elsewhere, status {status}: check {self._service.url_variable}."
             case _:
                 return f"{title} did not take the request, status {status}{quote}."
+
+    def _advice(self) -> str:
+        """Return how a key is brought to a service that was asked without."""
+        service = self._service
+        if service.key_origin == BY_CLIENT:
+            return "The client has set its address, and has to set a header with one."
+        if not service.key_variables:
+            return "Name the variable that holds one as api_key_env, beside base_url."
+        return f"Set {service.key_variables[0]} where the agent starts."
 
     def _too_long(self, said: str) -> ServiceFailedError:
         return ServiceFailedError(

@@ -19,7 +19,7 @@ from acp_agent.models.model import (
     ToolOffer,
     takes_images,
 )
-from acp_agent.models.services import Service, SettingsError, service_at
+from acp_agent.models.services import BY_CLIENT, Service, SettingsError, service_at
 from acp_agent.models.wishes import Effort
 
 
@@ -50,6 +50,8 @@ class RoutedModel:
         self.is_enabled = True
         self._is_set = False
         self._is_signed_out = False
+        self._is_refused = False
+        """Whether the service did not take the key."""
         self._made: dict[Effort | None, Model] = {}
 
     @property
@@ -96,18 +98,23 @@ class RoutedModel:
         try:
             async for event in replying:
                 yield event
+            self._is_refused = False
+        except ModelFailedError as problem:
+            self._is_refused = problem.needs_key
+            raise
         finally:
             if isinstance(replying, AsyncGenerator):
                 # As of every stream that is not read to its end.
                 await replying.aclose()
 
     def look_again(self) -> None:
-        """Take the key that the user has brought meanwhile, if one is wanted.
+        """Take the key that the user has brought meanwhile, if one or another one is wanted.
 
         Raises:
             ModelFailedError: what holds keys cannot be read.
         """
-        if self.lacks_key and not self._is_set and not self._is_signed_out:
+        wants_one = self.lacks_key or self._is_refused
+        if wants_one and not self._is_set and not self._is_signed_out:
             self._find_now()
 
     def route(self, url: str, headers: Mapping[str, str]) -> None:
@@ -116,7 +123,12 @@ class RoutedModel:
         Raises:
             SettingsError: that is no address.
         """
-        self._reach(_with(service_at(self.service.prefix, url, None, {}), headers))
+        service = replace(
+            service_at(self.service.prefix, url, None, {}),
+            url_variable=f"the address {BY_CLIENT}",
+            key_origin=BY_CLIENT,
+        )
+        self._reach(_with(service, headers))
         self._is_set = self.is_enabled = True
 
     def disable(self) -> None:

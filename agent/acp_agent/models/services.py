@@ -15,6 +15,8 @@ Speech = Literal["openai", "anthropic"]
 """The chat completions of OpenAI, which many speak, or the messages of Anthropic."""
 
 
+BY_CLIENT: Final = "that the client has set"
+"""The origin of a key, or of none, where the client leads to the service."""
 SHORTEST_SECRET: Final = 8
 """Characters below which a key keeps nobody out."""
 
@@ -33,12 +35,18 @@ class Service:
     speech: Speech
     base_url: str
     url_variable: str
+    """Where the user sets its address, as sentences tell of it."""
     key_variables: tuple[str, ...]
+    """None where no variable of the service is looked at."""
     key: str | None = field(default=None, repr=False)
+    key_origin: str | None = None
+    """Who brought the key, as in "that was typed in"; None: it stands in the first variable."""
     is_bearer: bool = True
     """Whether the key goes as a bearer token; otherwise as Anthropic wants it."""
     needs_key: bool = False
     """Whether nobody is let in without a key; elsewhere the service itself decides."""
+    takes_typed: bool = False
+    """Whether a key that is typed in for it would be used."""
     takes_images: bool = True
     headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     """What requests bear besides, in place of what they would bear by themselves."""
@@ -163,7 +171,13 @@ def service_at(
         if SERVICES[prefix].speech == "anthropic":
             url = url.removesuffix("/v1")
         _check_url(url, "base_url")
-        service = replace(SERVICES[prefix], base_url=url, needs_key=False)
+        service = replace(
+            SERVICES[prefix],
+            base_url=url,
+            url_variable="base_url",
+            key_variables=(),
+            needs_key=False,
+        )
     if key_variable is None:
         return service
     key = environment.get(key_variable, "").strip()

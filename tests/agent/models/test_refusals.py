@@ -14,8 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acp_agent.models.anthropic import MessagesModel
+from acp_agent.models.choice import ModelChoice, chosen
 from acp_agent.models.endpoint import Patience
 from acp_agent.models.refusals import QUOTED, Refusals, ServiceFailedError
+from acp_agent.models.routed import RoutedModel
 from acp_agent.models.services import SERVICES
 from acp_agent.models.wishes import Wishes
 from acp_protocol.errors import RequestFailedError
@@ -92,6 +94,53 @@ def test_a_refusal_becomes_a_sentence(
     prefix: str, status: int, body: Json | bytes, sentence: str
 ) -> None:
     assert str(refused(status, body, prefix=prefix)) == sentence
+
+
+@pytest.mark.parametrize(
+    ("environment", "url", "variable", "sentence"),
+    [
+        ({}, None, None, "OpenAI wants a key. Set OPENAI_API_KEY where the agent starts."),
+        ({"OPENAI_API_KEY": KEY}, None, None, "OpenAI does not accept the key in OPENAI_API_KEY."),
+        (
+            {"OPENAI_API_KEY": KEY},
+            "http://own",
+            None,
+            "OpenAI wants a key. Name the variable that holds one as api_key_env, beside base_url.",
+        ),
+        (
+            {"OWN_KEY": KEY},
+            "http://own",
+            "OWN_KEY",
+            "OpenAI does not accept the key in OWN_KEY.",
+        ),
+    ],
+)
+def test_a_key_that_is_wanted_is_brought_where_the_agent_looks_for_it(
+    environment: dict[str, str], url: str | None, variable: str | None, sentence: str
+) -> None:
+    choice = ModelChoice(name="openai:m", base_url=url, api_key_env=variable)
+    model = chosen(choice, environment)
+    assert isinstance(model, RoutedModel)
+    told = Refusals(model.service, "m")
+    assert str(told.refused(401, {}, b"")) == sentence
+    address = "base_url" if url else "OPENAI_BASE_URL"
+    assert str(told.malformed("x")).endswith(f"Is {address} right?")
+
+
+@pytest.mark.parametrize(
+    ("headers", "sentence"),
+    [
+        ({}, "wants a key. The client has set its address, and has to set a header with one."),
+        ({"Authorization": f"Bearer {KEY}"}, "does not accept the key that the client has set."),
+    ],
+)
+def test_where_the_client_leads_it_brings_the_key(headers: dict[str, str], sentence: str) -> None:
+    model = chosen(ModelChoice(name="openai:m"), {"OPENAI_API_KEY": "sk-of-the-user"})
+    assert isinstance(model, RoutedModel)
+    model.route("http://own", headers)
+    told = Refusals(model.service, "m")
+    assert str(told.refused(401, {}, b"")) == f"OpenAI {sentence}"
+    assert "the address that the client has set" in str(told.malformed("x"))
 
 
 @pytest.mark.parametrize(
