@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from acp_agent.tools.obeyed import cautious, obeying
 from acp_agent.tools.subject import path_subject
 from acp_agent.tools.tool import Call, Outcome, Report, ToolFailedError, diff_content
 from acp_agent.workspace import Workspace
@@ -55,13 +56,16 @@ def change_call(workspace: Workspace, title: str, changes: Sequence[Change]) -> 
             written.append(change.path)
         return Outcome("", diffs, {"files": len(changes)})
 
+    subjects = [path_subject(workspace.cwd, change.path) for change in changes]
+    program = obeying(workspace.cwd, subjects)
     return Call(
-        title,
+        cautious(title, program),
         "edit",
         run,
         [{"path": change.path} for change in changes],
         diffs,
-        subjects=[path_subject(workspace.cwd, change.path) for change in changes],
+        subjects=subjects,
+        asks_always=program is not None,
     )
 
 

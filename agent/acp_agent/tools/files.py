@@ -7,6 +7,7 @@ from typing import Final
 
 from acp_agent.models.model import ToolOffer
 from acp_agent.tools.changes import Change, change_call, read, read_if_there
+from acp_agent.tools.obeyed import cautious, obeying
 from acp_agent.tools.subject import path_subject
 from acp_agent.tools.tool import (
     TEXT_LIMIT,
@@ -113,12 +114,15 @@ class DeleteTool:
                 raise ToolFailedError(str(problem)) from None
             return Outcome("")
 
+        subjects = [path_subject(workspace.cwd, path, is_last_followed=False)]
+        program = obeying(workspace.cwd, subjects)
         return Call(
-            titled("Delete", name),
+            cautious(titled("Delete", name), program),
             self.kind,
             run,
             [{"path": path}],
-            subjects=[path_subject(workspace.cwd, path, is_last_followed=False)],
+            subjects=subjects,
+            asks_always=program is not None,
         )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from acp_agent.models.model import ToolOffer
+from acp_agent.tools.obeyed import cautious, obeying
 from acp_agent.tools.subject import path_subject
 from acp_agent.tools.tool import (
     Call,
@@ -60,14 +61,18 @@ class MoveTool:
                 raise ToolFailedError(str(problem)) from None
             return Outcome("", raw={"path": goal})
 
+        subjects = [
+            path_subject(workspace.cwd, each, is_last_followed=False) for each in (path, goal)
+        ]
+        program = obeying(workspace.cwd, subjects)
         title = titled(f"{titled('Move', name)} to", goal_name)
+        title = f"{title}, over what is there" if is_over else title
         return Call(
-            f"{title}, over what is there" if is_over else title,
+            cautious(title, program),
             self.kind,
             run,
             [{"path": path}, {"path": goal}],
             [move_content(path, goal, file_type)],
-            subjects=[
-                path_subject(workspace.cwd, each, is_last_followed=False) for each in (path, goal)
-            ],
+            subjects=subjects,
+            asks_always=program is not None,
         )

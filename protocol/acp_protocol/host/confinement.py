@@ -9,6 +9,7 @@ Source: docs/design/security.md, "Files".
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
@@ -24,6 +25,7 @@ LINK_LIMIT: Final = 20
 """Symbolic links that one path may lead through."""
 OUTSIDE: Final = "the path lies outside the directories of this session"
 _NEW_DIRECTORY_MODE: Final = 0o777
+_NO_DIRECTORY: Final = "it is no directory"
 _HERE: Final = "."
 _HELD: Final = Path("/proc/self/fd")
 """Where Linux gives a path to what a descriptor holds; it is missing elsewhere."""
@@ -70,7 +72,7 @@ class Confinement:
             raise FileRefusedError(path, describe_os_error(problem)) from None
         self._placed(path, str(found))
         if not is_directory:
-            raise FileRefusedError(path, "it is no directory")
+            raise FileRefusedError(path, _NO_DIRECTORY)
         return found
 
     @contextmanager
@@ -228,7 +230,9 @@ def _walk(
         except FileNotFoundError:
             raise FileMissingError(path) from None
         except OSError as problem:
-            raise FileRefusedError(path, describe_os_error(problem)) from None
+            is_goal = parts[position + 1 :] == (_HERE,) and problem.errno == errno.ENOTDIR
+            reason = _NO_DIRECTORY if is_goal else describe_os_error(problem)
+            raise FileRefusedError(path, reason) from None
         finally:
             os.close(directory)
         directory, here = step, here / part
