@@ -32,12 +32,12 @@ _PLURALS: Final[dict[Kind, str]] = {
     "other": "other calls",
 }
 _PLAIN: Final = frozenset(
-    {("basename",), ("cat",), ("cmp",), ("cut",), ("date",), ("df",), ("diff",), ("dirname",)}
+    {("basename",), ("cat",), ("cmp",), ("cut",), ("df",), ("diff",), ("dirname",)}
     | {("du",), ("echo",), ("grep",), ("head",), ("ls",), ("pwd",), ("readlink",), ("realpath",)}
     | {("rg",), ("stat",), ("tail",), ("true",), ("wc",), ("which",)}
     | {("git", each) for each in ("blame", "diff", "log", "ls-files", "show", "status")}
 )
-"""What runs nothing that its arguments name: "always" holds whatever follows.
+"""What runs nothing that its arguments name, and changes nothing: "always" holds whatever follows.
 
 Only what is known to be so stands here; builders and test runners all take a program or a project
 from their arguments (`go test -exec`, `cargo --config`, `npm --script-shell`).

@@ -109,6 +109,19 @@ def test_a_plain_program_is_not_led_to_others_by_its_arguments(
     assert rule.covers("execute", Subject("command", words)) == is_covered
 
 
+def test_who_may_see_the_time_may_not_set_it() -> None:
+    (rule,) = lasting("execute", Subject("command", ("date",)))
+    assert rule.covers("execute", Subject("command", ("date",)))
+    for words in (
+        ("-s", "12:00"),
+        ("--set=12:00",),
+        ("--se", "12:00"),
+        ("-us12:00",),
+        ("01011200",),
+    ):
+        assert not rule.covers("execute", Subject("command", ("date", *words)))
+
+
 def test_a_name_is_allowed_as_it_is() -> None:
     (rule,) = lasting("fetch", Subject("name", ("example.com",)))
     assert str(rule) == "fetch example.com"
