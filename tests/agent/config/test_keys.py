@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
 from acp_agent.config.configuration import ROOMS
-from acp_agent.config.keys import BY_PATH, BY_VARIABLE, FORMER, KEYS, Key
+from acp_agent.config.keys import BY_PATH, BY_VARIABLE, FORMER, KEYS, STORAGE_PATH, Key
 from acp_agent.config.showing import toml, written
 from acp_agent.flags import new_parser
 
@@ -62,3 +63,28 @@ def test_the_page_tells_of_every_key_as_it_is_and_of_no_other() -> None:
 def test_the_page_tells_what_keys_were_called_before() -> None:
     page = PAGE.read_text()
     assert [name for name in FORMER if f"`{name}`" not in page] == []
+
+
+def test_the_page_tells_which_keys_are_something_else_in_the_continuum_router(shared: Path) -> None:
+    [text] = [
+        told
+        for told in (path.read_text() for path in (shared / "seeds").glob("*.txt"))
+        if "Configuration Reference\n\nTop-Level Options" in told
+    ]
+    reference = text.partition("Configuration Reference\n")[2]
+    pattern = r"(?m)^([a-z][\w.]+) (?:bool|int|enum|list|string) (\[.*?\]|\S+) "
+    by_itself: dict[str, str] = dict(re.findall(pattern, reference))
+    assert len(by_itself) == 15
+    others: dict[str, tuple[str, str]] = {}
+    for path, there in by_itself.items():
+        if path == STORAGE_PATH:
+            continue
+        key = BY_PATH[FORMER.get(path, path)]
+        told = written(key.path, key.default)
+        here = toml(told) if told is not None else "none"
+        plain = re.sub(r"[\w]+", lambda word: f'"{word[0]}"', there) if "[" in there else there
+        if path != "default_model" and here.strip('"') != plain.strip('"'):
+            others[path] = (plain, here)
+    section = PAGE.read_text().partition("by themselves there:")[2].partition("\n## ")[0]
+    rows = re.findall(r"(?m)^\| `([^`]+)` \| `([^`]+)` \| `([^`]+)` \|", section)
+    assert {path: (there.strip('"'), here) for path, there, here in rows} == others
