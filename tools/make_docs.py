@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import subprocess
 import sys
@@ -103,7 +104,10 @@ def _exit_codes() -> str:
 
 
 def main() -> int:
-    """Write the pages."""
+    """Write the pages; there is nothing to choose."""
+    argparse.ArgumentParser(
+        description="Make the pages of the docs that the code knows."
+    ).parse_args()
     for name, text in pages().items():
         (FOLDER / name).write_text(text)
         sys.stdout.write(f"wrote docs/{name}\n")
