@@ -19,6 +19,7 @@ import anyio
 from acp_agent.audit import Audit, Decision
 from acp_agent.models.model import CallTool, ToolAnswered
 from acp_agent.permissions import Permissions, Ruling, Verdict
+from acp_agent.sessions.errors import StoreError
 from acp_agent.tools.tool import (
     NAME_WIDTH,
     Call,
@@ -107,7 +108,7 @@ class ShownCall:
                 anyio.move_on_after(FAREWELL, shield=True),
                 suppress(ConnectionClosedError),
             ):
-                await self._close(_REASONS["cancelled"] if is_cancelled else "broken off")
+                await self._close(_REASONS["cancelled"] if is_cancelled else _broken_off(problem))
             raise
 
     async def prepare(self) -> None:
@@ -178,7 +179,7 @@ class ShownCall:
         """
         try:
             yield
-        except (ToolFailedError, ConnectionClosedError):
+        except (ToolFailedError, ConnectionClosedError, StoreError):
             raise
         except Exception:
             logger.exception("the tool %s has made a mistake", one_line(self._wanted.name, 80))
@@ -188,11 +189,8 @@ class ShownCall:
         """Say how the call ended, if it was shown and nothing was said yet."""
         if not self._is_open:
             return
-        if self._last is None:
-            await self._failed(reason)
-        else:
-            # Its last words may not have left; said twice they mean the same.
-            await self._tell(self._last)
+        # Its last words may not have left; said twice they mean the same.
+        await self._desk.updates.farewell(self._id, self._last or self._failure(reason))
 
     async def _ask(self, call: Call) -> Ruling:
         try:
@@ -245,10 +243,13 @@ class ShownCall:
         return ToolAnswered(self._wanted.name, outcome.text, is_failed=outcome.is_failed)
 
     async def _failed(self, reason: str) -> ToolAnswered:
+        await self._end(self._failure(reason))
+        return ToolAnswered(self._wanted.name, reason, is_failed=True)
+
+    def _failure(self, reason: str) -> Mapping[str, Json]:
         content: Sequence[Mapping[str, Json]] = [*self._content, text_content(reason)]
         status = "cancelled" if reason == _REASONS["cancelled"] else "failed"
-        await self._end({"status": status, "content": content, "rawOutput": {"error": reason}})
-        return ToolAnswered(self._wanted.name, reason, is_failed=True)
+        return {"status": status, "content": content, "rawOutput": {"error": reason}}
 
     async def _end(self, members: Mapping[str, Json]) -> None:
         self._last = members
@@ -256,6 +257,11 @@ class ShownCall:
 
     async def _tell(self, members: Mapping[str, Json]) -> None:
         await self._desk.updates.tool(self._id, members)
+
+
+def _broken_off(problem: BaseException) -> str:
+    """Return why a call has ended with the turn."""
+    return f"broken off: {problem}" if isinstance(problem, StoreError) else "broken off"
 
 
 def _reason(ruling: Ruling) -> str:
