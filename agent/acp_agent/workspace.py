@@ -149,7 +149,9 @@ class Workspace:
         try:
             result = await self._client.request("fs/read_text_file", params)
         except RequestFailedError as refusal:
-            if refusal.code == jsonrpc.RESOURCE_NOT_FOUND:
+            is_missing = refusal.code == jsonrpc.RESOURCE_NOT_FOUND
+            # Some clients say it by another code. What lies on the disk they would have found.
+            if is_missing or await anyio.to_thread.run_sync(self._disk.misses, path):
                 raise FileMissingError(path) from None
             raise FileRefusedError(path, refusal.message) from None
         content = cast("dict[str, Json]", result).get("content") if isinstance(result, dict) else 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -120,6 +121,39 @@ async def test_a_file_that_the_client_misses_is_told_apart(cwd: Path) -> None:
     workspace = through(Editor(), cwd)
     with pytest.raises(FileMissingError):
         await workspace.read_text(workspace.path("gone.md"))
+
+
+@pytest.mark.parametrize("name", ["gone.md", "gone/too.md", "link.md"])
+async def test_a_file_that_the_client_misses_in_its_own_words_is_missed_if_the_disk_has_none(
+    cwd: Path, name: str
+) -> None:
+    """Clients tell it by codes of their own, as -32603."""
+    (cwd / "link.md").symlink_to("away.md")
+    refusal: Any = RequestFailedError(jsonrpc.INTERNAL_ERROR, "ENOENT")
+    stem = Path(name).stem
+    with pytest.raises(FileMissingError):
+        await through(Editor(**{stem: refusal}), cwd).read_text(str(cwd / name))
+    elsewhere = cwd / "on another machine"
+    with pytest.raises(FileRefusedError, match="ENOENT") as caught:
+        await through(Editor(**{stem: refusal}), elsewhere).read_text(str(elsewhere / name))
+    assert not isinstance(caught.value, FileMissingError)
+
+
+async def test_an_agent_writes_a_new_file_whatever_the_client_says_to_reading_it(cwd: Path) -> None:
+    async def read(request: Request) -> Json:
+        raise RequestFailedError(jsonrpc.INTERNAL_ERROR, f"ENOENT: {request.params['path']}")
+
+    answers: dict[str, Json | Answerer] = {
+        "fs/read_text_file": read,
+        "fs/write_text_file": {},
+        "session/request_permission": selected("allow"),
+    }
+    offered = {"fs": {"readTextFile": True, "writeTextFile": True}}
+    async with talk(cwd, answers=answers, capabilities=offered) as it:
+        await it.prompt("write new.txt: hi")
+    assert it.client.calls[0]["content"][0]["newText"] == "hi\n"
+    written = [each.params for each in it.client.asked if each.method == "fs/write_text_file"]
+    assert [each["content"] for each in written] == ["hi\n"]
 
 
 async def test_an_agent_edits_what_stands_in_the_editor(cwd: Path) -> None:

@@ -103,6 +103,20 @@ class Roots(Confinement):
         with self.parent(path, is_last_followed=False) as (directory, name):
             return _status(path, directory, name)
 
+    def misses(self, path: str) -> bool:
+        """Tell whether nothing is at the absolute `path`, where its links lead, but a root is.
+
+        Of a root that is not on this disk nothing can be told, nor of what may not be looked at.
+        """
+        try:
+            with self.parent(path) as (directory, name):
+                _status(path, directory, name)
+        except FileMissingError:
+            return True
+        except FileRefusedError:
+            return False
+        return False
+
     def move(self, path: str, goal: str, *, is_over: bool = False) -> None:
         """Give the file or directory at the absolute `path` the absolute path `goal`.
 

@@ -312,3 +312,15 @@ def test_moving_leaves_no_descriptor_open(root: Path) -> None:
         with suppress(FileRefusedError):
             roots.move(str(root / name), str(root / goal))
     assert sorted(Path("/dev/fd").iterdir()) == before
+
+
+def test_a_file_is_missed_only_where_it_could_be_seen(root: Path) -> None:
+    (root / "broken").symlink_to("gone.txt")
+    (root / "out").symlink_to("../gone.txt")
+    (root / "loop").symlink_to("loop")
+    roots = Roots([root])
+    for name in ("gone.txt", "gone/too.txt", "broken"):
+        assert roots.misses(str(root / name)), name
+    for name in ("notes.txt", "sub", "out", "loop", "notes.txt/x", "../gone.txt", ""):
+        assert not roots.misses(f"{root}/{name}"), name
+    assert not Roots([root / "elsewhere"]).misses(str(root / "elsewhere" / "gone.txt"))
