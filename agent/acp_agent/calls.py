@@ -214,7 +214,10 @@ class ShownCall:
             await desk.updates.answered()
             return Ruling("reject", "client")
         await desk.updates.answered()
-        return desk.permissions.decided(call, answer)
+        ruling = desk.permissions.decided(call, answer)
+        known = desk.permissions.known(call) if ruling.verdict == "allow" else None
+        # The mode may have been set to one that forbids it while the user thought about it.
+        return known if known is not None and known.verdict != "allow" else ruling
 
     def _note(self, call: Call, ruling: Ruling) -> None:
         if self._desk.audit is not None:

@@ -221,6 +221,20 @@ async def test_a_mode_that_forbids_says_so(cwd: Path) -> None:
     }
 
 
+async def test_a_mode_that_was_set_while_the_user_was_asked_has_the_last_word(cwd: Path) -> None:
+    async def set_mode_and_allow(request: Request) -> Json:
+        del request
+        await it.ask("session/set_mode", modeId="architect")
+        return selected("allow")
+
+    async with talk(cwd, answers={"session/request_permission": set_mode_and_allow}) as it:
+        assert await it.prompt("delete notes.md") == "end_turn"
+    (call,) = it.client.calls
+    assert call["statuses"] == ["pending", "failed"]
+    assert call["rawOutput"] == {"error": "this mode changes nothing and runs nothing"}
+    assert (cwd / "notes.md").exists()
+
+
 async def test_arguments_that_make_no_sense_fail_the_call(cwd: Path) -> None:
     async with talk(cwd) as it:
         assert await it.prompt("edit notes.md: cheese => bread") == "end_turn"
