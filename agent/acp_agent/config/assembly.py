@@ -18,6 +18,7 @@ from acp_agent.models.model import Model
 from acp_agent.models.services import SettingsError
 from acp_agent.rules import PermissionRules
 from acp_agent.server import Keeping
+from acp_agent.sessions.errors import StoreError
 from acp_agent.sessions.store import Store
 from acp_agent.tools.addresses import PrivateHosts
 from acp_agent.tools.fetch import FetchTool
@@ -59,6 +60,8 @@ def keeping_of(configuration: Configuration) -> Keeping:
         StoreError: they cannot be kept there.
     """
     sessions = configuration.sessions
+    if sessions.storage is not None and sessions.storage.is_file():
+        raise StoreError("that is a file; sessions are kept in a directory")
     return Keeping(
         Store(sessions.storage),
         sessions.max_concurrent,

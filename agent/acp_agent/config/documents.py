@@ -56,6 +56,8 @@ def read_document(path: Path) -> Document:
         ConfigurationError: it cannot be read.
     """
     text = _text(path)
+    if path.suffix.lower() == ".json":
+        raise ConfigurationError(f"{path}: a configuration is TOML, or YAML with .yaml or .yml")
     if path.suffix.lower() in YAML_ENDINGS:
         from acp_agent.config.yaml_file import read_yaml
 

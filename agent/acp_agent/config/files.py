@@ -223,6 +223,9 @@ class FileSettings:
 def nearest(path: str) -> str | None:
     """Return the known key that comes nearest to `path`, if one does."""
     known = [*BY_PATH, OTHERS, *FORMER, *ROOMS]
+    room, _, name = path.partition(".")
+    if name and (begun := [key for key in BY_PATH if key.startswith(f"{room}.{name}")]):
+        return begun[0]
     if near := get_close_matches(path, known, 1, cutoff=0.75):
         return near[0]
     # In the wrong room, or in none.

@@ -12,11 +12,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, cast
 
-from acp_agent.config.documents import ConfigurationError, Document, Spot
+from acp_agent.config.documents import ConfigurationError, Document, Spot, spelled
 from acp_protocol.jsonrpc import Json
 
 _NEWLINE: Final = re.compile(r"\r?\n")
 _ENDS: Final = ('"""', "'''", "]")
+_TWICE: Final = re.compile(r"Cannot (overwrite a value|declare .* twice|mutate )")
 _PLACE: Final = re.compile(r"\s*\(at (?:line (\d+), column \d+|end of document)\)$")
 
 
@@ -29,13 +30,26 @@ def read_toml(path: Path, text: str) -> Document:
     try:
         tree = tomllib.loads(text)
     except tomllib.TOMLDecodeError as problem:
-        reason = str(problem)
-        found = _PLACE.search(reason)
-        line = int(found[1]) if found and found[1] else text.count("\n") + 1
-        raise ConfigurationError(f"{path}:{line}: {_PLACE.sub('', reason)}") from None
+        found = _PLACE.search(str(problem))
+        last = text.rstrip().count("\n") + 1
+        line = min(int(found[1]) if found and found[1] else last, last)
+        reason = _PLACE.sub("", str(problem))
+        if _TWICE.match(reason):
+            # The library does not say what stands there twice.
+            line, name = _named(text, line)
+            reason = f"{name}: it was set before, as a whole or in part"
+        raise ConfigurationError(f"{path}:{line}: {reason}") from None
     except RecursionError:
         raise ConfigurationError(f"{path}: values stand too deeply within others") from None
     return Document(path, tree, dict(_lines(text)))
+
+
+def _named(text: str, line: int) -> tuple[int, str]:
+    """Return the line where the statement in `line` begins, and the key or table that it sets."""
+    *_, (start, statement) = (each for each in _statements(text) if each[0] <= line)
+    said = tomllib.loads(statement)
+    spot = _deepest(said) if statement.lstrip().startswith("[") else next(_spots(said))
+    return start, spelled(tuple(step for step in spot if isinstance(step, str)))
 
 
 def _lines(text: str) -> Iterator[tuple[Spot, int]]:

@@ -81,7 +81,8 @@ def read_yaml(path: Path, text: str) -> Document:
         node = _Loader(text).get_single_node()
     except yaml.MarkedYAMLError as problem:
         mark = problem.problem_mark or problem.context_mark
-        line = mark.line + 1 if mark else 1
+        # What is missing at the end is missed behind it.
+        line = min(mark.line + 1 if mark else 1, len(text.splitlines()) or 1)
         raise ConfigurationError(f"{path}:{line}: {problem.problem or 'it is no YAML'}") from None
     except yaml.YAMLError:
         raise ConfigurationError(f"{path}: a sign in it is none that YAML takes") from None

@@ -30,6 +30,9 @@ _BY_TOKENS: Final = frozenset({"anthropic", "openrouter"})
 """Services that can be told with how many tokens to think."""
 ALL: Final = "*"
 """Stands for each model that a service has."""
+_ELSEWHERE: Final = (
+    "another service that speaks chat completions is openai:NAME at OPENAI_BASE_URL or base_url"
+)
 _NAMES: Final = ", ".join(f"{each}:NAME" for each in SERVICES)
 
 
@@ -232,7 +235,8 @@ def full_name(name: str, service: str | None = None) -> str:
         return name
     prefix, colon, rest = name.partition(":")
     if prefix not in SERVICES or not colon or not rest.strip() or not rest.isprintable():
-        raise UnfitError(f"must be one of {DemoModel.name}, {_NAMES}")
+        hint = f"; {_ELSEWHERE}" if colon and prefix not in SERVICES else ""
+        raise UnfitError(f"must be one of {DemoModel.name}, {_NAMES}{hint}")
     return name
 
 

@@ -103,6 +103,6 @@ def _headers(service: Service) -> dict[str, str]:
 
 def _silent(service: Service, why: str) -> SettingsError:
     return SettingsError(
-        f"{service.title} does not say which models it has: {why}. Name one of them instead of "
-        f"{service.prefix}:*."
+        f"{service.title} at {service.base_url} does not say which models it has: {why}. Name one "
+        f"of them instead of {service.prefix}:*, or check {service.url_variable}."
     )

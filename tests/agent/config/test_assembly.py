@@ -16,6 +16,7 @@ from acp_agent.mcp.declarations import StdioServer, WebServer
 from acp_agent.models.choice import ModelChoice
 from acp_agent.models.model import ModelFailedError, UserSaid
 from acp_agent.models.services import SettingsError
+from acp_agent.sessions.errors import StoreError
 from acp_agent.standing import StandingRule
 from acp_agent.workspace import Workspace
 from acp_protocol.jsonrpc import Json
@@ -78,6 +79,13 @@ def test_sessions_are_kept_as_it_was_set(tmp_path: Path) -> None:
     keeping.store.close()
     assert (tmp_path / "store").is_dir()
     assert (keeping.limit, keeping.idle_timeout, keeping.is_unstable) == (3, None, True)
+
+
+def test_a_file_is_no_directory_to_keep_sessions_in(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.touch()
+    with pytest.raises(StoreError, match="that is a file; sessions are kept in a directory"):
+        keeping_of(configuration_of({"sessions.storage": path}))
 
 
 def test_variables_are_filled_in_where_secrets_stand() -> None:

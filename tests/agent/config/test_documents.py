@@ -60,3 +60,10 @@ def test_what_is_no_file_is_not_waited_for(tmp_path: Path) -> None:
     for path in (tmp_path / "pipe.toml", tmp_path, Path("/dev/zero"), Path("a\0b")):
         with pytest.raises(ConfigurationError, match=r"cannot be read|everybody may write"):
             read_document(path)
+
+
+def test_json_is_no_format_of_a_configuration(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    path.write_text('{"model": {"name": "demo"}}')
+    with pytest.raises(ConfigurationError, match=r"is TOML, or YAML with \.yaml or \.yml$"):
+        read_document(path)

@@ -80,6 +80,15 @@ def test_a_variable_that_sets_nothing_is_named_with_the_nearest() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("name", "near"),
+    [("SESSIONS_MAX", "SESSIONS_MAX_CONCURRENT"), ("MCP_SPAWN", "MCP_SPAWN_TIMEOUT")],
+)
+def test_the_beginning_of_a_variable_is_nearest_to_the_whole(name: str, near: str) -> None:
+    [note] = read_layers(None, {f"ACP_AGENT_{name}": "1"}, {}).notes
+    assert note == f"ACP_AGENT_{name} sets nothing; the nearest is ACP_AGENT_{near}"
+
+
 @pytest.mark.parametrize("key", ["enabled", "transport.stdio.enabled"])
 def test_an_agent_that_is_switched_off_is_not_started(tmp_path: Path, key: str) -> None:
     found = layers(tmp_path, f"\n{key} = false")
@@ -141,6 +150,10 @@ def test_a_service_alone_takes_the_name_that_is_there(tmp_path: Path) -> None:
     ("text", "reason"),
     [
         ("model.name = 'gpt'", ":1: model.name: must be one of demo, openai:NAME"),
+        (
+            "model.name = 'foo:bar'",
+            "another service that speaks chat completions is openai:NAME at OPENAI_BASE_URL or",
+        ),
         ("model.service = 'openai'", ":1: model.service needs model.name besides"),
         (
             "[model]\nservice = 'anthropic'\nname = 'openai:x'",

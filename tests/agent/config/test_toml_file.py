@@ -76,11 +76,35 @@ def test_a_separator_within_a_text_is_no_line_end() -> None:
 
 @pytest.mark.parametrize(
     ("text", "line"),
-    [("a = 1\nb = ", 2), ("[a", 1), ("a = 1\n\na = 2\n", 3), ('x = """\n\n', 3), ("a = nope", 1)],
+    [("a = 1\nb = ", 2), ("[a", 1), ("a = 1\n\na = 2\n", 3), ('x = """\n\n', 1), ("a = nope", 1)],
 )
 def test_what_is_no_toml_is_told_with_its_line(text: str, line: int) -> None:
     with pytest.raises(ConfigurationError, match=rf"^a\.toml:{line}: \w+"):
         read_toml(Path("a.toml"), text)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("[model]\nname = 'a'\nname = 'b'", "3: name"),
+        ("[model]\nx = 'a'\n[log]\n[model]\ny = 1", "4: model"),
+        ("a = 1\na.b = 2", "2: a"),
+        ('a = 1\na = """\nsecret="""', "2: a"),
+        ("[[a]]\nb = 1\n[a]", "3: a"),
+        ("a = {b = 1}\n[a.c]\nd = 1", "2: a.c"),
+    ],
+)
+def test_what_stands_there_twice_is_named(text: str, told: str) -> None:
+    with pytest.raises(ConfigurationError) as wrong:
+        read_toml(Path("a.toml"), text)
+    assert str(wrong.value) == f"a.toml:{told}: it was set before, as a whole or in part"
+
+
+@pytest.mark.parametrize("text", ["a = [1,\n2\n", "[a\nb = 1\n", "a =\n\n\n", "\n\na"])
+def test_no_line_is_told_that_the_file_has_not(text: str) -> None:
+    with pytest.raises(ConfigurationError) as wrong:
+        read_toml(Path("a.toml"), text)
+    assert 1 <= int(str(wrong.value).split(":")[1]) <= len(text.splitlines())
 
 
 def test_depth_without_end_is_told() -> None:

@@ -72,3 +72,10 @@ def test_what_cannot_be_taken_is_told(text: str, reason: str) -> None:
 def test_whatever_is_in_a_file_is_read_or_told(text: str) -> None:
     with suppress(ConfigurationError):
         read_yaml(Path("a.yaml"), f"acp:\n {text}")
+
+
+@pytest.mark.parametrize("text", ["acp:\n  a: [1, 2\n", "acp: {\n", "acp: [", 'acp: "\n\n'])
+def test_no_line_is_told_that_the_file_has_not(text: str) -> None:
+    with pytest.raises(ConfigurationError) as wrong:
+        read_yaml(Path("a.yaml"), text)
+    assert 1 <= int(str(wrong.value).split(":")[1]) <= len(text.splitlines())

@@ -119,7 +119,8 @@ def test_nobody_waits_for_ever(silent: str, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(roster, "TIME_LIMIT", 0.05)
     with pytest.raises(SettingsError, match="no answer within"):
         named_by(found("ollama", silent))
-    with pytest.raises(SettingsError, match="not reached"):
+    told = r"^Ollama at http://127.0.0.1:1 does .* it is not reached\..*check OLLAMA_HOST\.$"
+    with pytest.raises(SettingsError, match=told):
         named_by(replace(SERVICES["ollama"], base_url="http://127.0.0.1:1"))
 
 
@@ -131,7 +132,8 @@ def test_all_models_of_a_service_can_be_chosen(caplog: pytest.LogCaptureFixture)
         names = [model.name for model in models_of(configuration, {})]
         assert [each.max_tokens for each in expanded(here, {})] == [7, 7]
     assert names == ["demo", "ollama:b", "ollama:a"]
-    assert "vLLM does not say which models it has" in caplog.text
+    assert "vLLM at http://127.0.0.1:1 does not say which models it has" in caplog.text
+    assert "or check base_url" in caplog.text
     with pytest.raises(SettingsError, match="Name one of them"):
         models_of(Configuration(model=gone), {})
 
