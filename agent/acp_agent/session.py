@@ -138,6 +138,11 @@ class Session:
         return self._turn is not None
 
     @property
+    def is_ending(self) -> bool:
+        """Whether a turn runs that was cancelled."""
+        return self._turn is not None and self._turn.cancel_called
+
+    @property
     def is_used(self) -> bool:
         """Whether a turn runs, or something else that was asked for."""
         return self.is_busy or self._uses > 0
@@ -245,7 +250,11 @@ class Session:
         """End the running turn, if there is one, and return when it has ended."""
         if self._turn is not None:
             self._turn.cancel()
-            await self._turn_ended.wait()
+            await self.ended()
+
+    async def ended(self) -> None:
+        """Return when the turn that runs has ended."""
+        await self._turn_ended.wait()
 
     async def settle(self) -> None:
         """Return when all is kept, or cannot be, which is told to the log."""

@@ -286,7 +286,10 @@ class Surface(ABC):
 
     @asynccontextmanager
     async def prompting(self, params: Params) -> AsyncGenerator[Session | None]:
-        """Yield the same for a prompt; None if it was cancelled before the session was awake."""
+        """Yield the same for a prompt, which waits for the end of a turn that was cancelled.
+
+        None if it was cancelled itself meanwhile, or before the session was awake.
+        """
         session_id = cast("str", params["sessionId"])
         session: Session | None = None
         with anyio.CancelScope() as wait:
@@ -294,6 +297,9 @@ class Surface(ABC):
             waits.add(wait)
             try:
                 session = await self._awake(session_id)
+                while session.is_ending:
+                    await session.ended()
+                    session = await self._awake(session_id)
             finally:
                 waits.discard(wait)
                 if not waits:

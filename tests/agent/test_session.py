@@ -15,6 +15,7 @@ from acp_agent.models.model import (
     Say,
     ToolOffer,
 )
+from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import Json, Request
 from tests.agent.conftest import Talk, selected, talk
 from tests.agent.visits import visit
@@ -121,6 +122,72 @@ async def test_a_program_that_runs_is_ended(cwd: Path) -> None:
     (call,) = it.client.calls
     assert call["statuses"] == ["pending", "in_progress", "failed"]
     assert call["content"][-1]["content"]["text"] == "cancelled"
+
+
+class LingeringModel:
+    """Ends its first reply only when it is let."""
+
+    name = "lingering"
+    commands: Sequence[Command] = ()
+
+    def __init__(self) -> None:
+        self.begun = anyio.Event()
+        self.go = anyio.Event()
+
+    async def reply(
+        self, history: Sequence[HistoryEntry], tools: Sequence[ToolOffer]
+    ) -> AsyncIterator[ModelEvent]:
+        del history, tools
+        if not self.begun.is_set():
+            self.begun.set()
+            try:
+                await anyio.sleep_forever()
+            finally:
+                # Bounded, so that a test that fails comes to an end.
+                with anyio.move_on_after(1.0, shield=True):
+                    await self.go.wait()
+        yield Say("well")
+
+
+async def test_a_prompt_that_comes_while_a_cancelled_turn_ends_is_held_until_then(
+    cwd: Path,
+) -> None:
+    model = LingeringModel()
+    ended: list[str] = []
+    async with talk(cwd, model=model) as it, anyio.create_task_group() as tasks:
+
+        async def prompt(text: str) -> None:
+            ended.append(f"{text}: {await it.prompt(text)}")
+
+        tasks.start_soon(prompt, "first")
+        await model.begun.wait()
+        for text in ("second", "third"):
+            await it.cancel()
+            tasks.start_soon(prompt, text)
+            await it.connection.request("session/list", {})
+        model.go.set()
+    assert ended == ["second: cancelled", "first: cancelled", "third: end_turn"]
+
+
+async def test_a_prompt_that_is_held_is_refused_where_its_session_is_closed(cwd: Path) -> None:
+    model = LingeringModel()
+    async with talk(cwd, model=model) as it, anyio.create_task_group() as tasks:
+        tasks.start_soon(it.prompt, "first")
+        await model.begun.wait()
+        await it.cancel()
+
+        async def prompt() -> None:
+            with pytest.raises(RequestFailedError, match="not open"):
+                await it.prompt("second")
+
+        async def close() -> None:
+            await it.ask("session/close")
+
+        tasks.start_soon(prompt)
+        await it.connection.request("session/list", {})
+        tasks.start_soon(close)
+        await it.connection.request("session/list", {})
+        model.go.set()
 
 
 async def test_a_session_that_was_cancelled_goes_on(cwd: Path) -> None:
