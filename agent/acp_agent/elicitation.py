@@ -10,6 +10,7 @@ from collections.abc import Collection, Coroutine, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypeAlias, cast
+from urllib.parse import unquote, urlsplit, urlunsplit
 
 import anyio
 
@@ -65,7 +66,15 @@ class Elicitation:
         return Reply("unfit", reason="; ".join(troubles)) if troubles else reply
 
     async def page(self, message: str, url: str) -> Reply:
-        """Let the client open a page, if the user agrees to that."""
+        """Let the client open a page, if the user agrees to that.
+
+        The address is shown in letters of which no two look alike: `example.com`, written with a
+        Cyrillic `a`, as `xn--exmple-4nf.com`.
+        """
+        try:
+            url = _unmistakable(url)
+        except ValueError:
+            return Reply("failed", reason="the address names no host that there could be")
         id_ = os.urandom(8).hex()
         asked = {"mode": "url", "message": message, "elicitationId": id_, "url": url}
         reply = await self._ask(asked)
@@ -86,6 +95,25 @@ class Elicitation:
                 reply = _read(answer)
             await self._updates.answered()
         return reply
+
+
+def _unmistakable(url: str) -> str:
+    """Return `url` with its host as the network spells it.
+
+    Raises:
+        ValueError: the network cannot.
+
+    Source: RFC 3490, "Internationalizing Domain Names in Applications".
+    """
+    parts = urlsplit(url)
+    # Browsers take what is percent-encoded in a host for what it means.
+    plain = unquote(parts.netloc)
+    if plain.isascii():
+        return url
+    before, at, place = plain.rpartition("@")
+    host, colon, port = place.partition(":")
+    spelled = host.encode("idna").decode()
+    return urlunsplit(parts._replace(netloc=f"{before}{at}{spelled}{colon}{port}"))
 
 
 class Relay:

@@ -111,6 +111,33 @@ async def test_a_page_is_opened_and_not_waited_for(cwd: Path, version: int) -> N
         assert "the user agreed to open the page" in it.said(session_id)
 
 
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("https://ex\u0430mple.com:8443/a?b=\u0430#c", "xn--exmple-4nf.com:8443/a?b=\u0430#c"),
+        ("https://ex%D0%B0mple.com/%D0%B0", "xn--exmple-4nf.com/%D0%B0"),
+        ("https://b\u00fccher.example", "xn--bcher-kva.example"),
+        ("https://[::1]:8443/\u0430", "[::1]:8443/\u0430"),
+    ],
+)
+async def test_a_host_is_shown_in_letters_that_are_no_others(
+    cwd: Path, url: str, shown: str
+) -> None:
+    async with visit(cwd, hello=able(1, "url")) as it:
+        asked = answering(it, {"action": "accept"})
+        await it.turn(await it.new(), f"open {url}")
+        [params] = asked
+        assert params["url"] == f"https://{shown}"
+
+
+async def test_a_host_that_there_cannot_be_is_not_shown(cwd: Path) -> None:
+    async with visit(cwd, hello=able(1, "url")) as it:
+        session_id = await it.new()
+        await it.turn(session_id, "open https://" + "\u0430" * 70 + ".com")
+        assert "the address names no host that there could be" in it.said(session_id)
+        assert it.visitor.asked == []
+
+
 @VERSIONS
 async def test_a_cancelled_turn_takes_its_question_back(cwd: Path, version: int) -> None:
     async with (
