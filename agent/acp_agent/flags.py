@@ -163,7 +163,8 @@ def _add_protocol_options(parser: argparse.ArgumentParser) -> None:
         dest="protocol.unstable",
         action="store_true",
         default=argparse.SUPPRESS,
-        help="offer what is not stable in the protocol yet: fork, archive, status, titles",
+        help="offer what is not stable in the protocol yet: fork, archive, status and titles of "
+        "sessions, setting where models are reached, auth/status, MCP servers of the client",
     )
 
 
