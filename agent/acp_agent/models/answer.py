@@ -28,6 +28,10 @@ DONE: Final = "[DONE]"
 """What stands for the end of a stream of chat completions."""
 
 
+_END: Final[Mapping[str, Json]] = {}
+"""Stands for that among the messages."""
+
+
 class Reader(Protocol):
     """Folds what one answer streams into events."""
 
@@ -44,8 +48,8 @@ class Reader(Protocol):
         """
         ...
 
-    def ended(self) -> Sequence[ModelEvent]:
-        """Return the last events: the stream has ended.
+    def ended(self, *, is_told: bool = False) -> Sequence[ModelEvent]:
+        """Return the last events: the stream has ended, and may have told so.
 
         Raises:
             ServiceFailedError: the answer was not whole.
@@ -74,9 +78,9 @@ class Answer:
         """Return the events that the next message completes, maybe none."""
         with self._mapped():
             message = await anext(self._messages, None)
-        if message is None:
+        if message is None or message is _END:
             self.is_over = True
-            return self._reader.ended()
+            return self._reader.ended(is_told=message is _END)
         events = self._reader.feed(message)
         self.is_over = self._reader.is_over
         return events
@@ -116,7 +120,7 @@ class _Bounded(httpx.AsyncByteStream):
 async def _messages(
     response: httpx.Response, refusals: Refusals
 ) -> AsyncGenerator[Mapping[str, Json]]:
-    """Yield the messages of a stream, up to its end or to what stands for it."""
+    """Yield the messages of a stream, up to its end or to what stands for it, which is `_END`."""
     kind = response.headers.get("content-type", "")
     if kind.partition(";")[0].strip().lower() != STREAM:
         raise refusals.malformed(f"it is {kind or 'of no type'}, not {STREAM}")
@@ -129,6 +133,7 @@ async def _messages(
     async with aclosing(EventSource(bounded).aiter_sse()) as events:
         async for event in events:
             if event.data == DONE:
+                yield _END
                 return
             if event.data:
                 yield _message(event, refusals)

@@ -296,12 +296,13 @@ class MessagesReader:
                 pass
         return ()
 
-    def ended(self) -> Sequence[ModelEvent]:
+    def ended(self, *, is_told: bool = False) -> Sequence[ModelEvent]:
         """Raise: the stream has ended without the message that ends it.
 
         Raises:
             ServiceFailedError: always.
         """
+        del is_told
         raise self._refusals.cut()
 
     def _started(self, message: Mapping[str, Json]) -> Sequence[ModelEvent]:

@@ -227,6 +227,7 @@ class ChatReader:
         self._reason = ""
         self._usage: Mapping[str, Json] = {}
         self._has_refused = False
+        self._has_said = False
 
     @property
     def is_over(self) -> bool:
@@ -250,13 +251,16 @@ class ChatReader:
             self._reason = text(members(choice).get("finish_reason")) or self._reason
         return events
 
-    def ended(self) -> Sequence[ModelEvent]:
+    def ended(self, *, is_told: bool = False) -> Sequence[ModelEvent]:
         """Return the calls, what was used, and why the answer ended if that is not as usual.
+
+        Some services give no reason for an end that they tell of: there it is one if something was
+        said, and each call is whole.
 
         Raises:
             ServiceFailedError: it did not end, the stream did.
         """
-        if not self._reason:
+        if not self._reason and not (is_told and self._is_whole()):
             raise self._refusals.cut()
         if self._reason in FAILED:
             raise self._refusals.broken_off({"type": "server_error", "message": self._reason})
@@ -273,6 +277,14 @@ class ChatReader:
         elif self._reason == "content_filter":
             events.append(FILTERED)
         return events
+
+    def _is_whole(self) -> bool:
+        """Return whether what has come might be all of an answer."""
+        events = self._read_calls()
+        is_broken = any(isinstance(event, CallTool) and event.fault for event in events)
+        # Without an end, no arguments may be arguments that have not come.
+        is_open = any(not "".join(call.arguments).strip() for call in self._calls)
+        return (self._has_said or bool(self._calls)) and not is_broken and not is_open
 
     def _read_calls(self) -> list[ModelEvent]:
         """Return the calls, behind the thoughts that some models want back with the results."""
@@ -301,6 +313,7 @@ class ChatReader:
             self._add({"function": function})
         events: list[ModelEvent] = [Think(thought)] if thought else []
         said = text(delta.get("content")) + refusal
+        self._has_said = self._has_said or bool(said)
         return [*events, Say(said)] if said else events
 
     def _add(self, piece: Mapping[str, Json]) -> None:

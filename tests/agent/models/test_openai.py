@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from acp_agent.models.endpoint import Patience
 from acp_agent.models.instructions import INSTRUCTIONS
 from acp_agent.models.model import (
     Attachment,
@@ -246,6 +247,43 @@ def test_arguments_that_are_no_object_are_told_to_the_model(written: str) -> Non
 def test_an_answer_without_an_end_is_cut() -> None:
     with pytest.raises(ModelFailedError, match=r"^The stream from OpenAI was cut"):
         folded(chunk(content="a"))
+
+
+CALLED = piece(0, '{"path": "a"}', id="a", name="read")
+
+
+@pytest.mark.parametrize(
+    ("chunks", "events"),
+    [
+        ([chunk(content="a"), chunk()], [Say("a")]),
+        ([CALLED], [CallTool("read", {"path": "a"}, "a")]),
+        ([chunk(content="a"), CALLED], [Say("a"), CallTool("read", {"path": "a"}, "a")]),
+        ([chunk(refusal="No.")], [Say("No."), Stopped("refusal")]),
+    ],
+)
+async def test_an_end_that_is_told_without_a_reason_is_one(
+    chunks: list[Json], events: list[ModelEvent]
+) -> None:
+    async with providing(streamed(sse(*chunks, done=True))) as provider:
+        model = ChatModel(found("llamacpp", provider.url), "m", NONE)
+        assert await replied(model, [UserSaid("x")], [READ]) == events
+
+
+@pytest.mark.parametrize(
+    "chunks",
+    [
+        [chunk(content="a"), piece(0, '{"path": "a', id="a", name="read")],
+        [CALLED, piece(1, '{"path"', id="b", name="read")],
+        [chunk(content="a"), piece(0, "", id="a", name="read")],
+        [chunk(reasoning="Hm.")],
+    ],
+)
+async def test_an_end_that_is_told_amid_an_answer_is_none(chunks: list[Json]) -> None:
+    async with providing(streamed(sse(*chunks, done=True))) as provider:
+        once = Patience(tries=1)
+        model = ChatModel(found("llamacpp", provider.url), "m", NONE, patience=once)
+        with pytest.raises(ModelFailedError, match=r"was cut before the answer was whole\.$"):
+            await replied(model, [UserSaid("x")], [READ])
 
 
 @pytest.mark.parametrize(
