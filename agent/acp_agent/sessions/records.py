@@ -60,16 +60,18 @@ def now() -> str:
 def read_record(row: tuple[Any, ...]) -> Record:
     """Return the record in a row of the store, which has `COLUMNS`.
 
+    Settings, directories and sums that make no sense are as good as none: without them the session
+    is still what it was.
+
     Raises:
-        StoreError: it makes no sense.
+        StoreError: the rest makes no sense.
     """
     number, *texts, named, archived, created, updated, settings, usage, spent = _as_given(row)
     id_, cwd, directories, title = texts
-    read = _object(settings)
-    if not all(
-        isinstance(text, str) for text in (id_, cwd, created, updated, *read.values())
-    ) or not isinstance(title, str | None):
+    texts = (id_, cwd, created, updated)
+    if not all(isinstance(text, str) for text in texts) or not isinstance(title, str | None):
         raise StoreError(DAMAGED)
+    chosen = _object(settings) or {}
     return Record(
         number=number,
         id=id_,
@@ -80,9 +82,9 @@ def read_record(row: tuple[Any, ...]) -> Record:
         is_archived=bool(archived),
         created=created,
         updated=updated,
-        settings=cast("Mapping[str, str]", read),
-        usage=None if usage is None else _object(usage),
-        spent=None if spent is None else _object(spent),
+        settings={name: value for name, value in chosen.items() if isinstance(value, str)},
+        usage=_object(usage),
+        spent=_object(spent),
     )
 
 
@@ -109,24 +111,29 @@ def read_json(text: object) -> Json:
 
 
 def _as_given(row: tuple[Any, ...]) -> list[Any]:
+    return [_text(each) if isinstance(each, bytes) else each for each in row]
+
+
+def _text(value: bytes) -> str | None:
     try:
-        return [
-            each.decode(errors="surrogatepass") if isinstance(each, bytes) else each for each in row
-        ]
+        return value.decode(errors="surrogatepass")
     except UnicodeError:
-        raise StoreError(DAMAGED) from None
+        return None
 
 
-def _object(text: object) -> dict[str, Json]:
-    value = read_json(text)
-    if not isinstance(value, dict):
-        raise StoreError(DAMAGED)
-    return cast("dict[str, Json]", value)
+def _object(text: object) -> dict[str, Json] | None:
+    value = _value(text)
+    return cast("dict[str, Json]", value) if isinstance(value, dict) else None
 
 
 def _names(text: object) -> tuple[str, ...]:
-    value = read_json(text)
-    names = cast("list[Json]", value) if isinstance(value, list) else [None]
-    if not all(isinstance(name, str) for name in names):
-        raise StoreError(DAMAGED)
-    return tuple(cast("list[str]", names))
+    value = _value(text)
+    names = cast("list[Json]", value) if isinstance(value, list) else []
+    return tuple(name for name in names if isinstance(name, str))
+
+
+def _value(text: object) -> Json:
+    try:
+        return read_json(text)
+    except StoreError:
+        return None

@@ -8,6 +8,7 @@ claimed it. Whoever calls while another process is writing gets a `BusyError` at
 
 from __future__ import annotations
 
+import logging
 import os
 import sqlite3
 import weakref
@@ -23,6 +24,8 @@ from acp_agent.sessions.errors import DAMAGED, StoreError, error_for
 from acp_agent.sessions.patience import PATIENCE
 from acp_agent.sessions.records import COLUMNS, Record, now, read_record, written
 from acp_agent.sessions.schema import prepare
+
+logger = logging.getLogger(__name__)
 
 FILE: Final = "sessions.sqlite3"
 STRIDE: Final = 500
@@ -87,7 +90,7 @@ class Store:
         return read_record(row) if row else None
 
     def page(self, wanted: Wanted, count: int) -> list[Record]:
-        """Return up to `count` sessions, the newest first."""
+        """Return up to `count` sessions, the newest first, without those that make no sense."""
         where, values = ["1"], list[object]()
         if wanted.cwd is not None:
             where.append("cwd = ?")
@@ -98,10 +101,20 @@ class Store:
         if wanted.before is not None:
             where.append("(updated, number) < (?, ?)")
             values += wanted.before
-        clause = f"WHERE {' AND '.join(where)} ORDER BY updated DESC, number DESC LIMIT ?"
+        clause = f"WHERE {' AND '.join(where)} ORDER BY updated DESC, number DESC"
+        found: list[Record] = []
+        unread = 0
         with _sentences():
-            rows = self._database.execute(f"{_SELECT} {clause}", (*values, count)).fetchall()
-        return [read_record(row) for row in rows]
+            for row in self._database.execute(f"{_SELECT} {clause}", values):
+                try:
+                    found.append(read_record(row))
+                except StoreError:
+                    unread += 1
+                if len(found) == count:
+                    break
+        if unread:
+            logger.error("%d sessions make no sense, and are not listed", unread)
+        return found
 
     def change(self, number: int, **members: object) -> None:
         """Change members of a record."""

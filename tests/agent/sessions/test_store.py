@@ -133,6 +133,32 @@ def test_in_memory_the_oldest_closed_session_makes_room(monkeypatch: pytest.Monk
     assert len(ids) == 3
 
 
+@pytest.mark.parametrize("column", ["settings", "directories", "usage", "spent"])
+@pytest.mark.parametrize("value", ["x", "[1]", '{"mode": 1}', "7", b"\xff"])
+def test_damage_to_what_is_set_costs_the_settings_and_not_the_session(
+    column: str, value: str | bytes
+) -> None:
+    store = Store()
+    record = store.create("a", "/", ["/b"], {"mode": "code"})
+    store.change(record.number, **{column: value})
+    (listed,) = store.page(Wanted(), 9)
+    assert (listed.id, listed.cwd) == ("a", "/")
+    assert listed == store.get("a")
+    assert all(isinstance(each, str) for each in listed.settings.values())
+
+
+def test_one_session_that_makes_no_sense_hides_no_other(caplog: pytest.LogCaptureFixture) -> None:
+    store = Store()
+    numbers = [store.create(name, "/", [], {}).number for name in "abcdefg"]
+    for number in numbers[2:6]:
+        store.change(number, cwd=b"\xff")
+    assert [record.id for record in store.page(Wanted(), 9)] == ["g", "b", "a"]
+    assert [record.id for record in store.page(Wanted(), 2)] == ["g", "b"]
+    assert "4 sessions" in caplog.messages[0]
+    with pytest.raises(StoreError, match="damaged"):
+        store.get("c")
+
+
 def garbage(path: Path) -> None:
     path.write_bytes(b"this is no database, but long enough to look like one" * 50)
 
