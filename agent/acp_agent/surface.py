@@ -325,7 +325,8 @@ class Surface(ABC):
 
     def closed(self, session_id: str) -> RequestFailedError:
         """Return the refusal of what can be asked of an open session only."""
-        self.recorded(session_id)
+        if self.household.store.claims.is_taken(self.recorded(session_id).number):
+            return elsewhere(session_id)
         return missing(session_id, "The session is not open; it can be opened again")
 
     def recorded(self, session_id: str) -> Record:

@@ -163,6 +163,11 @@ async def test_a_session_that_sleeps_is_of_this_process_until_it_is_closed(
         async with visit(cwd, version, store=other, unstable=True, lints=False) as elsewhere:
             with pytest.raises(RequestFailedError, match="open in another process"):
                 await elsewhere.reopen(session_id)
+            with pytest.raises(RequestFailedError, match="open in another process"):
+                await elsewhere.say(session_id, "hello")
+            if version == 1:
+                with pytest.raises(RequestFailedError, match="open in another process"):
+                    await elsewhere.ask("session/close", sessionId=session_id)
             status = await elsewhere.ask("session/status", sessionId=session_id)
             assert (status["status"], "_meta" in status) == ("open", False)
             await it.ask("session/close", sessionId=session_id)
