@@ -27,7 +27,8 @@ _BACKSLASH: Final = r"(?:\\(?:u005[cC])?|%(?:25)*5[cC])"
 """As it stands in text, or in JSON within JSON within text, or in an address."""
 _LITERAL: Final = re.compile(r'"((?:[^"\\]|\\.)*\\?)(?:"(\s*:)?|\Z)', re.DOTALL)
 """A text of JSON, maybe cut off, and whether it is the name of a member."""
-_SIGN: Final = re.compile(r"\\u[0-9a-fA-F]{4}|\\.|.", re.DOTALL)
+_ESCAPED: Final = re.compile(r"\\u[0-9a-fA-F]{4}|\\.", re.DOTALL)
+_SIGN: Final = re.compile(rf"{_ESCAPED.pattern}|.", re.DOTALL)
 _LINE: Final = re.compile(r"(data:)?([^\n]+)")
 
 
@@ -45,7 +46,10 @@ def without(chunks: Sequence[bytes], secret: str | None) -> Sequence[bytes]:
     """
     if not secret:
         return chunks
-    hidden, gone = _hidden(b"".join(chunks), secret.encode(errors="surrogatepass"))
+    whole = b"".join(chunks)
+    hidden, gone = _hidden(whole, secret.encode(errors="surrogatepass"))
+    if bytes(hidden) == whole:
+        return chunks
     cut: list[bytes] = []
     at = 0
     for chunk in chunks:
@@ -77,7 +81,7 @@ def _behind_mask(kept: str, asked: str) -> Iterator[str]:
         yield unquote(told)[:length]
         for _ in range(4):
             yield told[:length]
-            told = "".join(_meaning(sign) for sign in _SIGN.findall(told))
+            told = _meaning(told)
 
 
 def _masked(asked: Json, pattern: re.Pattern[str], stars: str) -> Json:
@@ -137,9 +141,14 @@ def _hidden(raw: bytes, secret: bytes) -> tuple[bytearray, set[int]]:
     documents = [(0, len(body))] if _is_json(body) else []
     lines = [] if documents else list(_LINE.finditer(body))
     messages = documents or [line.span(2) for line in lines if line.group(1)]
-    for signs in _texts(body, messages):
-        told = "".join(_meaning(body[start:end]) for start, end in signs)
+    for places in _texts(body, messages):
+        told = "".join(_meaning(body[start:end]) for start, end in places)
+        signs: list[tuple[int, int]] = []
         for found in pattern.finditer(told):
+            # They take much room, and most texts hold no key.
+            signs = signs or [
+                sign.span() for place in places for sign in _SIGN.finditer(body, *place)
+            ]
             hide(signs[found.start() : found.end()])
     for line in lines:
         # What is no JSON means what stands there.
@@ -152,7 +161,7 @@ def _hidden(raw: bytes, secret: bytes) -> tuple[bytearray, set[int]]:
 
 
 def _texts(body: str, messages: Sequence[tuple[int, int]]) -> Iterator[list[tuple[int, int]]]:
-    """Yield the texts in messages of JSON, as the places of their signs.
+    """Yield the texts in messages of JSON, as the places of their pieces.
 
     What messages hold by the same name is one text: it may come in pieces.
     """
@@ -160,21 +169,24 @@ def _texts(body: str, messages: Sequence[tuple[int, int]]) -> Iterator[list[tupl
     for start, end in messages:
         name = ""
         for literal in _LITERAL.finditer(body, start, end):
-            signs = [each.span() for each in _SIGN.finditer(body, *literal.span(1))]
             if literal.group(2):
                 name = literal.group(1)
-                yield signs
+                yield [literal.span(1)]
             else:
-                joined[name] += signs
+                joined[name].append(literal.span(1))
     yield from joined.values()
 
 
-def _meaning(sign: str) -> str:
-    """Return what a sign of JSON means: always one sign."""
-    if len(sign) > 1:
-        with suppress(ValueError):
-            return json.loads(f'"{sign}"')
-    return sign[-1]
+def _meaning(told: str) -> str:
+    """Return what a text of JSON means: one sign for each of its signs."""
+    return _ESCAPED.sub(_meant, told)
+
+
+def _meant(escaped: re.Match[str]) -> str:
+    with suppress(ValueError):
+        return json.loads(f'"{escaped.group()}"')
+    # None that JSON knows.
+    return escaped.group()[-1]
 
 
 def _is_json(told: str) -> bool:

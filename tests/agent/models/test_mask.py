@@ -53,6 +53,11 @@ def test_a_key_is_masked_in_each_spelling_and_nothing_else(told: bytes, kept: by
     assert without([told], ODD) == [kept.replace(b"S", b"*" * len(ODD))]
 
 
+def test_a_long_answer_without_the_key_is_kept_as_it_is() -> None:
+    chunks = [b'data: {"text": "\\u00e9\\n' + b"x" * 100 + b'"}\n'] * 20_000
+    assert without(chunks, ODD) is chunks
+
+
 def test_a_key_that_comes_word_by_word_is_masked_where_each_word_stands() -> None:
     chunks = [
         b'data: {"d": {"text": "a sk-CAN"}}\n\n',
