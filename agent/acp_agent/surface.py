@@ -151,7 +151,7 @@ class Surface(ABC):
 
     def is_at_rest(self, session: Session) -> bool:
         """Return whether nothing happens in a session, or is about to."""
-        is_used = session.is_used or self.is_at_work(session)
+        is_used = session.is_used or self.is_at_work(session) or session.id in self._changing
         return not is_used and session.chronicle.is_settled()
 
     def ease(self) -> None:
@@ -232,10 +232,11 @@ class Surface(ABC):
 
         It gets the additional directories and the servers of `params`, and no others.
         """
-        declared = await self._declared(params)
-        directories = declared.directories
         session_id = cast("str", params["sessionId"])
         await self.wait_settled(session_id)
+        with self.change(session_id):
+            declared = await self._declared(params)
+        directories = declared.directories
         record = self.recorded(session_id)
         if str(directories[0]) != record.cwd:
             raise invalid("cwd is not the session's")

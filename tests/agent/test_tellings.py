@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -177,6 +177,40 @@ async def test_what_follows_on_an_answer_is_not_told_of_a_session_that_was_close
             bar.is_open.set()
         await it.ask("session/list")
         assert len(it.visitor.updates) == before
+
+
+@VERSIONS
+@pytest.mark.parametrize("was", ["open", "asleep", "closed"])
+async def test_what_is_asked_behind_a_reopening_comes_behind_it(
+    cwd: Path, version: int, was: str
+) -> None:
+    async with visit(cwd, version) as it:
+        session_id = await told(it)
+
+        async def close() -> None:
+            await it.ask("session/close", sessionId=session_id)
+
+        async def resume() -> None:
+            servers: dict[str, Any] = {"mcpServers": []} if version == 1 else {}
+            # Where it is closed before all was told, that is how it is answered.
+            with suppress(RequestFailedError) if then is close else nullcontext():
+                await it.ask("session/resume", sessionId=session_id, cwd=str(cwd), **servers)
+
+        async def prompt() -> None:
+            await it.say(session_id, "hello")
+
+        for then in (prompt, close):
+            if was == "asleep":
+                await lulled(it, session_id)
+            elif was == "closed" and session_id in surface_of(it).sessions:
+                await close()
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(resume)
+                tasks.start_soon(then)
+            if version == 2:
+                await it.visitor.until(lambda: it.visitor.idles(session_id))
+            await it.server.connection.wait_settled()
+            assert (session_id in surface_of(it).sessions) is (then is prompt)
 
 
 async def test_nothing_begins_in_what_is_over() -> None:
