@@ -159,15 +159,22 @@ class Workspace:
             raise FileRefusedError(path, "the client's answer holds no text")
         return content
 
-    async def write_text(self, path: str, text: str) -> None:
+    async def write_text(self, path: str, text: str, goal: str | None = None) -> None:
         """Give the file at the absolute `path` a new text.
+
+        `goal` is where the path leads, its links resolved: on the disk it is written there, and no
+        link is followed that has come since.
 
         Raises:
             FileRefusedError: it may not or cannot be written; the message says why.
         """
         self._disk.check_inside(path)
         if self._client is None or not self._client_writes:
-            await anyio.to_thread.run_sync(self._disk.write_text, path, text)
+
+            def write() -> None:
+                self._disk.write_text(goal or path, text, is_followed=goal is None)
+
+            await anyio.to_thread.run_sync(write)
             return
         await anyio.to_thread.run_sync(self._disk.check_links, path)
         params = {"sessionId": self._session_id, "path": path, "content": text}
@@ -184,6 +191,15 @@ class Workspace:
         """
         self._disk.check_inside(path)
 
+    async def status(self, path: str) -> os.stat_result:
+        """Return what is at the absolute `path` on the disk; of a link the link.
+
+        Raises:
+            FileMissingError: there is nothing.
+            FileRefusedError: it lies outside, or cannot be looked at.
+        """
+        return await anyio.to_thread.run_sync(self._disk.status, path)
+
     async def file_type(self, path: str) -> str | None:
         """Return what is at the absolute `path` on the disk: `directory`, `symlink`, else None.
 
@@ -191,7 +207,7 @@ class Workspace:
             FileMissingError: there is nothing.
             FileRefusedError: it lies outside, or cannot be looked at.
         """
-        mode = (await anyio.to_thread.run_sync(self._disk.status, path)).st_mode
+        mode = (await self.status(path)).st_mode
         if stat.S_ISLNK(mode):
             return "symlink"
         return "directory" if stat.S_ISDIR(mode) else None
@@ -199,21 +215,29 @@ class Workspace:
     async def move(self, path: str, goal: str, *, is_over: bool) -> None:
         """Give what is at the absolute `path` another one, on the disk: clients offer no way.
 
+        The links of both are resolved: none is followed.
+
         Raises:
             FileMissingError: there is nothing at `path`.
             FileRefusedError: it may not be moved there.
         """
 
         def move() -> None:
-            self._disk.move(path, goal, is_over=is_over)
+            self._disk.move(path, goal, is_over=is_over, is_followed=False)
 
         await anyio.to_thread.run_sync(move)
 
-    async def delete(self, path: str) -> None:
+    async def delete(self, path: str, seen: os.stat_result) -> None:
         """Remove the file at the absolute `path` from the disk: clients offer no way for that.
+
+        The links of `path` are resolved: none is followed. `seen` is what `status` has said of it.
 
         Raises:
             FileMissingError: there is no such file.
-            FileRefusedError: it may not be removed.
+            FileRefusedError: it may not be removed, or is another one.
         """
-        await anyio.to_thread.run_sync(self._disk.delete, path)
+
+        def delete() -> None:
+            self._disk.delete(path, is_followed=False, seen=seen)
+
+        await anyio.to_thread.run_sync(delete)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from acp_agent.tools.obeyed import cautious, obeying
-from acp_agent.tools.subject import path_subject
+from acp_agent.tools.subject import Subject, path_subject, real_path
 from acp_agent.tools.tool import Call, Outcome, Report, ToolFailedError, diff_content
 from acp_agent.workspace import Workspace
 from acp_protocol.host.files import FileMissingError, FileRefusedError
@@ -37,6 +37,7 @@ def change_call(workspace: Workspace, title: str, changes: Sequence[Change]) -> 
     if size > CHANGE_LIMIT:
         raise ToolFailedError(f"{title}: the text is too large to show its change")
     diffs = [diff_content(change.path, change.before, change.after) for change in changes]
+    subjects = [path_subject(workspace.cwd, change.path) for change in changes]
 
     async def run(report: Report) -> Outcome:
         del report
@@ -46,17 +47,20 @@ def change_call(workspace: Workspace, title: str, changes: Sequence[Change]) -> 
                 raise ToolFailedError(
                     f"{change.path}: the file has changed meanwhile; nothing was written"
                 )
+        goals = [
+            consented(workspace, change.path, subject, "written")
+            for change, subject in zip(changes, subjects, strict=True)
+        ]
         written: list[str] = []
-        for change in changes:
+        for change, goal in zip(changes, goals, strict=True):
             try:
-                await workspace.write_text(change.path, change.after)
+                await workspace.write_text(change.path, change.after, goal)
             except FileRefusedError as problem:
                 done = f"; written before: {', '.join(written)}" if written else ""
                 raise ToolFailedError(f"{problem}{done}") from None
             written.append(change.path)
         return Outcome("", diffs, {"files": len(changes)})
 
-    subjects = [path_subject(workspace.cwd, change.path) for change in changes]
     program = obeying(workspace.cwd, subjects)
     return Call(
         cautious(title, program),
@@ -67,6 +71,24 @@ def change_call(workspace: Workspace, title: str, changes: Sequence[Change]) -> 
         subjects=subjects,
         asks_always=program is not None,
     )
+
+
+def consented(
+    workspace: Workspace,
+    path: str,
+    subject: Subject,
+    undone: str,
+    *,
+    is_last_followed: bool = True,
+) -> str:
+    """Return where `path` leads, its links resolved: to `subject`, which there is consent for.
+
+    Raises:
+        ToolFailedError: it leads elsewhere by now, so that nothing was `undone`.
+    """
+    if path_subject(workspace.cwd, path, is_last_followed=is_last_followed) != subject:
+        raise ToolFailedError(f"{path}: it leads elsewhere by now; nothing was {undone}")
+    return real_path(workspace.cwd, subject)
 
 
 async def read_if_there(workspace: Workspace, path: str) -> str | None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from acp_agent.models.model import ToolOffer
-from acp_agent.tools.changes import Change, change_call, read, read_if_there
+from acp_agent.tools.changes import Change, change_call, consented, read, read_if_there
 from acp_agent.tools.obeyed import cautious, obeying
 from acp_agent.tools.subject import path_subject
 from acp_agent.tools.tool import (
@@ -102,26 +102,31 @@ class DeleteTool:
     kind: Kind = "delete"
 
     async def prepare(self, arguments: Mapping[str, Json], workspace: Workspace) -> Call:
-        """Name the file."""
+        """Look at the file, so that no other one is deleted in its place."""
         name = argument(arguments, "path")
         path = workspace.path(name)
+        try:
+            seen = await workspace.status(path)
+        except FileRefusedError as problem:
+            raise ToolFailedError(str(problem)) from None
+        subject = path_subject(workspace.cwd, path, is_last_followed=False)
 
         async def run(report: Report) -> Outcome:
             del report
+            real = consented(workspace, path, subject, "deleted", is_last_followed=False)
             try:
-                await workspace.delete(path)
+                await workspace.delete(real, seen)
             except FileRefusedError as problem:
                 raise ToolFailedError(str(problem)) from None
             return Outcome("")
 
-        subjects = [path_subject(workspace.cwd, path, is_last_followed=False)]
-        program = obeying(workspace.cwd, subjects)
+        program = obeying(workspace.cwd, [subject])
         return Call(
             cautious(titled("Delete", name), program),
             self.kind,
             run,
             [{"path": path}],
-            subjects=subjects,
+            subjects=[subject],
             asks_always=program is not None,
         )
 

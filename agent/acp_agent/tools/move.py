@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from acp_agent.models.model import ToolOffer
+from acp_agent.tools.changes import consented
 from acp_agent.tools.obeyed import cautious, obeying
 from acp_agent.tools.subject import path_subject
 from acp_agent.tools.tool import (
@@ -52,18 +53,21 @@ class MoveTool:
             file_type = await workspace.file_type(path)
         except FileRefusedError as problem:
             raise ToolFailedError(str(problem)) from None
+        ends = (path, goal)
+        subjects = [path_subject(workspace.cwd, each, is_last_followed=False) for each in ends]
 
         async def run(report: Report) -> Outcome:
             del report
+            real, real_goal = (
+                consented(workspace, each, subject, "moved", is_last_followed=False)
+                for each, subject in zip(ends, subjects, strict=True)
+            )
             try:
-                await workspace.move(path, goal, is_over=is_over)
+                await workspace.move(real, real_goal, is_over=is_over)
             except FileRefusedError as problem:
                 raise ToolFailedError(str(problem)) from None
             return Outcome("", raw={"path": goal})
 
-        subjects = [
-            path_subject(workspace.cwd, each, is_last_followed=False) for each in (path, goal)
-        ]
         program = obeying(workspace.cwd, subjects)
         title = titled(f"{titled('Move', name)} to", goal_name)
         title = f"{title}, over what is there" if is_over else title

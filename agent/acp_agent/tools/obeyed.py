@@ -39,8 +39,7 @@ def obeying(cwd: Path, subjects: Sequence[Subject]) -> str | None:
 
     Capital letters count as small ones, as some disks take them. This looks at the disk.
     """
-    home = Path(os.path.realpath(cwd))
-    return next(filter(None, (_obeying(home, each.words) for each in subjects)), None)
+    return next(filter(None, (_obeying(cwd, each.words) for each in subjects)), None)
 
 
 def cautious(title: str, program: str | None) -> str:
@@ -48,16 +47,16 @@ def cautious(title: str, program: str | None) -> str:
     return title if program is None else f"{title} ({program} may run what it says)"
 
 
-def _obeying(home: Path, words: tuple[str, ...]) -> str | None:
+def _obeying(cwd: Path, words: tuple[str, ...]) -> str | None:
     folded = tuple(word.casefold() for word in words)
     is_own = _REPOSITORY in folded or folded[-2:] == _OWN
-    if is_own or _is_in_repository(home, words, folded):
+    if is_own or _is_in_repository(cwd, words, folded):
         return _GIT
     return _NAMES.get(folded[-1]) if folded else None
 
 
-def _is_in_repository(home: Path, words: tuple[str, ...], folded: tuple[str, ...]) -> bool:
+def _is_in_repository(cwd: Path, words: tuple[str, ...], folded: tuple[str, ...]) -> bool:
     return any(
-        word in _IN_REPOSITORY and os.path.lexists(home.joinpath(*words[:depth], _HEAD))
+        word in _IN_REPOSITORY and os.path.lexists(cwd.joinpath(*words[:depth], _HEAD))
         for depth, word in enumerate(folded)
     )

@@ -61,6 +61,11 @@ def path_subject(cwd: Path, path: str, *, is_last_followed: bool = True) -> Subj
     )
 
 
+def real_path(cwd: Path, subject: Subject) -> str:
+    """Return the absolute path of a file, its links resolved."""
+    return str(Path(os.path.realpath(cwd), *subject.words))
+
+
 def command_subject(words: Sequence[str]) -> Subject:
     """Return a program with its arguments."""
     return Subject("command", tuple(words))

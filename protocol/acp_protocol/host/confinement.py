@@ -139,14 +139,21 @@ class Confinement:
 
     @contextmanager
     def parent(
-        self, path: str, *, is_made: bool = False, is_last_followed: bool = True
+        self,
+        path: str,
+        *,
+        is_made: bool = False,
+        is_followed: bool = True,
+        is_last_followed: bool = True,
     ) -> Generator[tuple[int, str]]:
         """Yield a descriptor of the directory that holds the file, and the file's name in it.
 
-        `is_made` makes directories that are missing; `is_last_followed` follows a link in the place
-        of the file, too.
+        `is_made` makes directories that are missing; `is_followed` follows links on the way, and
+        `is_last_followed` one in the place of the file, too.
         """
-        directory, name = self._reached(path, is_made=is_made, is_last_followed=is_last_followed)
+        directory, name = self._reached(
+            path, is_made=is_made, is_followed=is_followed, is_last_followed=is_last_followed
+        )
         try:
             yield directory, name
         finally:
@@ -158,6 +165,7 @@ class Confinement:
         *,
         is_directory: bool = False,
         is_made: bool = False,
+        is_followed: bool = True,
         is_last_followed: bool = True,
     ) -> tuple[int, str]:
         """Return a descriptor of the directory that holds what `path` leads to, and its name there.
@@ -171,8 +179,8 @@ class Confinement:
                 parts = (*parts, _HERE)
             elif not parts:
                 raise FileRefusedError(path, OUTSIDE)
-            links = parts if is_last_followed else parts[:-1]
-            walked = _walk(path, root, parts, len(links), is_made=is_made)
+            links = len(parts) - (not is_last_followed) if is_followed else 0
+            walked = _walk(path, root, parts, links, is_made=is_made)
             if not isinstance(walked, str):
                 return walked, parts[-1]
             target = walked

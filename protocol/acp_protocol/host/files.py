@@ -60,8 +60,10 @@ class Roots(Confinement):
             raise FileRefusedError(path, f"the file is larger than {SIZE_LIMIT} bytes")
         return content
 
-    def write_text(self, path: str, text: str) -> None:
+    def write_text(self, path: str, text: str, *, is_followed: bool = True) -> None:
         """Give the file at the absolute `path` a new text; directories that are missing are made.
+
+        `is_followed` follows links, none of which leads out.
 
         Raises:
             FileRefusedError: it lies outside, is no regular file, or the disk refuses.
@@ -72,20 +74,31 @@ class Roots(Confinement):
             raise FileRefusedError(path, "the text has no UTF-8 form") from None
         if len(content) > SIZE_LIMIT:
             raise FileRefusedError(path, f"the text is larger than {SIZE_LIMIT} bytes")
-        with self.parent(path, is_made=True) as (directory, name):
+        with self.parent(path, is_made=True, is_followed=is_followed) as (directory, name):
             try:
                 _replace(path, directory, name, content)
             except OSError as problem:
                 raise FileRefusedError(path, describe_os_error(problem)) from None
 
-    def delete(self, path: str) -> None:
+    def delete(
+        self, path: str, *, is_followed: bool = True, seen: os.stat_result | None = None
+    ) -> None:
         """Remove the file at the absolute `path`; of a symbolic link the link, not what it names.
+
+        `is_followed` follows links on the way. `seen` is what `status` has said of the file that is
+        meant: another one, or another text, is left alone.
 
         Raises:
             FileMissingError: there is no such file.
-            FileRefusedError: it lies outside, is a directory, or the disk refuses.
+            FileRefusedError: it lies outside, is a directory or not the one that is meant, or the
+                disk refuses.
         """
-        with self.parent(path, is_last_followed=False) as (directory, name):
+        with self.parent(path, is_followed=is_followed, is_last_followed=False) as (
+            directory,
+            name,
+        ):
+            if seen is not None and not _is_same(seen, _status(path, directory, name)):
+                raise FileRefusedError(path, "the file has changed meanwhile; nothing was deleted")
             try:
                 os.unlink(name, dir_fd=directory)
             except FileNotFoundError:
@@ -117,25 +130,29 @@ class Roots(Confinement):
             return False
         return False
 
-    def move(self, path: str, goal: str, *, is_over: bool = False) -> None:
+    def move(
+        self, path: str, goal: str, *, is_over: bool = False, is_followed: bool = True
+    ) -> None:
         """Give the file or directory at the absolute `path` the absolute path `goal`.
 
         Directories on the way to `goal` are made if they are missing. Of a symbolic link the link
         is moved, not what it names. `is_over` takes the place of a file, or of an empty directory,
-        that is there.
+        that is there; `is_followed` follows links on both ways.
 
         Raises:
             FileMissingError: there is nothing at `path`.
             FileRefusedError: an end lies outside, something is at `goal`, or the disk refuses.
         """
-        with self.parent(path, is_last_followed=False) as (source, name):
+        with self.parent(path, is_followed=is_followed, is_last_followed=False) as (source, name):
             moved = _status(path, source, name)
             is_directory = stat.S_ISDIR(moved.st_mode)
             self._check_keeps_roots(path, moved)
             if is_directory and goal != path and PurePosixPath(goal).is_relative_to(path):
                 # Seen before directories are made on the way there.
                 raise FileRefusedError(goal, _INTO_ITSELF)
-            with self.parent(goal, is_made=True, is_last_followed=False) as (target, new_name):
+            with self.parent(
+                goal, is_made=True, is_followed=is_followed, is_last_followed=False
+            ) as (target, new_name):
                 if is_over:
                     self._check_replaceable(goal, target, new_name)
                 try:
@@ -210,6 +227,12 @@ def _status(path: str, directory: int, name: str) -> os.stat_result:
         raise FileMissingError(path) from None
     except OSError as problem:
         raise FileRefusedError(path, describe_os_error(problem)) from None
+
+
+def _is_same(seen: os.stat_result, status: os.stat_result) -> bool:
+    """Tell whether a file is the one that was seen, with the text that it had."""
+    known = ("st_dev", "st_ino", "st_size", "st_mtime_ns")
+    return all(getattr(seen, each) == getattr(status, each) for each in known)
 
 
 def _reserve(path: str, directory: int, name: str, is_directory: bool) -> None:

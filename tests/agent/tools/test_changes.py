@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from acp_agent.tools import changes
@@ -37,10 +39,10 @@ async def test_what_was_written_before_a_failure_is_told(
 ) -> None:
     write, paths = workspace.write_text, [str(workspace.cwd / name) for name in ("a", "b")]
 
-    async def fail_second(path: str, text: str) -> None:
+    async def fail_second(path: str, text: str, goal: str) -> None:
         if path == paths[1]:
             raise FileRefusedError(path, "the disk is on fire")
-        await write(path, text)
+        await write(path, text, goal)
 
     monkeypatch.setattr(workspace, "write_text", fail_second)
     call = change_call(workspace, "Edit", [Change(path, None, "new") for path in paths])
@@ -55,3 +57,59 @@ async def test_a_change_that_is_too_large_to_be_shown_is_not_made(
     monkeypatch.setattr(changes, "CHANGE_LIMIT", 20)
     with pytest.raises(ToolFailedError, match="too large"):
         change_call(workspace, "Edit", [Change("/x", "x" * 10, "x" * 11)])
+
+
+@pytest.fixture
+def turned(workspace: Workspace) -> Workspace:
+    """A directory with a twin that nobody has consented to."""
+    for name in ("src", "priv"):
+        (workspace.cwd / name).mkdir(exist_ok=True)
+        (workspace.cwd / name / "a").write_text("a")
+    return workspace
+
+
+def turn(workspace: Workspace) -> None:
+    (workspace.cwd / "src").rename(workspace.cwd / "away")
+    (workspace.cwd / "src").symlink_to("priv")
+
+
+async def test_consent_is_to_the_file_that_was_meant_and_not_to_its_name(
+    turned: Workspace,
+) -> None:
+    path = str(turned.cwd / "src" / "a")
+    call = change_call(turned, "Edit", [Change(path, "a", "b")])
+    turn(turned)
+    with pytest.raises(ToolFailedError, match="leads elsewhere by now; nothing was written"):
+        await call.run(ignore)
+    assert (turned.cwd / "priv" / "a").read_text() == "a"
+
+
+async def test_a_link_that_is_put_there_at_the_last_moment_is_not_followed(
+    turned: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = turned.write_text
+
+    async def turn_and_write(*arguments: Any, **named: Any) -> None:
+        turn(turned)
+        await write(*arguments, **named)
+
+    path = str(turned.cwd / "src" / "a")
+    call = change_call(turned, "Edit", [Change(path, "a", "b")])
+    monkeypatch.setattr(turned, "write_text", turn_and_write)
+    with pytest.raises(ToolFailedError, match="not a directory"):
+        await call.run(ignore)
+    assert (turned.cwd / "priv" / "a").read_text() == "a"
+
+
+async def test_what_is_named_by_a_link_is_changed_where_it_lies(turned: Workspace) -> None:
+    (turned.cwd / "link").symlink_to("src/a")
+    (turned.cwd / "in").symlink_to("src")
+    for name in ("link", "in/a", "in/new"):
+        path = str(turned.cwd / name)
+        before = None if name == "in/new" else "a"
+        await change_call(turned, "Edit", [Change(path, before, name)]).run(ignore)
+        if before:
+            assert (turned.cwd / "src" / "a").read_text() == name
+            (turned.cwd / "src" / "a").write_text("a")
+    assert (turned.cwd / "link").is_symlink()
+    assert (turned.cwd / "src" / "new").read_text() == "in/new"

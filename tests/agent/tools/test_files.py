@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -147,3 +148,27 @@ def test_a_path_is_told_from_the_directory_of_the_session() -> None:
     workspace = Workspace("s", Path("/"))
     assert workspace.path("a/./b") == "/a/b"
     assert workspace.path("/x") == "/x"
+
+
+async def test_a_file_that_was_replaced_while_the_user_thought_is_not_deleted(
+    workspace: Workspace,
+) -> None:
+    notes = workspace.cwd / "notes.md"
+    call = await DeleteTool().prepare({"path": "notes.md"}, workspace)
+    (workspace.cwd / "new").write_text("of more worth")
+    (workspace.cwd / "new").rename(notes)
+    with pytest.raises(ToolFailedError, match="changed meanwhile; nothing was deleted"):
+        await call.run(ignore)
+    assert notes.read_text() == "of more worth"
+
+
+async def test_what_a_directory_leads_to_by_now_is_not_deleted(workspace: Workspace) -> None:
+    cwd = workspace.cwd
+    (cwd / "priv").mkdir()
+    os.link(cwd / "src" / "main.py", cwd / "priv" / "main.py")
+    call = await DeleteTool().prepare({"path": "src/main.py"}, workspace)
+    (cwd / "src").rename(cwd / "away")
+    (cwd / "src").symlink_to("priv")
+    with pytest.raises(ToolFailedError, match="leads elsewhere by now; nothing was deleted"):
+        await call.run(ignore)
+    assert (cwd / "priv" / "main.py").exists()

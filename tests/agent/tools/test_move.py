@@ -110,3 +110,18 @@ async def test_a_move_that_was_rejected_moves_nothing(cwd: Path) -> None:
     assert (cwd / "notes.md").exists()
     (call,) = it.client.calls
     assert call["statuses"] == ["pending", "failed"]
+
+
+@pytest.mark.parametrize(("path", "goal"), [("src/main.py", "x.py"), ("notes.md", "src/x.py")])
+async def test_what_an_end_leads_to_by_now_is_not_moved(
+    workspace: Workspace, path: str, goal: str
+) -> None:
+    cwd = workspace.cwd
+    (cwd / "priv").mkdir()
+    (cwd / "priv" / "main.py").write_text("x")
+    call = await MoveTool().prepare({"path": path, "to": goal}, workspace)
+    (cwd / "src").rename(cwd / "away")
+    (cwd / "src").symlink_to("priv")
+    with pytest.raises(ToolFailedError, match="leads elsewhere by now; nothing was moved"):
+        await call.run(ignore)
+    assert [each.name for each in (cwd / "priv").iterdir()] == ["main.py"]
