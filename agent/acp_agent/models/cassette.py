@@ -39,11 +39,14 @@ FORMAT_VERSION: Final = 1
 KEPT_HEADERS: Final = frozenset(
     {"content-type", "content-encoding", "retry-after", "retry-after-ms"}
 )
-FAULTS: Final[Mapping[str, type[httpx.TransportError]]] = {
+PACKED: Final = frozenset({"gzip", "x-gzip", "deflate"})
+"""How what is kept unpacked may have come."""
+FAULTS: Final[Mapping[str, type[httpx.RequestError]]] = {
     fault.__name__: fault
     for fault in (
         httpx.ConnectError,
         httpx.ConnectTimeout,
+        httpx.DecodingError,
         httpx.ReadError,
         httpx.ReadTimeout,
         httpx.RemoteProtocolError,
@@ -154,13 +157,16 @@ class _Recorder(httpx.AsyncBaseTransport):
             self._keep(exchange)
             raise
         exchange.status = response.status_code
-        exchange.headers = [
-            (name, told) for name, told in response.headers.items() if name in KEPT_HEADERS
-        ]
+        headers = response.headers.copy()
+        is_packed = headers.get("content-encoding", "").strip().lower() in PACKED
+        if is_packed:
+            # Packed, the tape could not be read, and nobody would see a key in it.
+            del headers["content-encoding"]
+        exchange.headers = [(name, told) for name, told in headers.items() if name in KEPT_HEADERS]
         return httpx.Response(
             response.status_code,
-            headers=response.headers,
-            stream=_RecordedStream(response, exchange, self._keep),
+            headers=headers,
+            stream=_RecordedStream(response, exchange, self._keep, is_packed=is_packed),
         )
 
     async def aclose(self) -> None:
@@ -171,9 +177,15 @@ class _RecordedStream(httpx.AsyncByteStream):
     """The body of an answer, kept while it is read."""
 
     def __init__(
-        self, response: httpx.Response, exchange: Exchange, keep: Callable[[Exchange], None]
+        self,
+        response: httpx.Response,
+        exchange: Exchange,
+        keep: Callable[[Exchange], None],
+        *,
+        is_packed: bool,
     ) -> None:
         self._response = response
+        self._is_packed = is_packed
         self._exchange = exchange
         self._keep = keep
         self._chunks: list[bytes] = []
@@ -182,11 +194,11 @@ class _RecordedStream(httpx.AsyncByteStream):
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         try:
-            async with aclosing(_raw(self._response)) as chunks:
+            async with aclosing(_body(self._response, is_packed=self._is_packed)) as chunks:
                 async for chunk in chunks:
                     self._chunks.append(chunk)
                     yield chunk
-        except httpx.TransportError as problem:
+        except (httpx.TransportError, httpx.DecodingError) as problem:
             self._end = type(problem).__name__
             raise
         self._end = None
@@ -200,8 +212,8 @@ class _RecordedStream(httpx.AsyncByteStream):
         await self._response.aclose()
 
 
-async def _raw(response: httpx.Response) -> AsyncGenerator[bytes]:
-    async for chunk in response.aiter_raw():
+async def _body(response: httpx.Response, *, is_packed: bool) -> AsyncGenerator[bytes]:
+    async for chunk in response.aiter_bytes() if is_packed else response.aiter_raw():
         yield chunk
 
 

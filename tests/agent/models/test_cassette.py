@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import stat
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -44,6 +45,7 @@ from tests.agent.models.provider import (
 )
 
 KEY = "sk-canary-0123456789"
+PACKED = {"Content-Type": STREAM, "Content-Encoding": "gzip"}
 GO = [UserSaid("gö")]
 END = sse({"choices": [{"delta": {}, "finish_reason": "stop"}]}, done=True)
 
@@ -83,6 +85,9 @@ def exchanges(path: Path) -> list[Json]:
         [refused(401, {"error": {"message": "no"}})],
         [streamed(b"data: \xff\xfe{\n\n")],
         [Answer(200, {"Content-Type": "text/html"}, [b"<html>"])],
+        [Answer(200, PACKED, [gzip.compress(words("a") + END)[:40], b"no more of it"])],
+        [Answer(200, PACKED, [b"not packed"])],
+        [Answer(200, PACKED | {"Content-Encoding": "br"}, [b"x"])],
     ],
 )
 async def test_what_was_recorded_plays_back_the_same(tmp_path: Path, answers: list[Answer]) -> None:
@@ -126,6 +131,19 @@ async def test_a_refusal_that_repeats_the_key_is_kept_without_it(tmp_path: Path)
     assert KEY not in path.read_text()
     [told] = await outcome(model_with(ReplayingCassette(path)), GO)
     assert str(told).endswith(f"OPENAI_API_KEY: no {'*' * len(KEY)}.")
+
+
+async def test_an_answer_that_is_compressed_is_kept_as_what_it_says(tmp_path: Path) -> None:
+    path = tmp_path / "tape"
+    packed = gzip.compress(words(f"it is {KEY}") + END)
+    async with providing(Answer(200, PACKED, [packed[:50], packed[50:]])) as provider:
+        first = await replied(model_with(RecordingCassette(path), provider.url, KEY), GO)
+    assert said(first) == f"it is {KEY}"
+    [exchange] = exchanges(path)
+    assert exchange["response"]["headers"] == {"content-type": STREAM}
+    assert "".join(exchange["response"]["chunks"]).startswith('data: {"choices"')
+    model = model_with(ReplayingCassette(path), key=None)
+    assert said(await replied(model, GO)) == f"it is {'*' * len(KEY)}"
 
 
 async def test_the_file_holds_no_header_of_a_request_and_is_for_its_owner_alone(
