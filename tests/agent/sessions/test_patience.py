@@ -134,6 +134,59 @@ async def test_a_store_that_stays_busy_is_told_as_such(
         assert await it.turn(session_id, "hello") == "end_turn"
 
 
+@VERSIONS
+@pytest.mark.parametrize("is_asleep", [True, False])
+async def test_a_session_is_not_opened_while_its_deletion_waits_for_a_busy_store(
+    cwd: Path, version: int, tmp_path: Path, *, is_asleep: bool
+) -> None:
+    store = Store(tmp_path / "kept")
+    async with visit(cwd, version, store=store) as it:
+        session_id = await it.new()
+        await it.turn(session_id, "hello")
+        surface = it.server._surface
+        assert surface is not None
+        if is_asleep:
+            await surface.put_away(surface.sessions[session_id])
+        async with anyio.create_task_group() as tasks:
+
+            async def delete() -> None:
+                await it.ask("session/delete", sessionId=session_id)
+
+            async def reopen() -> None:
+                with pytest.raises(RequestFailedError, match="no such session"):
+                    await it.reopen(session_id)
+
+            with locked(tmp_path / "kept"):
+                tasks.start_soon(delete)
+                tasks.start_soon(reopen)
+                for _ in range(3):
+                    await it.ask("session/list")
+        assert (await it.ask("session/list"))["sessions"] == []
+        assert not surface.sessions
+        assert not surface.asleep
+        assert not store.claims.is_taken(1)
+
+
+@VERSIONS
+async def test_a_session_sleeps_only_when_all_of_it_is_kept(
+    cwd: Path, version: int, tmp_path: Path
+) -> None:
+    store = Store(tmp_path / "kept")
+    async with visit(cwd, version, store=store) as it:
+        session_id = await it.new()
+        await it.turn(session_id, "hello")
+        surface = it.server._surface
+        assert surface is not None
+        session = surface.sessions[session_id]
+        with locked(tmp_path / "kept"):
+            session.chronicle.note(title="it")
+            await surface.rest_idle(0.0)
+            assert session_id in surface.sessions
+        await surface.rest_idle(0.0)
+        assert session_id in surface.asleep
+        assert session.chronicle.current().title == "it"
+
+
 async def tells_the_same(it: Visit, store: Store, directory: Path) -> None:
     """Hold what is told again in another process to what was told."""
     store.close()
