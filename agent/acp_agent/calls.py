@@ -44,6 +44,9 @@ _REASONS: Final[dict[Verdict, str]] = {
     "forbidden": "this mode changes nothing and runs nothing",
     "cancelled": "cancelled",
 }
+_NO_ANSWER: Final = (
+    "not allowed: the client could not ask the user, or answered with what was not offered"
+)
 
 
 class Client(Teller, Protocol):
@@ -271,7 +274,7 @@ def _reason(ruling: Ruling) -> str:
     """Return why a call is not run."""
     if ruling.why == "rules":
         return f"forbidden by the configuration of the agent: {ruling.rule}"
-    return _REASONS[ruling.verdict]
+    return _NO_ANSWER if ruling.why == "client" else _REASONS[ruling.verdict]
 
 
 def _shown(call: Call) -> dict[str, Json]:

@@ -21,6 +21,8 @@ from acp_agent.workspace import Workspace
 from acp_protocol.jsonrpc import Json, Request
 from tests.agent.conftest import Answerer, selected, talk
 
+NO_ANSWER = "not allowed: the client could not ask the user, or answered with what was not offered"
+
 
 async def test_reading_is_shown_and_needs_no_consent(cwd: Path) -> None:
     async with talk(cwd) as it:
@@ -59,7 +61,7 @@ async def test_an_edit_is_shown_with_both_texts_before_it_is_asked_for(cwd: Path
     assert call["statuses"] == ["pending", "in_progress", "completed"]
 
 
-@pytest.mark.parametrize("option", ["reject", "reject-always", "something-else", ""])
+@pytest.mark.parametrize("option", ["reject", "reject-always"])
 async def test_what_was_not_allowed_is_not_done(cwd: Path, option: str) -> None:
     answers: dict[str, Json] = {"session/request_permission": selected(option)}
     async with talk(cwd, answers=answers) as it:
@@ -71,11 +73,23 @@ async def test_what_was_not_allowed_is_not_done(cwd: Path, option: str) -> None:
     assert "milk" in (cwd / "notes.md").read_text()
 
 
-@pytest.mark.parametrize("answer", [{}, {"outcome": "allow"}, {"outcome": {"optionId": "allow"}}])
-async def test_a_broken_answer_is_no_consent(cwd: Path, answer: Json) -> None:
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {},
+        {"outcome": "allow"},
+        {"outcome": {"optionId": "allow"}},
+        selected("something-else"),
+        selected(""),
+    ],
+)
+async def test_a_broken_answer_is_no_consent_and_no_refusal_of_the_user(
+    cwd: Path, answer: Json
+) -> None:
     async with talk(cwd, answers={"session/request_permission": answer}) as it:
         assert await it.prompt("delete notes.md") == "end_turn"
     assert (cwd / "notes.md").exists()
+    assert it.client.calls[0]["rawOutput"] == {"error": NO_ANSWER}
 
 
 async def test_a_client_that_cannot_ask_has_not_consented(cwd: Path) -> None:
@@ -83,6 +97,7 @@ async def test_a_client_that_cannot_ask_has_not_consented(cwd: Path) -> None:
         assert await it.prompt("delete notes.md") == "end_turn"
     assert (cwd / "notes.md").exists()
     assert it.client.calls[0]["statuses"] == ["pending", "failed"]
+    assert it.client.calls[0]["rawOutput"] == {"error": NO_ANSWER}
 
 
 async def test_always_holds_for_the_same_kind_and_program_only(cwd: Path) -> None:
