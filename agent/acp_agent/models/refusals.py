@@ -13,6 +13,7 @@ from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from typing import Final
 
+from acp_agent.models.mask import MASK, masked
 from acp_agent.models.model import ModelFailedError
 from acp_agent.models.parts import members, text
 from acp_agent.models.services import BY_CLIENT, Service
@@ -205,7 +206,7 @@ class Refusals:
 
     def _safe(self, said: str) -> str:
         if secret := self._service.secret:
-            said = said.replace(secret, "…")
+            said = str(masked(said, secret)).replace(MASK * len(secret), "…")
         return one_line(" ".join(said[: 4 * QUOTED].split()), QUOTED).rstrip(".")
 
 

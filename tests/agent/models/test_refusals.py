@@ -96,6 +96,15 @@ def test_a_refusal_becomes_a_sentence(
     assert str(refused(status, body, prefix=prefix)) == sentence
 
 
+@pytest.mark.parametrize("depth", [0, 1, 2])
+def test_a_key_is_told_in_none_of_its_spellings(depth: int) -> None:
+    key = spelled = 'sk-CANARY"1234\\5678'
+    for _ in range(depth):
+        spelled = json.dumps(spelled)[1:-1]
+    problem = refused(400, openai_error(f"no {spelled} here"), key=key)
+    assert str(problem) == "OpenAI did not take the request, status 400: no … here."
+
+
 @pytest.mark.parametrize(
     ("environment", "url", "variable", "sentence"),
     [
