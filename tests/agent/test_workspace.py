@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -86,6 +87,29 @@ async def test_a_link_that_leads_out_is_not_even_asked_for(cwd: Path, name: str)
     with pytest.raises(FileRefusedError, match="outside"):
         await workspace.write_text(workspace.path(name), "x")
     assert editor.asked == []
+
+
+@pytest.mark.parametrize("name", ["fifo", "link", "src/zero"])
+async def test_no_client_is_asked_for_what_is_no_file(cwd: Path, name: str) -> None:
+    """It would wait for ever, or read without an end."""
+    os.mkfifo(cwd / "fifo")
+    (cwd / "link").symlink_to("fifo")
+    (cwd / "src" / "zero").symlink_to("/dev/zero")
+    editor = Editor(**{name: {"content": "x"}})
+    workspace = through(editor, cwd)
+    with pytest.raises(FileRefusedError):
+        await workspace.read_text(workspace.path(name))
+    with pytest.raises(FileRefusedError):
+        await workspace.write_text(workspace.path(name), "x")
+    assert editor.asked == []
+
+
+async def test_an_edit_leaves_the_other_name_of_a_file_as_it_was(cwd: Path) -> None:
+    """Where the other name lies cannot be told, so it is never written through."""
+    (cwd / "inner.txt").hardlink_to(cwd.parent / "secret.txt")
+    await Workspace("s", cwd).write_text(str(cwd / "inner.txt"), "new")
+    assert (cwd / "inner.txt").read_text() == "new"
+    assert (cwd.parent / "secret.txt").read_text() == "secret"
 
 
 @pytest.mark.parametrize("name", ["link.md", "unsaved.md", "src/new/unsaved.md", "inner/new.md"])

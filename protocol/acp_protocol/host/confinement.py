@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
@@ -118,14 +119,15 @@ class Confinement:
         For a path that somebody else is to open, who follows links: it is looked at once.
 
         Raises:
-            FileRefusedError: it leads outside, or cannot be followed; a missing file is fine.
+            FileRefusedError: it leads outside, to a device or a pipe, or cannot be followed; a
+                missing file is fine.
         """
         root, _ = self._located(path, path)
         if not os.path.lexists(root):
             # Whoever is to open it works on another machine.
             return
-        with suppress(FileMissingError), self.parent(path):
-            pass
+        with suppress(FileMissingError), self.parent(path) as (directory, name):
+            _check_waits_for_nobody(path, directory, name)
 
     def holds_root(self, status: os.stat_result) -> bool:
         """Tell whether a directory is a root, or has one somewhere below it."""
@@ -245,6 +247,14 @@ def _walk(
             os.close(directory)
         directory, here = step, here / part
     return directory
+
+
+def _check_waits_for_nobody(path: str, directory: int, name: str) -> None:
+    """Refuse what may be read for ever."""
+    with suppress(OSError):
+        mode = os.stat(name, dir_fd=directory, follow_symlinks=False).st_mode
+        if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+            raise FileRefusedError(path, "it is no regular file")
 
 
 def _step(directory: int, part: str, *, is_made: bool) -> int:

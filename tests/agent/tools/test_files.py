@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -165,7 +164,7 @@ async def test_a_file_that_was_replaced_while_the_user_thought_is_not_deleted(
 async def test_what_a_directory_leads_to_by_now_is_not_deleted(workspace: Workspace) -> None:
     cwd = workspace.cwd
     (cwd / "priv").mkdir()
-    os.link(cwd / "src" / "main.py", cwd / "priv" / "main.py")
+    (cwd / "priv" / "main.py").hardlink_to(cwd / "src" / "main.py")
     call = await DeleteTool().prepare({"path": "src/main.py"}, workspace)
     (cwd / "src").rename(cwd / "away")
     (cwd / "src").symlink_to("priv")

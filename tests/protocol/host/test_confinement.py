@@ -282,6 +282,7 @@ def test_where_somebody_else_is_to_go_is_judged_by_the_links_on_this_disk(root: 
     (root / "out").symlink_to("..")
     (root / "file").symlink_to("../secret.txt")
     (root / "loop").symlink_to("loop")
+    os.mkfifo(root / "fifo")
     confinement = Confinement([root])
     for name in ("notes.txt", "gone.txt", "gone/too.txt", "in/gone.txt", "sub"):
         confinement.check_links(str(root / name))
@@ -290,6 +291,7 @@ def test_where_somebody_else_is_to_go_is_judged_by_the_links_on_this_disk(root: 
         ("out/gone.txt", "outside"),
         ("file", "outside"),
         ("loop", "too many symbolic links"),
+        ("fifo", "no regular file"),
         ("notes.txt/x", "not a directory"),
         ("../secret.txt", "is not followed"),
     ):
