@@ -16,17 +16,16 @@ import logging
 import os
 import re
 from collections import defaultdict, deque
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from hashlib import sha256
-from itertools import islice
 from pathlib import Path
 from typing import Final
 
 import httpx
 
-from acp_agent.models.mask import MASK, masked, unmasked, without
+from acp_agent.models.mask import MASK, masked, without
 from acp_agent.models.parts import entries, members, text
 from acp_agent.models.refusals import ServiceFailedError
 from acp_agent.models.services import SHORTEST_SECRET, SettingsError
@@ -57,8 +56,6 @@ FAULTS: Final[Mapping[str, type[httpx.RequestError]]] = {
 """How an exchange may end but by its end."""
 LEFT: Final = "left"
 """How an exchange ends that we did not hear to its end."""
-GUESSES: Final = 200
-"""Texts that are tried as the key of the recording, for one request."""
 _MASKS: Final = re.compile(rf"\{MASK}{{{SHORTEST_SECRET},}}")
 
 
@@ -230,14 +227,8 @@ class ReplayingCassette:
         """
         self._path = path
         self._waiting: dict[str, deque[Exchange]] = defaultdict(deque)
-        self._recorded: dict[str, Exchange] = {}
-        """The first of each kind."""
-        self._secret: str | None = None
-        """The key of the recording, once a request has shown it."""
         for exchange in _read(path):
-            wanted = fingerprint(exchange.path, exchange.asked)
-            self._waiting[wanted].append(exchange)
-            self._recorded.setdefault(wanted, exchange)
+            self._waiting[fingerprint(exchange.path, exchange.asked)].append(exchange)
 
     def transport(
         self, network: Callable[[], httpx.AsyncClient], secret: str | None
@@ -247,37 +238,13 @@ class ReplayingCassette:
 
         async def answer(request: httpx.Request) -> httpx.Response:
             asked = masked(parse(await request.aread()), secret)
-            return self._answer(self._found(request.url.path, asked))
+            return self._answer(fingerprint(request.url.path, asked))
 
         return httpx.MockTransport(answer)
 
-    def _found(self, path: str, asked: Json) -> str:
-        """Return the fingerprint of the recorded request that is `asked`, or one of none.
-
-        Who replays need not have the key of the recording, and still a file that is read may hold
-        it. It is what makes a recorded request of this one if it is masked.
-        """
-        for secret in islice(self._guesses(path, asked), GUESSES):
-            wanted = fingerprint(path, masked(asked, secret))
-            if wanted in self._recorded:
-                self._secret = secret or self._secret
-                return wanted
-        return ""
-
-    def _guesses(self, path: str, asked: Json) -> Iterator[str | None]:
-        """Yield what may be the key of the recording, each once."""
-        tried = {self._secret, None}
-        yield from tried
-        for exchange in self._recorded.values():
-            if exchange.path == path:
-                for guess in unmasked(exchange.asked, asked):
-                    if guess not in tried:
-                        tried.add(guess)
-                        yield guess
-
     def _answer(self, wanted: str) -> httpx.Response:
-        if not self._waiting[wanted]:
-            often = "so often" if wanted in self._recorded else "like this"
+        if not self._waiting.get(wanted):
+            often = "so often" if wanted in self._waiting else "like this"
             raise ServiceFailedError(
                 f"The cassette {self._path} holds no answer to this request: nobody asked {often} "
                 "when it was recorded. Record it anew."

@@ -14,10 +14,8 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Final
-from urllib.parse import unquote
 
 from acp_agent.models.parts import entries, members
-from acp_agent.models.services import SHORTEST_SECRET
 from acp_protocol.json_text import Json, parse
 
 MASK: Final = "*"
@@ -57,31 +55,6 @@ def without(chunks: Sequence[bytes], secret: str | None) -> Sequence[bytes]:
         cut.append(bytes(hidden[place] for place in places if place not in gone))
         at += len(chunk)
     return cut
-
-
-def unmasked(kept: Json, asked: Json) -> Iterator[str]:
-    """Yield what `asked` says where it differs from `kept` by a mask, as far as it may be a key."""
-    if isinstance(kept, str) and isinstance(asked, str):
-        yield from _behind_mask(kept, asked)
-    elif isinstance(kept, list):
-        for one, other in zip(entries(kept), entries(asked), strict=False):
-            yield from unmasked(one, other)
-    elif isinstance(kept, dict):
-        for name, one in members(kept).items():
-            yield from unmasked(one, members(asked).get(name))
-
-
-def _behind_mask(kept: str, asked: str) -> Iterator[str]:
-    pairs = enumerate(zip(kept, asked, strict=False))
-    begin = next((place for place, (one, other) in pairs if one != other), len(kept))
-    stars = len(kept) - begin - len(kept[begin:].lstrip(MASK))
-    # Stars that stood behind the key look as if they were its own.
-    for length in range(stars, SHORTEST_SECRET - 1, -1):
-        told = asked[begin : begin + DEEPEST * length]
-        yield unquote(told)[:length]
-        for _ in range(4):
-            yield told[:length]
-            told = _meaning(told)
 
 
 def _masked(asked: Json, pattern: re.Pattern[str], stars: str) -> Json:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_agent.models.mask import masked, unmasked, without
+from acp_agent.models.mask import masked, without
 from acp_protocol.jsonrpc import Json
 
 KEY = "sk-canary-0123456789"
@@ -70,20 +70,6 @@ def test_a_key_that_comes_word_by_word_is_masked_where_each_word_stands() -> Non
         b'data: {"i": "other", "d": {"text": "***** b"}}\n',
     ]
     assert without(chunks, ODD) == kept
-
-
-@pytest.mark.parametrize(
-    ("asked", "guess"),
-    [
-        (f"is {ODD}!", ODD),
-        ('is sk-CANARY\\"1234\\\\5678!', ODD),
-        ("is sk-CANARY%221234%5C5678!", ODD),
-    ],
-)
-def test_what_stands_in_place_of_a_mask_may_be_the_key(asked: str, guess: str) -> None:
-    kept = {"a": 1, "b": ["same", f"is {'*' * len(ODD)}!"]}
-    assert guess in unmasked(kept, {"a": 1, "b": ["same", asked]})
-    assert list(unmasked(kept, {"a": 1, "b": ["same", "is"]})) == []
 
 
 @pytest.mark.parametrize("text", ["\\" * 200_000, "%5c" * 100_000, '"' * 200_000, "k\\" * 100_000])
