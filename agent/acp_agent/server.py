@@ -125,12 +125,12 @@ class AgentServer:
     @property
     def open_sessions(self) -> Sequence[Session]:
         """The sessions that are open and awake."""
-        return list(self._surface.sessions.values()) if self._surface is not None else []
+        return list(self._surface.open.awake.values()) if self._surface is not None else []
 
     @property
     def sleeping_sessions(self) -> Mapping[str, Asleep]:
         """The sessions that are open and asleep, by their ids."""
-        return dict(self._surface.asleep) if self._surface is not None else {}
+        return dict(self._surface.open.asleep) if self._surface is not None else {}
 
     def recorded(self, session_id: str) -> Record | None:
         """Return what is kept of a session; None if there is none."""
@@ -174,7 +174,7 @@ class AgentServer:
         while timeout is not None:
             await anyio.sleep(timeout / IDLE_LOOKS)
             if self._surface is not None:
-                await self._surface.rest_idle(timeout)
+                await self._surface.open.rest_idle(timeout)
 
     def _initialize(self, request: Request) -> Json:
         if self._has_begun:

@@ -92,13 +92,13 @@ class SavedSessions:
             shown["additionalDirectories"] = list(record.directories)
         if self._is_unstable:
             shown["archived"] = record.is_archived
-        if record.id in self._surface.asleep:
+        if record.id in self._surface.open.asleep:
             shown["_meta"] = ASLEEP
         return shown
 
     async def _delete(self, params: Params) -> Json:
         session_id = cast("str", params["sessionId"])
-        await self._surface.shut(session_id)
+        await self._surface.open.shut(session_id)
         # Who wants a session gone that is not there has what it wants.
         if (record := self._store.get(session_id)) is not None:
             await self._alone(record, partial(self._store.delete, record.number))
@@ -107,7 +107,7 @@ class SavedSessions:
     async def _archive(self, params: Params) -> Json:
         session_id = cast("str", params["sessionId"])
         self._surface.recorded(session_id)
-        await self._surface.shut(session_id)
+        await self._surface.open.shut(session_id)
         record = self._surface.recorded(session_id)
         await self._alone(record, partial(self._store.change, record.number, is_archived=1))
         return {}
@@ -121,13 +121,13 @@ class SavedSessions:
         record = self._surface.recorded(cast("str", params["sessionId"]))
         status = "open" if self._store.claims.is_taken(record.number) else "saved"
         told: dict[str, Json] = {"status": status}
-        if record.id in self._surface.asleep:
+        if record.id in self._surface.open.asleep:
             told["_meta"] = ASLEEP
         if self._state is not None and status == "open":
-            session = self._surface.sessions.get(record.id)
+            session = self._surface.open.awake.get(record.id)
             if session is not None:
                 told["state"] = self._state(session)
-            elif record.id in self._surface.asleep:
+            elif record.id in self._surface.open.asleep:
                 told["state"] = {"state": "idle"}
         return told
 
@@ -137,9 +137,9 @@ class SavedSessions:
         if not title:
             raise invalid("title is empty")
         await patiently(partial(self._store.change, record.number, title=title, is_named=1))
-        if (session := self._surface.sessions.get(record.id)) is not None:
+        if (session := self._surface.open.awake.get(record.id)) is not None:
             await session.retitled()
-        elif record.id in self._surface.asleep:
+        elif record.id in self._surface.open.asleep:
             # It need not wake for this.
             updates = Updates(self._surface.household.staff.client, record.id)
             await updates.send(INFO, info_of(self._surface.recorded(record.id)))
@@ -150,7 +150,7 @@ class SavedSessions:
         if not self._store.take(record.number):
             raise elsewhere(record.id)
         try:
-            with self._surface.change(record.id):
+            with self._surface.open.change(record.id):
                 await patiently(work)
         finally:
             self._store.claims.release(record.number)

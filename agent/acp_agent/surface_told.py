@@ -28,13 +28,13 @@ async def retell(
         RequestFailedError: it was closed meanwhile.
     """
     try:
-        with surface.used(session), session.tellings.running():
+        with surface.open.used(session), session.tellings.running():
             await session.chronicle.settle()
             await session.updates.replay(told, then)
     except BaseException:
-        is_open = surface.sessions.get(session.id) is session
-        if session.is_unknown and is_open and surface.is_at_rest(session):
-            await surface.close(session)
+        is_open = surface.open.awake.get(session.id) is session
+        if session.is_unknown and is_open and surface.open.is_at_rest(session):
+            await surface.open.close(session)
         raise
     session.is_unknown = False
 
@@ -45,7 +45,7 @@ def followed(
     """Return an answer on which `then` follows, unless the session is closed by then."""
     session.is_unknown = False
     use = ExitStack()
-    use.enter_context(surface.used(session))
+    use.enter_context(surface.open.used(session))
 
     async def follow() -> None:
         with use, suppress(RequestFailedError), session.tellings.running():

@@ -148,7 +148,7 @@ class SurfaceV1(Surface):
         )
 
     async def _load_session(self, params: Params) -> Json:
-        if (open_one := self.sessions.get(params["sessionId"])) is not None:
+        if (open_one := self.open.awake.get(params["sessionId"])) is not None:
             _check_free(open_one)
         session = await self.reopened(self._at_home(params))
         await retell(self, session, session.chronicle.told(), session.surroundings)
@@ -175,7 +175,7 @@ class SurfaceV1(Surface):
         return {**params, "cwd": self.recorded(params["sessionId"]).cwd}
 
     async def _close_session(self, params: Params) -> Json:
-        if not await self.shut(params["sessionId"]):
+        if not await self.open.shut(params["sessionId"]):
             raise self.closed(params["sessionId"])
         return {}
 

@@ -155,7 +155,7 @@ class SurfaceV2(Surface):
 
     async def _close_session(self, params: Params) -> Json:
         # One that is not open, or not there, counts as closed.
-        await self.shut(params["sessionId"])
+        await self.open.shut(params["sessionId"])
         return {}
 
     async def _set_config_option(self, params: Params) -> Json:
@@ -181,9 +181,9 @@ class SurfaceV2(Surface):
     def _end_call(self, params: Params, call_id: str) -> bool:
         """End one call; return whether it runs, which it does in no session that is asleep."""
         session_id = params["sessionId"]
-        if (session := self.sessions.get(session_id)) is not None:
+        if (session := self.open.awake.get(session_id)) is not None:
             return session.end_call(call_id)
-        if session_id not in self.asleep:
+        if session_id not in self.open.asleep:
             raise self.closed(session_id)
         return False
 
@@ -221,7 +221,7 @@ class SurfaceV2(Surface):
             await hear()
         except BaseException:
             place.turns.pass_on()
-            self.ease()
+            self.open.ease()
             raise
 
     async def _turn(
@@ -237,7 +237,7 @@ class SurfaceV2(Surface):
         finally:
             place.updates.is_asking = False
             place.turns.pass_on()
-            self.ease()
+            self.open.ease()
 
     async def _outcome(
         self, session: Session, place: _Place, message_id: str, blocks: Sequence[Params]

@@ -28,7 +28,7 @@ def surface_of(it: Visit) -> Surface:
 async def lulled(it: Visit, session_id: str) -> None:
     """Put a session away."""
     surface = surface_of(it)
-    await surface.put_away(surface.sessions[session_id])
+    await surface.open.put_away(surface.open.awake[session_id])
 
 
 @VERSIONS
@@ -37,14 +37,14 @@ async def test_no_more_sessions_are_awake_than_may_be_and_the_client_sees_nothin
 ) -> None:
     async with visit(cwd, version, limit=2) as it:
         first, second, third = await it.new(), await it.new(), await it.new()
-        assert list(surface_of(it).asleep) == [first]
+        assert list(surface_of(it).open.asleep) == [first]
         assert await it.turn(first, "hello") == "end_turn"
-        assert list(surface_of(it).asleep) == [second]
+        assert list(surface_of(it).open.asleep) == [second]
         assert await it.turn(third, "hello") == "end_turn"
         await it.choose(second, "mode", "code")
-        assert list(surface_of(it).asleep) == [first]
+        assert list(surface_of(it).open.asleep) == [first]
         await it.reopen(first)
-        assert list(surface_of(it).asleep) == [third]
+        assert list(surface_of(it).open.asleep) == [third]
 
 
 @VERSIONS
@@ -74,11 +74,11 @@ async def test_many_are_opened_at_once_and_none_is_refused(cwd: Path, version: i
             for _ in range(7):
                 tasks.start_soon(open_one)
         surface = surface_of(it)
-        assert (len(surface.sessions), len(surface.asleep)) == (2, 5)
+        assert (len(surface.open.awake), len(surface.open.asleep)) == (2, 5)
         async with anyio.create_task_group() as tasks:
             for session_id in sessions:
                 tasks.start_soon(it.reopen, session_id)
-        assert (len(surface.sessions), len(surface.asleep)) == (2, 5)
+        assert (len(surface.open.awake), len(surface.open.asleep)) == (2, 5)
 
 
 @VERSIONS
@@ -91,7 +91,7 @@ async def test_a_new_one_waits_for_what_is_soon_over(cwd: Path, version: int) ->
         async def open_one() -> None:
             opened.append(await it.new())
 
-        with surface.used(surface.sessions[first]):
+        with surface.open.used(surface.open.awake[first]):
             tasks.start_soon(open_one)
             await it.ask("session/list")
             assert opened == []
@@ -100,12 +100,12 @@ async def test_a_new_one_waits_for_what_is_soon_over(cwd: Path, version: int) ->
 async def test_nobody_waits_for_ever_for_a_place(
     cwd: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("acp_agent.surface.ROOM_WAIT", 0.01)
+    monkeypatch.setattr("acp_agent.open_sessions.ROOM_WAIT", 0.01)
     async with visit(cwd, limit=1) as it:
         surface = surface_of(it)
-        session = surface.sessions[await it.new()]
+        session = surface.open.awake[await it.new()]
         refusal = pytest.raises(RequestFailedError, match="Too many sessions are at work: 1")
-        with surface.used(session), refusal:
+        with surface.open.used(session), refusal:
             await it.new()
 
 
@@ -114,12 +114,12 @@ async def test_a_session_without_use_falls_asleep_and_wakes(cwd: Path, version: 
     async with visit(cwd, version, unstable=True) as it:
         session_id = await it.new()
         surface = surface_of(it)
-        await surface.rest_idle(3600.0)
+        await surface.open.rest_idle(3600.0)
         await it.choose(session_id, "mode", "ask")
         await it.turn(session_id, "read notes.md")
-        known = list(surface.sessions[session_id]._context.history)
-        await surface.rest_idle(0.0)
-        assert (list(surface.sessions), list(surface.asleep)) == ([], [session_id])
+        known = list(surface.open.awake[session_id]._context.history)
+        await surface.open.rest_idle(0.0)
+        assert (list(surface.open.awake), list(surface.open.asleep)) == ([], [session_id])
         (listed,) = (await it.ask("session/list"))["sessions"]
         assert listed["_meta"] == {"acp-agent": {"asleep": True}}
         status = await it.ask("session/status", sessionId=session_id)
@@ -129,7 +129,7 @@ async def test_a_session_without_use_falls_asleep_and_wakes(cwd: Path, version: 
         kinds = {params["update"]["sessionUpdate"] for params in it.visitor.updates[before:]}
         expected = {"session_info_update", "agent_message_chunk"}
         assert kinds == expected | ({"state_update", "user_message"} if version == 2 else set())
-        assert list(surface.sessions[session_id]._context.history)[: len(known)] == known
+        assert list(surface.open.awake[session_id]._context.history)[: len(known)] == known
         assert "_meta" not in (await it.ask("session/list"))["sessions"][0]
 
 
@@ -177,7 +177,7 @@ async def test_a_session_that_sleeps_is_of_this_process_until_it_is_closed(
             await lulled(it, fork)
             await it.ask("session/delete", sessionId=fork)
             assert [each.id for each in other.page(Wanted(), 9)] == [session_id]
-        assert surface_of(it).asleep == {}
+        assert surface_of(it).open.asleep == {}
 
 
 @VERSIONS
@@ -187,7 +187,7 @@ async def test_a_title_is_told_of_a_session_that_sleeps_on(cwd: Path, version: i
         await lulled(it, session_id)
         await it.ask("session/set_title", sessionId=session_id, title="Mine")
         assert it.conversation(session_id).title == "Mine"
-        assert list(surface_of(it).asleep) == [session_id]
+        assert list(surface_of(it).open.asleep) == [session_id]
 
 
 async def test_several_requests_wake_a_session_once(cwd: Path) -> None:
@@ -228,7 +228,7 @@ async def test_a_prompt_is_cancelled_while_its_session_wakes(
                 tasks.start_soon(prompt)
                 await has_begun.wait()
                 await it.cancel(session_id)
-        assert list(surface_of(it).asleep) == [session_id]
+        assert list(surface_of(it).open.asleep) == [session_id]
         assert await it.turn(session_id, "hello") == "end_turn"
 
 
@@ -238,7 +238,7 @@ async def test_those_asleep_longest_are_closed_where_there_are_too_many(
     monkeypatch.setattr("acp_agent.slumber.ASLEEP_LIMIT", 2)
     async with visit(cwd, limit=1) as it:
         sessions = [await it.new() for _ in range(4)]
-        assert list(surface_of(it).asleep) == sessions[1:3]
+        assert list(surface_of(it).open.asleep) == sessions[1:3]
         with pytest.raises(RequestFailedError, match="not open"):
             await it.say(sessions[0], "hello")
         await it.reopen(sessions[0])
@@ -249,7 +249,7 @@ async def test_idle_sessions_fall_asleep_by_and_by(cwd: Path) -> None:
         await it.new()
         surface = surface_of(it)
         tasks.start_soon(it.server.rest_idle)
-        while surface.sessions:
+        while surface.open.awake:
             await anyio.lowlevel.checkpoint()
         tasks.cancel_scope.cancel()
         assert len((await it.ask("session/list"))["sessions"]) == 1

@@ -9,6 +9,7 @@ from typing import Literal
 import anyio
 import pytest
 
+from acp_agent.asking import Context
 from acp_agent.calls import Desk
 from acp_agent.conduct import REQUEST_LIMIT, TurnLimits
 from acp_agent.models.model import (
@@ -33,7 +34,7 @@ from acp_agent.models.model import (
 )
 from acp_agent.permissions import Permissions
 from acp_agent.tools.catalogue import TOOLS
-from acp_agent.turn import Context, run_turn
+from acp_agent.turn import run_turn
 from acp_agent.updates import Updates
 from acp_agent.workspace import Workspace
 from acp_protocol import jsonrpc

@@ -31,11 +31,17 @@ def listener() -> Listener:
 class Forbidding:
     """Must not be asked to keep anything."""
 
+    async def secure(self, event: events.Event) -> None:
+        raise AssertionError(event)
+
+    async def confirm(self, **members: Json) -> None:
+        raise AssertionError(members)
+
     def keep(self, event: events.Event) -> None:
         raise AssertionError(event)
 
-    def note(self, **members: Json) -> None:
-        raise AssertionError(members)
+    async def settle(self, patience: float | None = None) -> None:
+        raise AssertionError(patience)
 
 
 @pytest.mark.parametrize("shows_notices", [True, False])

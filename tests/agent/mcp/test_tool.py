@@ -55,7 +55,7 @@ async def forecast(it: Talk) -> None:
     """Run the turn in a session whose tools are its own and those of a server."""
     surface = it.server._surface
     assert surface is not None
-    desk = surface.sessions[it.session_id]._context.desk
+    desk = surface.open.awake[it.session_id]._context.desk
     async with OwnedTasks() as tasks:
         room = McpServers(TOOLS)
         await room.open([weather()], McpClient(desk.client, tasks, LIMITS), it.cwd)

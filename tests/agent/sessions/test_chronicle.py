@@ -192,4 +192,4 @@ async def test_a_turn_that_is_cancelled_on_a_full_disk_was_cancelled(
 
 def history_of(it: Visit, session_id: str) -> list[Any]:
     assert it.server._surface is not None
-    return list(it.server._surface.sessions[session_id]._context.history)
+    return list(it.server._surface.open.awake[session_id]._context.history)

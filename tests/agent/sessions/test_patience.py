@@ -111,7 +111,7 @@ async def test_a_prompt_that_waits_for_a_busy_store_is_cancelled_and_leaves_noth
                 await it.ask("session/list")
                 await it.cancel(session_id)
         assert it.server._surface is not None
-        session = it.server._surface.sessions[session_id]
+        session = it.server._surface.open.awake[session_id]
         assert list(session.chronicle.told()) == []
 
 
@@ -146,7 +146,7 @@ async def test_a_session_is_not_opened_while_its_deletion_waits_for_a_busy_store
         surface = it.server._surface
         assert surface is not None
         if is_asleep:
-            await surface.put_away(surface.sessions[session_id])
+            await surface.open.put_away(surface.open.awake[session_id])
         async with anyio.create_task_group() as tasks:
 
             async def delete() -> None:
@@ -162,8 +162,8 @@ async def test_a_session_is_not_opened_while_its_deletion_waits_for_a_busy_store
                 for _ in range(3):
                     await it.ask("session/list")
         assert (await it.ask("session/list"))["sessions"] == []
-        assert not surface.sessions
-        assert not surface.asleep
+        assert not surface.open.awake
+        assert not surface.open.asleep
         assert not store.claims.is_taken(1)
 
 
@@ -177,13 +177,13 @@ async def test_a_session_sleeps_only_when_all_of_it_is_kept(
         await it.turn(session_id, "hello")
         surface = it.server._surface
         assert surface is not None
-        session = surface.sessions[session_id]
+        session = surface.open.awake[session_id]
         with locked(tmp_path / "kept"):
             session.chronicle.note(title="it")
-            await surface.rest_idle(0.0)
-            assert session_id in surface.sessions
-        await surface.rest_idle(0.0)
-        assert session_id in surface.asleep
+            await surface.open.rest_idle(0.0)
+            assert session_id in surface.open.awake
+        await surface.open.rest_idle(0.0)
+        assert session_id in surface.open.asleep
         assert session.chronicle.current().title == "it"
 
 

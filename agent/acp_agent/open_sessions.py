@@ -1,0 +1,167 @@
+"""The sessions of one connection that are open: awake, asleep, or about to change.
+
+A limited number of them is awake. Where one more is to be, the one that has been at rest the
+longest is put away; only where all are at work there is no room.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager, contextmanager
+from typing import Final, Protocol
+
+import anyio
+
+from acp_agent.session import Session
+from acp_agent.sessions.claims import Claims
+from acp_agent.slumber import Slumber
+from acp_protocol import jsonrpc
+from acp_protocol.errors import RequestFailedError
+
+ROOM_WAIT: Final = 30.0
+"""Seconds that a session waits for another one that is about to come to rest."""
+
+
+class Turns(Protocol):
+    """Knows what runs in sessions, and ends it."""
+
+    def is_at_work(self, session: Session) -> bool:
+        """Return whether a turn runs in a session, or is about to."""
+        ...
+
+    async def finish(self, session: Session) -> None:
+        """End what runs in a session that is open no more; return when it has ended."""
+        ...
+
+
+class OpenSessions:
+    """Opens places for sessions, puts sessions away, and closes them.
+
+    `limit` is how many may be awake at once.
+    """
+
+    def __init__(self, limit: int, claims: Claims, turns: Turns) -> None:
+        self._limit = limit
+        self._claims = claims
+        self._turns = turns
+        self.awake: dict[str, Session] = {}
+        """By id."""
+        self.asleep = Slumber(claims)
+        """Those that wake when they are wanted."""
+        self._changing: dict[str, anyio.Event] = {}
+        """Those that are about to be opened or closed, and when they are."""
+        self._opening = 0
+        """How many of them will be awake, and have their place among those."""
+        self._eased = anyio.Event()
+        """Set, and another one instead, when a session may have come to rest or gone."""
+
+    def is_at_rest(self, session: Session) -> bool:
+        """Return whether nothing happens in a session, or is about to."""
+        is_used = session.is_used or session.id in self._changing or self._turns.is_at_work(session)
+        return not is_used and session.chronicle.is_settled()
+
+    def ease(self) -> None:
+        """Let those look again who wait for a session to rest."""
+        self._eased.set()
+        self._eased = anyio.Event()
+
+    @contextmanager
+    def used(self, session: Session) -> Generator[None]:
+        """Put a session not away meanwhile."""
+        try:
+            with session.used():
+                yield
+        finally:
+            self.ease()
+
+    @contextmanager
+    def change(self, session_id: str) -> Generator[None]:
+        """Let others wait while a session is opened or closed."""
+        has_changed = self._changing[session_id] = anyio.Event()
+        try:
+            yield
+        finally:
+            del self._changing[session_id]
+            has_changed.set()
+
+    async def wait_settled(self, session_id: str) -> None:
+        """Return when a session is about to be neither opened nor closed."""
+        while (changing := self._changing.get(session_id)) is not None:
+            await changing.wait()
+
+    @asynccontextmanager
+    async def place(self, session_id: str) -> AsyncGenerator[None]:
+        """Keep a place for a session that is about to be awake.
+
+        Raises:
+            RequestFailedError: all are taken, and nobody is at rest.
+        """
+        with self.change(session_id):
+            await self._make_room()
+            self._opening += 1
+            try:
+                yield
+            finally:
+                self._opening -= 1
+                self.ease()
+
+    async def rest_idle(self, seconds: float) -> None:
+        """Put the sessions away in which nothing has happened for `seconds`."""
+        latest = anyio.current_time() - seconds
+        for session in list(self.awake.values()):
+            is_open = self.awake.get(session.id) is session
+            if is_open and session.touched <= latest and self.is_at_rest(session):
+                await self.put_away(session)
+
+    async def put_away(self, session: Session) -> None:
+        """End all of a session at rest but its claim; it wakes when it is wanted."""
+        self.asleep.add(session.id, session.asleep())
+        del self.awake[session.id]
+        with self.change(session.id), anyio.CancelScope(shield=True):
+            await self._turns.finish(session)
+            await session.servers.aclose()
+            await session.settle()
+        self.asleep.thin(self._changing)
+
+    async def close(self, session: Session) -> None:
+        """Close a session: it is kept, and can be opened again.
+
+        It is brought to its end, whoever gives up meanwhile: every wait in it is bounded.
+        """
+        del self.awake[session.id]
+        self.ease()
+        with self.change(session.id), anyio.CancelScope(shield=True):
+            try:
+                await session.tellings.end()
+                await self._turns.finish(session)
+                await session.servers.aclose()
+                await session.settle()
+            finally:
+                self._claims.release(session.chronicle.record.number)
+
+    async def shut(self, session_id: str) -> bool:
+        """Close a session, awake or asleep; return False if it is not open."""
+        await self.wait_settled(session_id)
+        if (session := self.awake.get(session_id)) is not None:
+            await self.close(session)
+            return True
+        return self.asleep.close(session_id)
+
+    async def _make_room(self) -> None:
+        """Return when one more may be awake; those make room that have been at rest the longest."""
+        with anyio.move_on_after(ROOM_WAIT):
+            while len(self.awake) + self._opening >= self._limit:
+                resting = [each for each in self.awake.values() if self.is_at_rest(each)]
+                if resting:
+                    await self.put_away(min(resting, key=lambda each: each.touched))
+                elif self._opening or not all(map(self._turns.is_at_work, self.awake.values())):
+                    await self._eased.wait()
+                else:
+                    raise self._crowded()
+            return
+        raise self._crowded()
+
+    def _crowded(self) -> RequestFailedError:
+        limit = self._limit
+        reason = f"Too many sessions are at work: {limit}; wait for a turn to end or cancel one"
+        return RequestFailedError(jsonrpc.INVALID_REQUEST, reason)
