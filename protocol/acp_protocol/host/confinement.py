@@ -24,6 +24,8 @@ SHOWN: Final = 1000
 """Characters of a path that a message tells."""
 LINK_LIMIT: Final = 20
 """Symbolic links that one path may lead through."""
+DEPTH_LIMIT: Final = 200
+"""Levels below a root; what lies deeper many a program can neither look at nor take away."""
 OUTSIDE: Final = "the path lies outside the directories of this session"
 _NEW_DIRECTORY_MODE: Final = 0o777
 _NO_DIRECTORY: Final = "it is no directory"
@@ -213,7 +215,10 @@ class Confinement:
                 pure = PurePosixPath(root) / pure.relative_to(spelling)
         for root in self._roots:
             if pure.is_relative_to(root):
-                return root, pure.relative_to(root).parts
+                parts = pure.relative_to(root).parts
+                if len(parts) > DEPTH_LIMIT:
+                    raise FileRefusedError(path, f"it lies more than {DEPTH_LIMIT} levels deep")
+                return root, parts
         raise FileRefusedError(path, OUTSIDE)
 
 

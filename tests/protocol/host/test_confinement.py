@@ -57,6 +57,7 @@ def test_ways_out_are_closed(root: Path, path: str, reason: str) -> None:
         ("/proc/self/comm", "outside"),
         ("/dev/null", "outside"),
         ("{root}", "outside"),
+        ("{root}" + "/a" * 201, "more than 200 levels deep"),
         ("{root}/sub", "no regular file"),
         ("{root}/notes.txt/x", "not a directory"),
         ("{root}/a\0b", "no NUL"),
