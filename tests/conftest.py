@@ -7,7 +7,13 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import anyio
 import pytest
+
+for _name in dir(anyio):
+    # They come when they are first used, and pytest rewrites what comes. Python 3.11 before .8 may
+    # fail to read a source while another one is read (gh-106905), as hypothesis does amid a test.
+    getattr(anyio, _name)
 
 ROOT = Path(__file__).parent.parent
 LOOKS = ("CLICOLOR", "CLICOLOR_FORCE", "COLORTERM", "COLUMNS", "FORCE_COLOR", "LINES", "NO_COLOR")
