@@ -5,13 +5,16 @@ session's own as far as these lie in one of them: nothing is read outside. They 
 each request, so that a change counts at once.
 
 What stands there comes from the project: the model is told so, and no permission depends on it.
+Nobody is asked about a file that lies where it is named. A rule that denies reading it counts, and
+one that asks denies; a link to another file is followed only where that is read without a question.
 
 Source: agents.md, "How to use AGENTS.md".
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -19,6 +22,11 @@ from typing import Final
 import anyio.to_thread
 
 from acp_agent.models.model import Guidance
+from acp_agent.permissions import Permissions
+from acp_agent.standing import standing
+from acp_agent.tools.subject import Subject, path_subject
+from acp_agent.tools.tool import Call, Outcome, Report
+from acp_agent.workspace import Workspace
 from acp_protocol.host.files import FileRefusedError
 from acp_protocol.host.text import one_line, visible
 
@@ -48,18 +56,21 @@ class Told:
 
 
 def read_instructions(
-    names: Sequence[str], directories: Sequence[Path], read: Callable[[Path], str]
+    names: Sequence[str],
+    directories: Sequence[Path],
+    workspace: Workspace,
+    permissions: Permissions,
 ) -> Told | None:
     """Return what the files of these names say in a session's directories; None where none does.
 
-    What `read` refuses counts as missing. For use in a thread.
+    What may not be read counts as missing. For use in a thread.
     """
     texts: dict[Path, str] = {}
     for directory in _places(directories):
         for name in names:
             path = directory / name
             try:
-                text = read(path)
+                text = _text(directory, name, workspace, permissions)
             except FileRefusedError:
                 continue
             if text.strip():
@@ -71,12 +82,52 @@ def read_instructions(
 
 
 async def instructions_of(
-    names: Sequence[str], directories: Sequence[Path], read: Callable[[Path], str]
+    names: Sequence[str],
+    directories: Sequence[Path],
+    workspace: Workspace,
+    permissions: Permissions,
 ) -> Told | None:
     """Return the same, read in a thread."""
     if not names:
         return None
-    return await anyio.to_thread.run_sync(read_instructions, names, directories, read)
+    return await anyio.to_thread.run_sync(
+        read_instructions, names, directories, workspace, permissions
+    )
+
+
+def _text(directory: Path, name: str, workspace: Workspace, permissions: Permissions) -> str:
+    """Return the text of a file, if it may be told.
+
+    Raises:
+        FileRefusedError: it may not or cannot be read.
+    """
+    path = directory / name
+    try:
+        real = Path(os.path.realpath(path))
+        is_led = real != Path(os.path.realpath(directory)) / name
+    except (OSError, ValueError):
+        raise FileRefusedError(str(path), "it leads nowhere") from None
+    if not _may_be_told(path, workspace.cwd, permissions, is_led=is_led):
+        raise FileRefusedError(str(path), "the rules do not let it be told")
+    return workspace.text_on_disk(real)
+
+
+def _may_be_told(path: Path, cwd: Path, permissions: Permissions, *, is_led: bool) -> bool:
+    """Return whether a file may be told unasked; `is_led` where links lead to another one."""
+    spelled = path.relative_to(cwd) if path.is_relative_to(cwd) else path
+    named = path_subject(cwd, str(path), is_last_followed=False)
+    subjects = (Subject("path", spelled.parts), named, path_subject(cwd, str(path)))
+    rule = standing(permissions.rules.standing, "read", subjects, cwd.resolve().parts)
+    if rule is not None and rule.decision != "allow":
+        return False
+    ruling = permissions.known(Call("", "read", _unread, subjects=subjects))
+    return not is_led if ruling is None else ruling.verdict == "allow"
+
+
+async def _unread(report: Report) -> Outcome:
+    """Nothing: the rules are asked, and no call runs."""
+    del report
+    return Outcome("")
 
 
 def _places(directories: Sequence[Path]) -> list[Path]:

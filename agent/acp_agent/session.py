@@ -352,8 +352,8 @@ class Session:
     async def _instructed(self) -> Told | None:
         """Return what the project tells the model that serves now."""
         names = () if is_scripted(self.model) else self._names
-        read = self._context.desk.workspace.text_on_disk
-        return await instructions_of(names, self.declared.directories, read)
+        files = self._context.desk.workspace
+        return await instructions_of(names, self.declared.directories, files, self.permissions)
 
     async def retitled(self) -> None:
         """Tell the client that the session is called otherwise."""

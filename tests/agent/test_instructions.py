@@ -11,8 +11,12 @@ import pytest
 from acp_agent.conduct import Conduct
 from acp_agent.instructions import CUT, LIMIT, NAMES, Told, read_instructions
 from acp_agent.models.model import Command, Guidance, HistoryEntry, ModelEvent, Say, ToolOffer
+from acp_agent.permissions import Permissions
+from acp_agent.rules import PermissionRules
+from acp_agent.standing import Decision, StandingRule
+from acp_agent.tools.files import ReadTool
 from acp_agent.workspace import Workspace
-from tests.agent.conftest import talk
+from tests.agent.conftest import selected, talk
 
 
 class Attentive:
@@ -38,15 +42,19 @@ def write(directory: Path, text: str, name: str = "AGENTS.md") -> Path:
     return directory / name
 
 
-def read(names: Sequence[str], directories: Sequence[Path]) -> Told | None:
+def read(
+    names: Sequence[str], directories: Sequence[Path], rules: PermissionRules | None = None
+) -> Told | None:
     """Read in the bounds of a session in these directories."""
     workspace = Workspace("s", directories[0], additional=directories[1:])
-    return read_instructions(names, directories, workspace.text_on_disk)
+    return read_instructions(names, directories, workspace, Permissions(rules, directories[0]))
 
 
-def texts(*directories: Path, names: Sequence[str] = NAMES) -> list[str]:
+def texts(
+    *directories: Path, names: Sequence[str] = NAMES, rules: PermissionRules | None = None
+) -> list[str]:
     """Return what is told, file by file."""
-    told = read(names, directories)
+    told = read(names, directories, rules)
     return told.guidance.text.split("<instructions ")[1:] if told else []
 
 
@@ -80,6 +88,56 @@ def test_nothing_is_read_outside_of_the_directories(tmp_path: Path) -> None:
     (inner / "AGENTS.md").symlink_to(outside)
     assert texts(inner) == []
     assert texts(inner, names=["../AGENTS.md", str(outside)]) == []
+
+
+def ruled(decision: Decision, pattern: str) -> PermissionRules:
+    return PermissionRules(standing=(StandingRule(decision, area="path", pattern=pattern),))
+
+
+@pytest.mark.parametrize("decision", ["deny", "ask"])
+@pytest.mark.parametrize("pattern", [".env", "AGENTS.md"])
+def test_a_rule_holds_for_a_link_and_for_what_it_leads_to(
+    tmp_path: Path, decision: Decision, pattern: str
+) -> None:
+    write(tmp_path, "secret", ".env")
+    (tmp_path / "AGENTS.md").symlink_to(".env")
+    assert len(texts(tmp_path)) == 1
+    assert texts(tmp_path, rules=ruled(decision, pattern)) == []
+
+
+@pytest.mark.parametrize("decision", ["deny", "ask"])
+def test_a_rule_holds_for_a_file_that_is_named(tmp_path: Path, decision: Decision) -> None:
+    write(tmp_path, "fine")
+    assert texts(tmp_path, rules=ruled(decision, "AGENTS.md")) == []
+    assert len(texts(tmp_path, rules=ruled(decision, "other"))) == 1
+
+
+def test_what_nobody_may_read_unasked_is_told_only_where_it_lies_by_its_name(
+    tmp_path: Path,
+) -> None:
+    asks = PermissionRules(default_policy="ask_always")
+    write(tmp_path / "private", "secret")
+    (tmp_path / "docs").symlink_to("private")
+    (tmp_path / "AGENTS.md").symlink_to("private/AGENTS.md")
+    assert texts(tmp_path, names=["AGENTS.md", "docs/AGENTS.md"], rules=asks) == []
+    assert len(texts(tmp_path, names=["private/AGENTS.md"], rules=asks)) == 1
+
+
+async def test_what_the_user_has_rejected_for_good_is_not_told(tmp_path: Path) -> None:
+    path = write(tmp_path, "secret")
+    workspace, permissions = Workspace("s", tmp_path), Permissions(cwd=tmp_path)
+    call = await ReadTool().prepare({"path": str(path)}, workspace)
+    permissions.decided(call, selected("reject-always"))
+    assert read_instructions(NAMES, [tmp_path], workspace, permissions) is None
+
+
+async def test_no_rule_of_a_session_is_gone_around(cwd: Path) -> None:
+    write(cwd, "secret", ".env")
+    (cwd / "AGENTS.md").symlink_to(".env")
+    model = Attentive()
+    async with talk(cwd, model=model, conduct=Conduct(rules=ruled("deny", ".env"))) as it:
+        await it.prompt("a")
+    assert model.told == [[]]
 
 
 def test_what_cannot_be_read_counts_as_missing(tmp_path: Path) -> None:
