@@ -6,7 +6,7 @@ Source: ACP, Prompt Turn, "Stop Reasons".
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
 from acp_agent.models.model import HistoryEntry, ModelSaid, Stopped, UserSaid
@@ -44,18 +44,20 @@ def remembered(kept: Sequence[Kept]) -> list[HistoryEntry]:
     """Return what the model is told of: a refused prompt is gone, with what followed it."""
     told: list[HistoryEntry] = []
     begun = 0
+    summary: list[HistoryEntry] = []
+    """What stays of a refused prompt that room was made amid."""
     for entry in kept:
         if isinstance(entry, Aside):
             continue
         if isinstance(entry, Compacted):
             told = [_summed_up(entry), *entry.requests]
-            begun = len(told)
+            begun, summary = 0, [_summed_up(replace(entry, requests=()))]
             continue
         if isinstance(entry, UserSaid):
-            begun = len(told)
+            begun, summary = len(told), []
         told.append(entry)
         if isinstance(entry, ModelSaid) and any(isinstance(each, Stopped) for each in entry.events):
-            del told[begun:]
+            told[begun:] = summary
     return told
 
 

@@ -222,6 +222,18 @@ async def test_room_is_made_amid_a_turn_and_what_was_asked_for_stays(cwd: Path) 
     assert len(model.heard[-1]) == 2
 
 
+async def test_a_prompt_that_is_refused_after_room_was_made_is_told_no_more(cwd: Path) -> None:
+    model = Scribe()
+    model.answers = [[Say("well"), Used(950, 10, window=1000)], [Say("no"), Stopped("refusal")]]
+    async with visit(cwd, model=model) as it:
+        session_id = await it.new()
+        await it.turn(session_id, "hello")
+        assert await it.turn(session_id, "bad") == "refusal"
+        await it.turn(session_id, "and on")
+    assert texts(model.heard[1])[1:] == ["bad"]
+    assert texts(model.heard[2]) == [SUMMED_UP.format("so far"), "and on"]
+
+
 async def test_what_is_too_long_is_summed_up_and_asked_again_once(cwd: Path) -> None:
     model = Scribe()
     async with visit(cwd, model=model) as it:

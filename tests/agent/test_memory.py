@@ -34,7 +34,9 @@ def test_behind_a_summary_amid_a_turn_stands_what_was_asked_for() -> None:
     assert rest == [UserSaid("a"), SAID]
 
 
-def test_a_refusal_behind_a_summary_leaves_the_summary() -> None:
-    kept = [UserSaid("a"), SAID, Compacted("so far", (UserSaid("a"),)), REFUSED]
-    assert len(remembered(kept)) == 2
-    assert remembered([*kept, UserSaid("b")])[-1] == UserSaid("b")
+def test_a_refusal_behind_a_summary_takes_what_was_asked_for_and_leaves_the_summary() -> None:
+    kept = [UserSaid("a"), SAID, Compacted("so far", (UserSaid("a"),)), SAID, REFUSED]
+    summary = UserSaid(SUMMED_UP.format("so far"))
+    assert remembered(kept) == [summary]
+    assert remembered([*kept, UserSaid("b"), SAID]) == [summary, UserSaid("b"), SAID]
+    assert remembered([*kept, UserSaid("b"), REFUSED]) == [summary]
