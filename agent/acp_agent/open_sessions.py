@@ -57,8 +57,12 @@ class OpenSessions:
 
     def is_at_rest(self, session: Session) -> bool:
         """Return whether nothing happens in a session, or is about to."""
-        is_used = session.is_used or session.id in self._changing or self._turns.is_at_work(session)
-        return not is_used and session.chronicle.is_settled()
+        return self._is_idle(session) and session.chronicle.is_settled()
+
+    def _is_idle(self, session: Session) -> bool:
+        """Return the same, whether or not all of it is kept."""
+        is_used = session.is_used or session.id in self._changing
+        return not is_used and not self._turns.is_at_work(session)
 
     def ease(self) -> None:
         """Let those look again who wait for a session to rest."""
@@ -95,6 +99,7 @@ class OpenSessions:
 
         Raises:
             RequestFailedError: all are taken, and nobody is at rest.
+            StoreError: nor can be, as what was said there cannot be kept.
         """
         with self.change(session_id):
             await self._make_room()
@@ -154,6 +159,9 @@ class OpenSessions:
                 resting = [each for each in self.awake.values() if self.is_at_rest(each)]
                 if resting:
                     await self.put_away(min(resting, key=lambda each: each.touched))
+                elif idle := [each for each in self.awake.values() if self._is_idle(each)]:
+                    # Nobody tells when the store can be written again: it is asked.
+                    await idle[0].chronicle.settle()
                 elif self._opening or not all(map(self._turns.is_at_work, self.awake.values())):
                     await self._eased.wait()
                 else:

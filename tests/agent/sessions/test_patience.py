@@ -187,6 +187,38 @@ async def test_a_session_sleeps_only_when_all_of_it_is_kept(
         assert session.chronicle.current().title == "it"
 
 
+@VERSIONS
+async def test_a_place_is_free_as_soon_as_the_store_is(
+    cwd: Path, version: int, tmp_path: Path
+) -> None:
+    async with visit(cwd, version, store=Store(tmp_path / "kept"), limit=1) as it:
+        first, second = await it.new(), await it.new()
+        surface = it.server._surface
+        assert surface is not None
+        async with anyio.create_task_group() as tasks:
+            with locked(tmp_path / "kept"):
+                surface.open.awake[second].chronicle.note(title="it")
+                tasks.start_soon(it.choose, first, "mode", "code")
+                await it.ask("session/list")
+        assert (list(surface.open.awake), list(surface.open.asleep)) == ([first], [second])
+
+
+@VERSIONS
+async def test_where_the_store_keeps_a_place_taken_that_is_told(
+    cwd: Path, version: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("acp_agent.sessions.patience.PATIENCE", 0.0)
+    async with visit(cwd, version, store=Store(tmp_path / "kept"), limit=1) as it:
+        first, second = await it.new(), await it.new()
+        surface = it.server._surface
+        assert surface is not None
+        with locked(tmp_path / "kept"):
+            surface.open.awake[second].chronicle.note(title="it")
+            with pytest.raises(RequestFailedError, match="sessions cannot be kept"):
+                await it.say(first, "hello")
+        assert await it.turn(first, "hello") == "end_turn"
+
+
 async def tells_the_same(it: Visit, store: Store, directory: Path) -> None:
     """Hold what is told again in another process to what was told."""
     store.close()
