@@ -44,17 +44,17 @@ def remembered(kept: Sequence[Kept]) -> list[HistoryEntry]:
     """Return what the model is told of: a refused prompt is gone, with what followed it."""
     told: list[HistoryEntry] = []
     begun = 0
-    summary: list[HistoryEntry] = []
+    summary: Sequence[HistoryEntry] = ()
     """What stays of a refused prompt that room was made amid."""
     for entry in kept:
         if isinstance(entry, Aside):
             continue
         if isinstance(entry, Compacted):
             told = [_summed_up(entry), *entry.requests]
-            begun, summary = 0, [_summed_up(replace(entry, requests=()))]
+            begun, summary = 0, (_summed_up(replace(entry, requests=())),)
             continue
         if isinstance(entry, UserSaid):
-            begun, summary = len(told), []
+            begun, summary = len(told), ()
         told.append(entry)
         if isinstance(entry, ModelSaid) and any(isinstance(each, Stopped) for each in entry.events):
             told[begun:] = summary
