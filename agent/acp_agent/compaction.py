@@ -23,6 +23,7 @@ from acp_agent.models.model import (
     HistoryEntry,
     ModelFailedError,
     ModelSaid,
+    Paused,
     Say,
     Stopped,
     ToolAnswered,
@@ -111,7 +112,7 @@ async def _summary(context: Context, focus: str, *, goes_on: bool) -> tuple[str,
 
 async def _written(context: Context, history: Sequence[HistoryEntry]) -> tuple[str, Used | None]:
     text, used = "", None
-    is_refused = False
+    stop: Stopped | Paused | None = None
     async with aclosing(asked(context, history)) as reply:
         async for event in reply:
             match event:
@@ -120,15 +121,17 @@ async def _written(context: Context, history: Sequence[HistoryEntry]) -> tuple[s
                 case Used():
                     used = event
                     context.spent = context.spent + event
-                case Stopped():
-                    is_refused = event.reason == "refusal"
+                case Stopped() | Paused():
+                    stop = event
                 case Delayed():
                     await context.desk.updates.delayed(event.why, asked_again(event))
                 case _:
                     # Thoughts and calls are no part of a summary.
                     continue
-    if is_refused or not text.strip():
+    if not text.strip() or (isinstance(stop, Stopped) and stop.reason == "refusal"):
         raise CompactionFailedError("The model gave no summary.")
+    if stop is not None:
+        raise CompactionFailedError("The summary was cut off.")
     return text.strip(), used
 
 

@@ -17,6 +17,7 @@ from acp_agent.models.model import (
     ModelEvent,
     ModelFailedError,
     ModelSaid,
+    Paused,
     Say,
     Stopped,
     Think,
@@ -133,6 +134,8 @@ async def test_a_client_that_shows_no_compaction_is_told_in_words(cwd: Path) -> 
         (ModelFailedError("It is down."), "It is down."),
         ([Think("hm")], "The model gave no summary."),
         ([Say("I will not"), Stopped("refusal")], "The model gave no summary."),
+        ([Say("The user wants"), Stopped("max_tokens")], "The summary was cut off."),
+        ([Say("The user wants"), Paused()], "The summary was cut off."),
     ],
 )
 async def test_a_summary_that_fails_leaves_all_as_it_was(
