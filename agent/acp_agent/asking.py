@@ -39,7 +39,8 @@ class Fill:
         """Take note of what a reply says."""
         if used.window is not None:
             self.used, self.size = used.total, used.window
-            self.is_hopeless = self.is_made and self._is_nearly_full
+            # What did not help once costs a request, each time, that reads the whole window.
+            self.is_hopeless = (self.is_made or self.is_hopeless) and self._is_nearly_full
             self.is_made = False
 
     def empty(self) -> None:

@@ -31,6 +31,18 @@ def test_room_is_not_made_again_and_again_where_it_does_not_help() -> None:
     fill = Fill()
     fill.take(HIGH)
     fill.empty()
+    for _ in range(3):
+        fill.take(HIGH)
+        assert not fill.is_high
+    fill.take(LOW)
+    fill.take(HIGH)
+    assert fill.is_high
+
+
+def test_room_is_not_made_again_where_it_could_not_be_until_the_window_has_emptied() -> None:
+    fill = Fill()
+    fill.take(HIGH)
+    fill.is_hopeless = True
     fill.take(HIGH)
     assert not fill.is_high
     fill.take(LOW)

@@ -225,6 +225,20 @@ async def test_room_is_made_amid_a_turn_and_what_was_asked_for_stays(cwd: Path) 
     assert len(model.heard[-1]) == 2
 
 
+@pytest.mark.parametrize("summary", [[Say("so far")], ModelFailedError("It is down.")])
+async def test_room_is_made_once_where_the_window_stays_full(
+    cwd: Path, summary: Sequence[ModelEvent] | Exception
+) -> None:
+    model = Scribe(*[summary] * 9)
+    read, full = CallTool("read", {"path": "notes.md"}), Used(940, 10, window=1000)
+    model.answers = [*[[read, full]] * 6, [Say("done"), full]]
+    async with visit(cwd, model=model) as it:
+        session_id = await it.new()
+        await it.turn(session_id, "read it")
+        await it.turn(session_id, "and on")
+    assert len(model.asked) == 1
+
+
 async def test_a_prompt_that_is_refused_after_room_was_made_is_told_no_more(cwd: Path) -> None:
     model = Scribe()
     model.answers = [[Say("well"), Used(950, 10, window=1000)], [Say("no"), Stopped("refusal")]]
