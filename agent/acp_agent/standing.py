@@ -5,17 +5,22 @@ thing the first one decides, in the order in which they are written. A call that
 things is denied if one of them is, asked about if one of them is to be, and allowed if all are.
 
 A path is compared part by part and a command word by word, as the system gets it, so that no sign
-in a name or an argument means anything else than itself.
+in a name or an argument means anything else than itself. Only `*` and `?` stand for other signs.
+
+Whoever searches or moves a directory reaches whatever lies in it. So a rule that denies or asks
+counts there as soon as a path below may fit it, and an earlier rule that allows the directory does
+not outweigh it, unless it allows all below.
 """
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import lru_cache
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Final, Literal, TypeAlias
 
 from acp_agent.tools.subject import Area, Subject
@@ -28,7 +33,6 @@ _ANY_PARTS: Final = "**"
 """Stands for any number of parts of a path, none as well."""
 _ANY_WORDS: Final = "*"
 """Stands, alone, for any number of words of a command, none as well."""
-_WILD: Final = frozenset("*?[")
 _DEEP: Final[frozenset[Kind]] = frozenset({"search", "move"})
 """Kinds whose calls reach whatever lies below the directory that they name."""
 
@@ -49,6 +53,10 @@ class StandingRule:
 
         `home` is the session's directory, part by part, which relative subjects lie below.
         """
+        return self.fits(kind, subject, home) or self.reaches(kind, subject, home)
+
+    def fits(self, kind: Kind, subject: Subject, home: Sequence[str] = ()) -> bool:
+        """Return whether just `subject` is meant, whatever lies below."""
         if self.kind not in (None, kind):
             return False
         if self.area is None:
@@ -56,10 +64,18 @@ class StandingRule:
         if self.area != subject.area:
             return False
         if self.area == "name":
-            return fnmatchcase(" ".join(subject.words), self.pattern)
+            return _is_like(" ".join(subject.words), self.pattern)
         if self.area == "command":
             return self._covers_command(subject.words)
-        return self._covers_path(kind, subject.words, home)
+        return len(path_parts(self.pattern)) in self._places(subject.words, home)
+
+    def reaches(self, kind: Kind, subject: Subject, home: Sequence[str] = ()) -> bool:
+        """Return whether what is denied or asked about may lie in the directory `subject`."""
+        if not self._is_about_all_below(kind, subject):
+            return False
+        pattern = path_parts(self.pattern)
+        places = self._places(subject.words, home)
+        return any(_anchor(pattern) <= place < len(pattern) for place in places)
 
     def _covers_command(self, words: tuple[str, ...]) -> bool:
         pattern = command_words(self.pattern)
@@ -69,22 +85,43 @@ class StandingRule:
         program = PurePosixPath(words[0]).name if words else ""
         return self.decision != "allow" and _fits(pattern, (program, *words[1:]), _ANY_WORDS)
 
-    def _covers_path(self, kind: Kind, words: tuple[str, ...], home: Sequence[str]) -> bool:
+    def may_reach(self, kind: Kind, subject: Subject, home: Sequence[str] = ()) -> bool:
+        """Return whether what is meant may lie in the directory `subject`, as it may in any.
+
+        So it is with a name, wherever it lies. What is hidden no search comes upon, and what is
+        moved with its directory is meant there as well.
+        """
+        if kind != "search" or not self._is_about_all_below(kind, subject):
+            return False
+        is_hidden = any(part.startswith(".") for part in path_parts(self.pattern))
+        return not is_hidden and bool(self._places(subject.words, home))
+
+    @property
+    def has_all_below(self) -> bool:
+        """Whether it means with a directory whatever lies below."""
+        return self.area is None or path_parts(self.pattern)[-1:] == (_ANY_PARTS,)
+
+    def _is_about_all_below(self, kind: Kind, subject: Subject) -> bool:
+        is_meant = self.kind in (None, kind) and self.area == subject.area == "path"
+        return is_meant and self.decision != "allow" and kind in _DEEP
+
+    def _places(self, words: tuple[str, ...], home: Sequence[str]) -> set[int]:
+        """Return which parts of the pattern may come next behind the path `words`.
+
+        Its length is among them if it fits; without any, nothing below fits either.
+        """
         pattern = path_parts(self.pattern)
-        is_far = words[:1] == ("/",)
+        is_far, is_open = words[:1] == ("/",), pattern[:1] in {("/",), (_ANY_PARTS,)}
         if pattern[:1] == ("/",) and not is_far:
             words = (*home, *words)
-        elif pattern[:1] not in {("/",), (_ANY_PARTS,)} and is_far:
-            return False
         if self.decision != "allow":
             # On some disks both spellings lead to one file.
-            pattern, words = _folded(pattern), _folded(words)
-        if _fits(pattern, words, _ANY_PARTS):
-            return True
-        head = _head(pattern)
-        # Whoever searches or moves a directory reaches what must not be reached in it.
-        is_above = len(words) < len(head) and head[: len(words)] == words
-        return self.decision != "allow" and kind in _DEEP and is_above
+            pattern, words, home = _folded(pattern), _folded(words), _folded(home)
+        if is_far and not is_open:
+            # Below the session's directory, which may lie below what is named.
+            is_above = self.decision != "allow" and tuple(home[: len(words)]) == words
+            return {0} if is_above else set()
+        return _places(pattern, words, _ANY_PARTS)
 
     def __str__(self) -> str:
         """Spell the rule out, as in `deny execute git push *`."""
@@ -98,15 +135,45 @@ def standing(
     home: Sequence[str] = (),
 ) -> StandingRule | None:
     """Return the rule that decides about a call that touches `subjects`; None if none does."""
-    found = [
-        next((rule for rule in rules if rule.covers(kind, subject, home)), None)
-        for subject in subjects
-    ]
+    found = [_deciding(rules, kind, subject, home) for subject in subjects]
     for decision in ("deny", "ask"):
         for rule in found:
             if rule is not None and rule.decision == decision:
                 return rule
     return found[0] if found and None not in found else None
+
+
+def _deciding(
+    rules: Sequence[StandingRule], kind: Kind, subject: Subject, home: Sequence[str]
+) -> StandingRule | None:
+    """Return the first rule that fits `subject`, or a stricter one about what lies in it."""
+    if kind not in _DEEP or subject.area != "path" or _is_file(subject, home):
+        # A file has nothing below it, so that only what fits counts.
+        return next((rule for rule in rules if rule.fits(kind, subject, home)), None)
+    first: StandingRule | None = None
+    below: list[StandingRule] = []
+    for rule in rules:
+        if rule.reaches(kind, subject, home):
+            below.append(rule)
+        elif rule.may_reach(kind, subject, home):
+            below.append(replace(rule, decision="ask"))
+        if rule.fits(kind, subject, home):
+            first = first or rule
+            if rule.has_all_below:
+                break
+    for decision in ("deny", "ask"):
+        for rule in (first, *below):
+            if rule is not None and rule.decision == decision:
+                return rule
+    return first
+
+
+def _is_file(subject: Subject, home: Sequence[str]) -> bool:
+    """Tell whether something is there that is no directory; this looks at the disk."""
+    if not home:
+        return False
+    path = Path(*home, *subject.words)
+    return os.path.lexists(path) and (path.is_symlink() or not path.is_dir())
 
 
 @lru_cache
@@ -133,6 +200,11 @@ def path_parts(pattern: str) -> tuple[str, ...]:
 
 def _fits(pattern: Sequence[str], words: Sequence[str], any_number: str) -> bool:
     """Return whether `pattern` fits all of `words`; `any_number` in it fits any number of them."""
+    return len(pattern) in _places(pattern, words, any_number)
+
+
+def _places(pattern: Sequence[str], words: Sequence[str], any_number: str) -> set[int]:
+    """Return how far `pattern` is used up behind `words`, in each way to read it."""
 
     def reached(places: set[int]) -> set[int]:
         for place in sorted(places):
@@ -150,19 +222,22 @@ def _fits(pattern: Sequence[str], words: Sequence[str], any_number: str) -> bool
                 continue
             if pattern[place] == any_number:
                 after.add(place)
-            elif fnmatchcase(word, pattern[place]):
+            elif _is_like(word, pattern[place]):
                 after.add(place + 1)
         places = reached(after)
-    return len(pattern) in places
+    return places
+
+
+def _is_like(word: str, pattern: str) -> bool:
+    """Return whether `pattern` fits `word`; a bracket means itself, as in `app/[id]`."""
+    return fnmatchcase(word, pattern.replace("[", "[[]"))
+
+
+def _anchor(pattern: Sequence[str]) -> int:
+    """Return how much of a pattern has to be used up before it names a place."""
+    anywhere = next((at for at, part in enumerate(pattern) if part != _ANY_PARTS), len(pattern))
+    return anywhere + 1 if anywhere else 0
 
 
 def _folded(words: Sequence[str]) -> tuple[str, ...]:
     return tuple(word.casefold() for word in words)
-
-
-def _head(pattern: Sequence[str]) -> tuple[str, ...]:
-    """Return the parts of a pattern before the first one that fits more than one name."""
-    for place, part in enumerate(pattern):
-        if _WILD & set(part):
-            return tuple(pattern[:place])
-    return tuple(pattern)

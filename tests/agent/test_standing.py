@@ -47,7 +47,8 @@ def path(*words: str) -> Touched:
         ("/home/me/docs/**", ("docs", "a"), True),
         ("/home/me/docs/**", ("src", "a"), False),
         ("/etc/**", ("/", "etc", "passwd"), True),
-        ("[a-c]*", ("b.txt",), True),
+        ("app/[id]/**", ("app", "[id]", "s.ts"), True),
+        ("[a-c]*", ("b.txt",), False),
         ("a;b", ("a;b",), True),
         ("A", ("a",), False),
     ],
@@ -121,6 +122,70 @@ def test_what_is_denied_is_not_reached_through_a_directory_above_it(kind: Kind) 
     assert not rule.covers("read", path("a"))
     assert not StandingRule("allow", None, "path", "a/secret/**").covers(kind, path("a"))
     assert not StandingRule("deny", None, "path", ".env").covers(kind, path("a"))
+
+
+@pytest.mark.parametrize("kind", ["search", "move"])
+@pytest.mark.parametrize(
+    ("pattern", "words"),
+    [
+        ("src/*/keys/**", ("src",)),
+        ("src/*/keys/**", ("src", "a")),
+        ("priv*/**", ()),
+        ("priv*/**", ("private", "b")),
+        ("**/conf/*/*.key", ("x", "conf")),
+        ("**/conf/*/*.key", ("conf", "a")),
+        ("conf/*.key", ("conf",)),
+        ("a/**/z", ("a", "b", "c")),
+        ("secret/**", ("/", "home")),
+        ("secret/**", ("/",)),
+        ("/home/me/s*/x", ()),
+    ],
+)
+def test_what_is_denied_by_a_wildcard_is_not_reached_from_above(
+    kind: Kind, pattern: str, words: tuple[str, ...]
+) -> None:
+    rule = StandingRule("deny", None, "path", pattern)
+    assert rule.covers(kind, path(*words), HOME)
+    assert not rule.covers(kind, path("other"), HOME)
+    assert not rule.covers(kind, path("/", "other"), HOME)
+
+
+def test_a_search_that_may_come_upon_a_denied_name_is_asked_about() -> None:
+    def decision(pattern: str, kind: Kind = "search") -> str | None:
+        rules = (
+            StandingRule("deny", None, "path", pattern),
+            StandingRule("deny", None, "path", "x/**"),
+        )
+        assert getattr(standing(rules, kind, [path("x")], HOME), "decision", None) == "deny"
+        return getattr(standing(rules, kind, [path("src")], HOME), "decision", None)
+
+    assert decision("*.pem") == "ask"
+    assert decision("**/conf/*.key") == "ask"
+    # No search comes upon what is hidden, and moved with its directory a name stays denied.
+    assert decision(".env") is None
+    assert decision("*.pem", "move") is None
+
+
+def test_an_earlier_rule_outweighs_what_is_denied_below_only_if_it_allows_all_there(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "a").touch()
+    below = (StandingRule("deny", None, "path", "src/k/**"), StandingRule("deny", "search"))
+
+    def decision(pattern: str, *words: str) -> str | None:
+        rules = (StandingRule("allow", None, "path", pattern), *below)
+        return getattr(standing(rules, "search", [path(*words)], tmp_path.parts), "decision", None)
+
+    assert decision("src/**", "src") == "allow"
+    assert decision("src", "src") == "deny"
+    assert decision("src/*", "src", "k") == "deny"
+    assert decision("src/*", "src", "a") == "allow"
+    assert decision("lib", "lib") == "allow"
+    ask_first = (StandingRule("ask", None, "path", "src/x/**"), *below)
+    found = standing(ask_first, "search", [path("src")], tmp_path.parts)
+    assert found is not None
+    assert found.decision == "deny"
 
 
 def test_what_is_denied_is_denied_however_its_letters_are_written() -> None:
