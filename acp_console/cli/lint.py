@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal, TypeAlias, cast, get_args
@@ -23,8 +23,9 @@ from acp_inspector.filter.language import Filter
 from acp_inspector.journal import Frame, JournalEvent, StderrText
 from acp_inspector.lint.catalogue import SEVERITIES
 from acp_inspector.lint.engine import Finding, Linter, Report
-from acp_inspector.recording.reader import LineFault, read_lines
-from acp_protocol.dialects.catalogue import DIALECTS
+from acp_inspector.lint.joining import joined
+from acp_inspector.recording.reader import LineFault, Row, read_lines
+from acp_protocol.dialects.catalogue import DIALECTS, open_dialect
 from acp_protocol.jsonrpc import Json
 
 Format: TypeAlias = Literal["text", "json", "sarif", "junit"]
@@ -115,6 +116,8 @@ def command(
     _print(linted, format_, fail_on, is_all=is_all)
     tell_complaint(wanted)
     for file, each in linted.items():
+        if each.report.is_joined:
+            say(f"{file}: frames were joined by their lengths; #n is the line where one begins")
         for name in sorted(each.report.dialects):
             say(f"{file} sounds like {name}; --dialect {name} judges what is meant")
         for rule, problem in each.report.failed.items():
@@ -138,7 +141,7 @@ def _faults_fail(fail_on: FailOn) -> bool:
 def _lint(
     file: Path, wanted: Filter, *, unstable: bool, dialect: str | None, limit: int | None
 ) -> _Linted:
-    meant = None if wanted.is_empty else _meant(file, wanted)
+    meant = None if wanted.is_empty else _meant(file, wanted, dialect)
     linter = Linter(
         unstable=unstable,
         dialect=dialect,
@@ -158,10 +161,17 @@ def _lint(
     return linted
 
 
-def _meant(file: Path, wanted: Filter) -> set[int]:
+def _meant(file: Path, wanted: Filter, dialect: str | None) -> set[int]:
     """Return the frames that a filter means, which is known once all of them were read."""
-    exchanges, reader = Exchanges(), Reader()
-    for row in read_lines(file):
+    spoken = None if dialect is None else open_dialect(dialect)
+    exchanges, reader = Exchanges(), Reader(spoken)
+
+    has_lengths = spoken is not None and spoken.framing == "headers"
+
+    def rows() -> Iterator[Row]:
+        return joined(read_lines(file)) if has_lengths else read_lines(file)
+
+    for row in rows():
         if isinstance(row, Frame):
             exchanges.apply_all(row, reader.messages(row))
         elif isinstance(row, JournalEvent) and row.begins_connection:
@@ -169,7 +179,7 @@ def _meant(file: Path, wanted: Filter) -> set[int]:
     known = annotate(file, wanted)
     return {
         row.n
-        for row in read_lines(file)
+        for row in rows()
         if isinstance(row, Frame)
         and wanted.matches(FrameFacts(row, exchanges, notes=known.of(row)))
     }

@@ -18,6 +18,7 @@ from acp_inspector.journal import Entry, Frame, JournalEvent, StderrText
 from acp_inspector.lint import bookkeeping
 from acp_inspector.lint.catalogue import Rule, Severity, rules
 from acp_inspector.lint.checks import Check
+from acp_inspector.lint.joining import Joining
 from acp_inspector.lint.moment import Ending, Found, Moment, Problem
 from acp_inspector.lint.plans import Kind, Plan, holds, kind_of, plan, workings
 from acp_inspector.lint.state import Point, State
@@ -67,6 +68,8 @@ class Report:
     """The protocol versions that were agreed upon."""
     dialects: set[str] = field(default_factory=set[str])
     """Dialects that were heard though nobody said so."""
+    is_joined: bool = False
+    """Lines were joined to frames by the lengths before them, as the dialect has it."""
     exercised: set[str] = field(default_factory=set[str])
     """Rules that had something to look at."""
     applied: frozenset[str] = frozenset()
@@ -128,6 +131,8 @@ class Linter:
         self._kept: Counter[str] = Counter()
         self.report = Report(applied=_applied(unstable=unstable))
         self._begin()
+        has_lengths = self._dialect is not None and self._dialect.framing == "headers"
+        self._joining = Joining() if has_lengths else None
 
     def _begin(self) -> None:
         self._dialect = None if self._dialect_name is None else _opened(self._dialect_name)
@@ -145,6 +150,13 @@ class Linter:
 
     def feed(self, entry: Entry) -> tuple[Finding, ...]:
         """Judge an entry and return what is new."""
+        if self._joining is None:
+            return self._whole(entry)
+        whole = self._joining.feed(entry)
+        self.report.is_joined = self._joining.has_joined
+        return tuple(found for each in whole for found in self._whole(each))
+
+    def _whole(self, entry: Entry) -> tuple[Finding, ...]:
         if isinstance(entry, Frame):
             self._last = Point(entry.n, entry.at)
             return self._noted(self._any_frame(entry))
@@ -160,12 +172,16 @@ class Linter:
         """
         if not (self._is_over or self._state.last):
             return ()
-        before = self.finish()
+        before = self._end()
         self._begin()
         return before
 
     def finish(self) -> tuple[Finding, ...]:
         """Judge what is missing, now that nothing more comes, and return what is new."""
+        left = () if self._joining is None else self._joining.finish()
+        return (*(found for each in left for found in self._whole(each)), *self._end())
+
+    def _end(self) -> tuple[Finding, ...]:
         code = self._exit.data.get("code") if self._exit is not None else None
         ending = Ending(self._state, self._last, is_orderly=code == 0, is_over=self._is_over)
         found: list[Finding] = []

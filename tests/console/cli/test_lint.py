@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -243,6 +244,33 @@ def test_a_dialect_is_recognised_and_told_of(call: Call, tmp_path: Path) -> None
     assert "sounds like continuum; --dialect continuum" in call("lint", str(file)).err
     meant = call("lint", "--dialect", "continuum", "--format", "json", str(file))
     assert "ACP-L065" not in {each["rule"] for each in json.loads(meant.out)["findings"]}
+
+
+def test_frames_are_judged_by_their_lengths_where_the_dialect_writes_them(
+    call: Call, tmp_path: Path
+) -> None:
+    talk = Talk()
+    asked: list[dict[str, Any]] = [
+        {"id": 1, "method": "initialize", "params": {}},
+        {"id": 2, "method": "session/new", "params": {"working_dir": "/w"}},
+        {"id": 2, "method": "bogus/x", "params": {}},
+    ]
+    body = b""
+    for each in asked:
+        raw = json.dumps({"jsonrpc": "2.0"} | each).encode()
+        talk.send("client", body + b"Content-Length: %d" % len(raw), end=b"\r\n")
+        talk.send("client", b"", end=b"\r\n")
+        body = raw
+    talk.send("client", body, end=b"")
+    file = write(tmp_path / "dialect.acp.ndjson", talk)
+    meant = call("lint", "--dialect", "openoxide", "--format", "json", str(file))
+    told = {each["rule"]: each["frames"] for each in json.loads(meant.out)["findings"]}
+    assert not {"ACP-L007", "ACP-L012"} & told.keys()
+    assert told["ACP-L023"] == [3, 5]
+    assert meant.err.count("frames were joined by their lengths") == 1
+    wanted = ("--filter", "method == bogus/x", "--format", "json")
+    filtered = json.loads(call("lint", "--dialect", "openoxide", *wanted, str(file)).out)
+    assert "ACP-L023" in {each["rule"] for each in filtered["findings"]}
 
 
 def test_a_rule_that_could_not_be_judged_is_not_called_idle(

@@ -1,0 +1,123 @@
+"""Joins again what a recording of lines has cut: frames with their lengths before them.
+
+A frame's last bytes are recorded with the header of the next one, long after they came. So a joined
+frame stands where its own header stands, and what came behind that waits for it.
+
+Source: Language Server Protocol, "Base Protocol"; OpenOxide, "Local Transport".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TypeVar
+
+from acp_inspector.journal import Entry, Frame, JournalEvent, StderrText
+from acp_protocol.errors import FrameTooLongError
+from acp_protocol.framing import AnyFramer, Side
+
+_Other = TypeVar("_Other")
+
+
+class Joining:
+    """The entries of a recording, in which frames of sides that write lengths are whole."""
+
+    def __init__(self) -> None:
+        self.has_joined = False
+        """Whether a side wrote lengths before its frames."""
+        self._streams = _opened()
+        self._waiting: list[Entry] = []
+        """What stands behind a frame that is not whole yet."""
+
+    def feed(self, entry: Entry) -> list[Entry]:
+        """Take the next entry; return those that are whole now and have nothing to wait for."""
+        if isinstance(entry, Frame):
+            stream = self._streams[entry.side]
+            self._waiting += stream.take(entry)
+            self.has_joined = self.has_joined or stream.framing == "headers"
+            return self._due()
+        before = (
+            self.finish() if isinstance(entry, JournalEvent) and entry.begins_connection else []
+        )
+        self._waiting.append(entry)
+        return before + self._due()
+
+    def finish(self) -> list[Entry]:
+        """Return what still waits, frames that never became whole among it."""
+        for stream in self._streams.values():
+            self._waiting += stream.rest()
+        self._streams = _opened()
+        return self._due()
+
+    def _due(self) -> list[Entry]:
+        open_ = [each.first.n for each in self._streams.values() if each.first is not None]
+        if not open_ and len(self._waiting) == 1:
+            due, self._waiting = self._waiting, []
+            return due
+        due = [each for each in self._waiting if not open_ or each.n < min(open_)]
+        self._waiting = [each for each in self._waiting if open_ and each.n >= min(open_)]
+        return sorted(due, key=lambda each: each.n)
+
+
+def joined(rows: Iterable[Entry | _Other]) -> Iterator[Entry | _Other]:
+    """Return rows in which frames are whole; what is no entry passes at once."""
+    joining = Joining()
+    for row in rows:
+        if isinstance(row, Frame | StderrText | JournalEvent):
+            yield from joining.feed(row)
+        else:
+            yield row
+    yield from joining.finish()
+
+
+class _Stream:
+    """What one side wrote."""
+
+    def __init__(self) -> None:
+        self.first: Frame | None = None
+        """The line in which the frame begins that is not whole yet."""
+        self._framer: AnyFramer | None = AnyFramer()
+        """None once lines are known to be whole frames, or lengths to be nonsense."""
+        self.framing = self._framer.framing
+
+    def take(self, line: Frame) -> list[Frame]:
+        """Return the frames that a line completes."""
+        if self._framer is None:
+            return [line]
+        try:
+            raws = self._framer.feed(line.raw + line.end)
+        except FrameTooLongError:
+            left = self.rest()
+            self._framer = None
+            return [*left, line]
+        self.framing = self._framer.framing
+        if self.framing != "headers":
+            self._framer = None if self.framing else self._framer
+            return [line]
+        whole: list[Frame] = []
+        for raw in raws:
+            whole.append(_frame(self.first or line, raw, b"\n"))
+            self.first = None
+        if self.first is None and self._is_within(self._framer):
+            self.first = line
+        return whole
+
+    def rest(self) -> list[Frame]:
+        """Return the frame that is not whole, now that no more comes of it."""
+        first, self.first = self.first, None
+        if first is None or self._framer is None:
+            return []
+        return [_frame(first, self._framer.rest(), b"")]
+
+    def _is_within(self, framer: AnyFramer) -> bool:
+        """Tell whether a header has begun; no body has, as a blank line stands before it."""
+        begun = framer.rest()
+        framer.feed(begun)
+        return bool(begun)
+
+
+def _opened() -> dict[Side, _Stream]:
+    return {"client": _Stream(), "agent": _Stream()}
+
+
+def _frame(first: Frame, raw: bytes, end: bytes) -> Frame:
+    return Frame(first.n, first.at, first.side, raw, end)

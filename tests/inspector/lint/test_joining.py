@@ -1,0 +1,123 @@
+"""Frames with lengths before them are whole again, where their headers stand."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from acp_inspector.journal import Entry, Frame, Journal, JournalEvent
+from acp_inspector.lint.engine import lint
+from acp_inspector.lint.joining import Joining, joined
+from acp_protocol.framing import HEADER_LIMIT, LineFramer, Side, frame_bytes
+
+
+class Wire:
+    """Records as the proxy does: by lines, each when its end has come."""
+
+    def __init__(self) -> None:
+        self.journal = Journal()
+        self._framers: dict[Side, LineFramer] = {"client": LineFramer(), "agent": LineFramer()}
+
+    def write(self, side: Side, data: bytes) -> None:
+        for line in self._framers[side].feed(data):
+            self.journal.line(side, line)
+
+    def say(self, side: Side, **message: Any) -> None:
+        raw = json.dumps({"jsonrpc": "2.0"} | message).encode()
+        self.write(side, frame_bytes(raw, "headers"))
+
+    def end(self) -> list[Entry]:
+        for side, framer in self._framers.items():
+            if rest := framer.rest():
+                self.journal.frame(side, rest, b"")
+        self.journal.event("eof")
+        return list(self.journal.entries)
+
+
+def frames(entries: list[Entry]) -> list[tuple[Side, bytes]]:
+    return [(each.side, each.raw) for each in joined(entries) if isinstance(each, Frame)]
+
+
+def opened() -> Wire:
+    wire = Wire()
+    wire.journal.event("spawn", pid=1)
+    wire.say("client", id=1, method="initialize", params={})
+    abilities = ("file_read", "file_write", "terminal_exec", "web_search", "session_fork")
+    wire.say("agent", id=1, result=dict.fromkeys(abilities, True) | {"streaming": True})
+    wire.say("client", id=2, method="session/new", params={"working_dir": "/w"})
+    wire.say("agent", id=2, result={"session_id": "s1"})
+    return wire
+
+
+def test_lint_judges_frames_that_come_with_their_lengths() -> None:
+    wire = opened()
+    text = [{"type": "text", "text": "Hello"}]
+    wire.say("client", id=3, method="session/prompt", params={"session_id": "s1", "prompt": text})
+    result: dict[str, Any] = {"role": "agent", "content": [], "stop_reason": "end_turn"}
+    wire.say("agent", id=3, result=result)
+    wire.say("agent", id=9, result={})
+    report = lint(wire.end(), dialect="openoxide")
+    assert report.is_joined
+    assert {each.rule.id for each in report.findings if each.severity == "error"} == {"ACP-L025"}
+    assert {"ACP-L025", "ACP-L064"} <= report.exercised
+
+
+def test_lines_are_judged_as_they_are_where_no_lengths_stand() -> None:
+    journal = Journal()
+    journal.line("client", b'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}')
+    assert not lint(journal.entries, dialect="openoxide").is_joined
+    assert [each.raw for each in joined(journal.entries) if isinstance(each, Frame)]
+
+
+def test_a_frame_stands_where_its_header_stands() -> None:
+    whole = [each for each in joined(opened().end()) if isinstance(each, Frame)]
+    assert [each.side for each in whole] == ["client", "agent", "client", "agent"]
+    assert [each.n for each in whole] == sorted(each.n for each in whole)
+    assert json.loads(whole[2].raw)["method"] == "session/new"
+
+
+def test_a_frame_that_never_became_whole_is_no_whole_line() -> None:
+    wire = Wire()
+    wire.write("client", b'Content-Length: 9\r\n\r\n{"a"')
+    (cut, eof) = joined(wire.end())
+    assert isinstance(cut, Frame)
+    assert (cut.raw, cut.end) == (b'{"a"', b"")
+    assert isinstance(eof, JournalEvent)
+
+
+def test_another_process_ends_what_was_not_whole() -> None:
+    wire = opened()
+    wire.journal.event("spawn", pid=2)
+    joining = Joining()
+    told = [each for entry in wire.journal.entries for each in joining.feed(entry)]
+    assert isinstance(told[-1], JournalEvent)
+    assert len(told) == 6
+
+
+def test_headers_without_end_are_told_as_the_lines_they_are() -> None:
+    journal = Journal()
+    journal.line("client", b"Content-Length: 3")
+    for _ in range(HEADER_LIMIT // 1000 + 1):
+        journal.line("client", b"X: " + b"x" * 1000)
+    assert journal.entries[-1] in list(joined(journal.entries))
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(("client", "agent")),
+            st.text(st.characters(codec="utf-8"), min_size=1).map(str.encode),
+        ),
+        max_size=12,
+    )
+)
+def test_whatever_the_bodies_hold_they_come_back_in_their_order(
+    said: list[tuple[Side, bytes]],
+) -> None:
+    wire = Wire()
+    for side, raw in said:
+        wire.write(side, frame_bytes(raw, "headers"))
+    assert frames(wire.end()) == said
