@@ -139,7 +139,8 @@ class Continuum(Interpreter):
 
     def read_answer(self, answer: Answer, question: Question) -> Reading:
         """Turn an answer of the dialect into official v1."""
-        if question.notes.get("is_ours"):
+        if question.notes.get("is_ours") or question.notes.get("is_told"):
+            # Officially nobody asked: what was told gets no answer.
             return Reading(())
         if isinstance(answer, Failure):
             return Reading((self._read_failure(answer, question),))
@@ -186,6 +187,8 @@ class Continuum(Interpreter):
             params = {"sessionId": self.busy_session} | params
         if not isinstance(call, Request):
             return Reading((with_params(call, params),))
+        question = Question(call.method, session_in(params), {"is_told": True})
+        self.ask("client", call.id, question)
         # Without a session there is nothing to cancel, but the question still wants its answer.
         known = (notification_line(call.method, params),) if session_in(params) else ()
         return Reading(known, (self._answer_cancel(call.id, params),))

@@ -251,6 +251,7 @@ def test_a_cancel_request_is_answered_and_read_as_a_notification(opened: Continu
     reading = opened.read(call("session/cancel", id=6), "client")
     assert said(*reading.onward) == said(call("session/cancel", {"sessionId": SESSION}))
     assert said(*reading.back) == said(frame(id=6, result={}))
+    assert opened.read(frame(id=6, result={}), "agent") == Reading(())
 
 
 @pytest.mark.parametrize("method", ["session/load", "session/resume", "session/prompt"])
@@ -317,9 +318,7 @@ def test_a_cancel_notification_is_not_answered(opened: Continuum) -> None:
     assert reading.back == ()
 
 
-def test_cancelling_is_written_as_a_request_whose_answer_nobody_else_sees(
-    opened: Continuum,
-) -> None:
+def test_cancelling_is_written_as_a_request_with_an_unseen_answer(opened: Continuum) -> None:
     (asked,) = said(*opened.write(call("session/cancel", {"sessionId": SESSION}), "client"))
     assert asked == {"jsonrpc": "2.0", "id": asked["id"], "method": "session/cancel"}
     assert opened.read(frame(id=asked["id"], result={}), "agent") == Reading(())
