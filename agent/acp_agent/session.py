@@ -14,7 +14,7 @@ import anyio
 from acp_agent.asking import Context, Fill
 from acp_agent.calls import Client, Desk
 from acp_agent.commands.catalogue import Order, offered, order_in
-from acp_agent.commands.clerk import Clerk
+from acp_agent.commands.clerk import Clerk, taken
 from acp_agent.conduct import Conduct
 from acp_agent.elicitation import Elicitation, Way
 from acp_agent.instructions import Told, instructions_of
@@ -23,6 +23,8 @@ from acp_agent.memory import remembered
 from acp_agent.models.model import (
     Command,
     Model,
+    ModelEvent,
+    ModelSaid,
     Thinker,
     Used,
     UserSaid,
@@ -131,6 +133,8 @@ class Session:
         if record.spent is not None:
             self._context.spent = _spent(record.spent)
         self._apply()
+        if revived.unheard is not None:
+            self._take_up(revived.unheard, revived.loose)
 
     @property
     def is_busy(self) -> bool:
@@ -215,6 +219,14 @@ class Session:
             return await self._clerk.carry_out(order, said)
         self._context.history.append(said)
         return await run_turn(self._context)
+
+    def _take_up(self, said: UserSaid, loose: tuple[ModelEvent, ...]) -> None:
+        """Bear a prompt in mind that was cut off before it was answered, and what was said then."""
+        said = self._plain(said)
+        entry = taken(order_in(said.text, self.model), said)
+        self._context.history.append(entry)
+        if isinstance(entry, UserSaid):
+            self._context.history.append(ModelSaid(loose))
 
     def _plain(self, said: UserSaid) -> UserSaid:
         """Return a prompt whose command bears the name that the model knows it by."""

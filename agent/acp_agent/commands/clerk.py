@@ -8,7 +8,7 @@ from typing import Final, Protocol
 
 from acp_agent.asking import Context
 from acp_agent.commands import answers
-from acp_agent.commands.catalogue import COMPACT, HELP, INIT, PERMISSIONS, TOOLS, USAGE, Order
+from acp_agent.commands.catalogue import COMPACT, HELP, PERMISSIONS, TOOLS, USAGE, Order
 from acp_agent.compaction import CompactionFailedError, compact
 from acp_agent.mcp.servers import McpServers
 from acp_agent.memory import Aside
@@ -27,6 +27,16 @@ directory. If there is one, improve it and keep what is right in it.
 - Leave out what is obvious or what any project has. Make nothing up. At most 100 lines.
 """
 _ALSO: Final = "\nThe user says what matters besides: {}\n"
+
+
+def taken(order: Order | None, said: UserSaid) -> UserSaid | Aside:
+    """Return what is borne in mind of the prompt `said`, which wants `order`."""
+    if order is None:
+        return said
+    if order.is_aside:
+        return Aside(said.text)
+    also = _ALSO.format(order.rest) if order.rest else ""
+    return replace(said, text=GUIDE + also)
 
 
 class Surrounded(Protocol):
@@ -61,12 +71,10 @@ class Clerk:
 
     async def carry_out(self, order: Order, said: UserSaid) -> StopReason:
         """Do what `order` wants, of which `said` is the whole prompt; return how that ended."""
-        if order.command == INIT:
-            also = _ALSO.format(order.rest) if order.rest else ""
-            self._context.history.append(replace(said, text=GUIDE + also))
+        # First of all: what is said behind an aside counts as nothing that the model has said.
+        self._context.history.append(taken(order, said))
+        if not order.is_aside:
             return await run_turn(self._context)
-        # First of all: what is said behind it counts as nothing that the model has said.
-        self._context.history.append(Aside(said.text))
         if order.command == COMPACT:
             await self._compact(order.rest)
         else:

@@ -39,6 +39,10 @@ class Revived:
     history: list[Kept] = field(default_factory=list[Kept])
     calls: int = 0
     """Tool calls so far."""
+    unheard: UserSaid | None = None
+    """What was said last, where nobody has taken it up: what it means only the session can tell."""
+    loose: tuple[ModelEvent, ...] = ()
+    """What was said about that."""
 
 
 def revive(chronicle: Chronicle) -> Revived:
@@ -52,11 +56,12 @@ def revive(chronicle: Chronicle) -> Revived:
         chronicle.keep(events.tool(call_id, members | {"content": [*content, said]}))
     for compaction_id, members in reading.open_compactions.items():
         chronicle.keep(events.compaction(compaction_id, members))
-    cwd = Path(chronicle.record.cwd)
-    for entry in reading.missing(cwd):
+    for entry in reading.missing():
         chronicle.remember(entry)
         reading.history.append(entry)
-    return Revived(reading.history, reading.calls)
+    unheard = reading.unheard(Path(chronicle.record.cwd))
+    loose = tuple(reading.loose) if unheard is not None else ()
+    return Revived(reading.history, reading.calls, unheard, loose)
 
 
 class _Reading:
@@ -69,7 +74,7 @@ class _Reading:
         """What is shown of each call that has not ended."""
         self.open_compactions: dict[str, Mapping[str, Json]] = {}
         """How each one has ended whose end was not told."""
-        self._loose: list[ModelEvent] = []
+        self.loose: list[ModelEvent] = []
         """What was said since the model's last entry."""
         self._prompt: list[Mapping[str, Json]] | None = None
         """A prompt that the model does not know of yet."""
@@ -85,7 +90,7 @@ class _Reading:
                 pass
             case "text":
                 is_said = event["kind"] == "agent_message_chunk"
-                self._loose.append(Say(event["text"]) if is_said else Think(event["text"]))
+                self.loose.append(Say(event["text"]) if is_said else Think(event["text"]))
             case "call":
                 # A call that was never told of has used up its number all the same.
                 self.calls = max(self.calls + 1, _number(event["id"]))
@@ -101,21 +106,23 @@ class _Reading:
 
     def _know(self, entry: Kept) -> None:
         self.history.append(entry)
-        self._loose, self._prompt = [], None
+        self.loose, self._prompt = [], None
         if isinstance(entry, Compacted):
             summary = [{"type": "text", "text": entry.summary}]
             for id_ in self.open_compactions:
                 self.open_compactions[id_] = {"status": "completed", "summary": summary}
 
-    def missing(self, cwd: Path) -> list[Kept]:
+    def missing(self) -> list[Kept]:
         """Return what has to be added to the history so that it is whole."""
         added = _unanswered(self.history)
-        if self._prompt is not None:
-            added.append(read_prompt(self._prompt, cwd))
         last = self.history[-1] if self.history else None
-        if self._loose or self._prompt is not None or isinstance(last, UserSaid):
-            added.append(ModelSaid(tuple(self._loose)))
+        if self._prompt is None and (self.loose or isinstance(last, UserSaid)):
+            added.append(ModelSaid(tuple(self.loose)))
         return added
+
+    def unheard(self, cwd: Path) -> UserSaid | None:
+        """Return the prompt that the model does not know of yet."""
+        return read_prompt(self._prompt, cwd) if self._prompt is not None else None
 
     def _change(self, call_id: str, members: Mapping[str, Json]) -> None:
         if members.get("status") in _FINAL:

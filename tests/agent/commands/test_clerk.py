@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from acp_agent.commands.clerk import GUIDE
 from acp_agent.models.model import (
     Command,
     HistoryEntry,
@@ -16,6 +17,8 @@ from acp_agent.models.model import (
     ToolOffer,
     UserSaid,
 )
+from acp_agent.sessions import events
+from acp_agent.sessions.chronicle import Chronicle
 from acp_agent.sessions.store import Store
 from tests.agent.visits import items, visit
 
@@ -75,6 +78,29 @@ async def test_a_namespace_stands_before_the_names_and_may_be_left_out(
         assert names[0] == "acp:help"
         assert it.said(session_id).count("`/acp:init [what matters]`") == 2
     assert model.heard == []
+
+
+@VERSIONS
+@pytest.mark.parametrize(
+    ("text", "heard"),
+    [("/help", []), ("/acp:compact", []), ("hello", ["hello"]), ("/acp:init", [GUIDE])],
+)
+async def test_a_command_that_was_cut_off_before_it_began_is_one_still(
+    cwd: Path, version: int, text: str, heard: list[str]
+) -> None:
+    store, model = Store(), Hearing()
+    async with visit(cwd, version, store=store, model=model, namespace="acp") as it:
+        session_id = await it.new()
+        await it.ask("session/close", sessionId=session_id)
+        record = store.get(session_id)
+        assert record is not None
+        Chronicle(store, record).keep(events.user("m", [{"type": "text", "text": text}]))
+    for again in (1, 2):
+        async with visit(cwd, version, store=store, model=model, namespace="acp") as it:
+            await it.reopen(session_id)
+            await it.turn(session_id, "and on")
+        said = [each.text for each in model.heard[-1] if isinstance(each, UserSaid)]
+        assert said == [*heard, *["and on"] * again]
 
 
 async def test_init_is_told_to_the_model_as_a_task(cwd: Path) -> None:

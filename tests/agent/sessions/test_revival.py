@@ -106,10 +106,21 @@ def test_what_was_cut_off_is_mended_once() -> None:
 def test_the_model_knows_what_it_had_said_of_an_unfinished_reply() -> None:
     chronicle = begun()
     chronicle.keep(events.user("m", [{"type": "text", "text": "speak"}]))
+    chronicle.remember(UserSaid("speak"))
     chronicle.keep(events.text("agent_message_chunk", "n", "one "))
     chronicle.keep(events.text("agent_message_chunk", "n", "two"))
     history = revive(chronicle).history
     assert history == [UserSaid("speak"), ModelSaid((Say("one "), Say("two")))]
+
+
+def test_a_prompt_that_nobody_has_taken_up_is_left_to_the_session() -> None:
+    chronicle = begun()
+    chronicle.keep(events.user("m", [{"type": "text", "text": "speak"}]))
+    chronicle.keep(events.text("agent_message_chunk", "n", "beware"))
+    for _ in range(2):
+        revived = revive(chronicle)
+        assert revived.history == []
+        assert (revived.unheard, revived.loose) == (UserSaid("speak"), (Say("beware"),))
 
 
 @VERSIONS
