@@ -105,6 +105,8 @@ class Audit:
             found = [each.spelled()[:WIDTH] for each in decision.subjects if each.area == area]
             if any(found):
                 told[name] = found
+        if place := next((each.place for each in decision.subjects if each.place), None):
+            told["cwd"] = place[:WIDTH]
         told |= {"verdict": decision.verdict, "why": decision.why}
         return told | ({} if decision.rule is None else {"rule": decision.rule})
 

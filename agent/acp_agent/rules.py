@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 from acp_agent.standing import StandingRule
-from acp_agent.tools.subject import Subject
+from acp_agent.tools.subject import WIDTH, Subject
 from acp_agent.tools.tool import Kind
+from acp_protocol.host.text import one_line
 
 PolicyId: TypeAlias = Literal["allow_read", "ask_always", "allow_all"]
 
@@ -76,6 +77,9 @@ class Rule:
         """Return whether a call of `kind` that touches `subject` is meant."""
         if kind != self.kind or subject.area != self.subject.area:
             return False
+        # What a command does depends on where: on the program there, on git's configuration.
+        if subject.place != self.subject.place:
+            return False
         words, known = subject.words, self.subject.words
         if not self.is_open:
             return words == known
@@ -88,6 +92,7 @@ class Rule:
         shown = str(self.subject)
         if self.is_open and self.subject.area == "path":
             shown = f"{shown}/{_TREE}" if self.subject.words else _TREE
+        shown += f" (in {_place(self.subject)})" if self.subject.place else ""
         return f"{self.kind} {shown}".strip()
 
     def in_words(self) -> str:
@@ -95,7 +100,9 @@ class Rule:
         calls, shown = _PLURALS[self.kind], str(self.subject)
         match self.subject.area:
             case "command":
-                return f"`{shown}` with any arguments" if self.is_open else f"exactly `{shown}`"
+                where = f" in {_place(self.subject)}" if self.subject.place else ""
+                meant = f"`{shown}` with any arguments" if self.is_open else f"exactly `{shown}`"
+                return meant + where
             case "name" if not self.subject.words:
                 return calls
             case "name":
@@ -130,8 +137,13 @@ def _for_command(kind: Kind, subject: Subject) -> Rule:
     for known in (subject.words[:1], subject.words[:2]):
         # A program named by its path is another one than that of the system.
         if known in _PLAIN and not _is_shut(subject):
-            return Rule(kind, Subject("command", known), is_open=True)
+            return Rule(kind, Subject("command", known, subject.place), is_open=True)
     return Rule(kind, subject)
+
+
+def _place(subject: Subject) -> str:
+    """Return the directory of a command, with nothing in it that a screen obeys."""
+    return one_line(subject.place, WIDTH)
 
 
 def _is_shut(subject: Subject) -> bool:

@@ -42,6 +42,7 @@ def test_a_decision_is_one_line(tmp_path: Path) -> None:
     files = [Subject("path", ("src", "a\nb")), Subject("path", ("/", "etc"))]
     log.note(replace(DECISION, tool="edit", kind="edit", subjects=files, rule="edit src/**"))
     log.note(replace(DECISION, tool="plan", kind="think", subjects=[name_subject("")]))
+    log.note(replace(DECISION, subjects=[command_subject(["ls"], "a/b")]))
     log.close()
     first = {
         "time": "2026-11-21T12:00:00.005+00:00",
@@ -56,7 +57,8 @@ def test_a_decision_is_one_line(tmp_path: Path) -> None:
     found = lines(path)
     assert found[0] == first
     assert (found[1]["paths"], found[1]["rule"]) == (["src/a\nb", "/etc"], "edit src/**")
-    assert not {"paths", "commands", "names", "rule"} & set(found[2])
+    assert not {"paths", "commands", "names", "rule", "cwd"} & set(found[2])
+    assert (found[3]["commands"], found[3]["cwd"]) == (["ls"], "a/b")
 
 
 def test_only_its_owner_may_read_it_and_what_stands_there_stays(tmp_path: Path) -> None:

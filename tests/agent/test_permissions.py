@@ -126,6 +126,19 @@ def test_always_holds_for_a_program_and_what_it_is_told_to_do() -> None:
         assert permissions.known(command(*words)) is None, words
 
 
+@pytest.mark.parametrize("words", [("./prog",), ("git", "status")])
+@pytest.mark.parametrize(("place", "other"), [("", "fx"), ("fx", ""), ("fx", "fx/d")])
+def test_always_holds_for_a_command_in_its_directory(
+    words: tuple[str, ...], place: str, other: str
+) -> None:
+    permissions = Permissions()
+    here = replace(call("execute"), subjects=[command_subject(words, place)])
+    there = replace(call("execute"), subjects=[command_subject(words, other)])
+    permissions.decided(here, selected("allow-always"))
+    assert verdict_of(permissions, here) == "allow"
+    assert permissions.known(there) is None
+
+
 def test_always_holds_for_the_files_of_a_folder(cwd: Path) -> None:
     permissions = Permissions()
     permissions.decided(edit(cwd, "src/main.py"), selected("allow-always"))
@@ -170,6 +183,14 @@ def test_the_options_spell_out_what_always_means(cwd: Path) -> None:
         "Reject",
         "Reject `ls` with any arguments, and do not ask again in this session",
     ]
+    below = replace(call("execute"), subjects=[command_subject(("ls", "-l"), "a\x1b/b")])
+    assert names(below)[1] == (
+        "Allow `ls` with any arguments in a␛/b, and do not ask again in this session"
+    )
+    exact = replace(call("execute"), subjects=[command_subject(("x", "y"), "/other")])
+    assert names(exact)[1] == "Allow exactly `x y` in /other, and do not ask again in this session"
+    decided = Permissions().decided(exact, selected("allow-always"))
+    assert decided.rule == "execute x y (in /other)"
     assert names(edit(cwd, "src/main.py")) == [
         "Allow",
         "Allow edits under src/, and do not ask again in this session",

@@ -19,7 +19,7 @@ import anyio
 from acp_agent.models.model import ToolOffer
 from acp_agent.terminals import ClientTerminal, ClientTerminals, Ending, TerminalFailedError
 from acp_agent.tools.output import Output
-from acp_agent.tools.subject import command_subject
+from acp_agent.tools.subject import command_subject, place_of
 from acp_agent.tools.tool import (
     Call,
     CommandLine,
@@ -91,7 +91,7 @@ class RunTool:
         self._time_limit = time_limit
 
     async def prepare(self, arguments: Mapping[str, Json], workspace: Workspace) -> Call:
-        """Take the command apart; "always" holds for the same program."""
+        """Take the command apart; "always" holds for the same program in the same directory."""
         words: Json = arguments.get("command")
         if not isinstance(words, list) or not words:
             raise ToolFailedError("the argument command is no list of words")
@@ -102,6 +102,7 @@ class RunTool:
                 cwd = await workspace.directory(workspace.path(argument(arguments, "cwd")))
             except FileRefusedError as problem:
                 raise ToolFailedError(str(problem)) from None
+        place = place_of(workspace.cwd, cwd)
         shown = CommandLine(shlex.join(command), str(cwd))
         job = _Job(command, shown, self._seconds(arguments))
         terminals = workspace.terminals
@@ -112,11 +113,12 @@ class RunTool:
             return await _run_there(job, terminals, report)
 
         return Call(
-            f"Run {one_line(shown.line, TITLE_WIDTH)}",
+            f"Run {one_line(shown.line, TITLE_WIDTH)}"
+            + (f" (in {one_line(place, TITLE_WIDTH)})" if place else ""),
             self.kind,
             run,
-            [] if cwd == workspace.cwd else [{"path": str(cwd)}],
-            subjects=[command_subject(command)],
+            [{"path": str(cwd)}] if place else [],
+            subjects=[command_subject(command, place)],
         )
 
     def _seconds(self, arguments: Mapping[str, Json]) -> float:

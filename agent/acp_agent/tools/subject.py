@@ -28,6 +28,8 @@ class Subject:
 
     area: Area
     words: tuple[str, ...]
+    place: str = ""
+    """The directory that a command runs in, told as a path is; empty for the session's own."""
 
     def __str__(self) -> str:
         """Spell it out, on one line, with nothing in it that a screen obeys."""
@@ -66,9 +68,15 @@ def real_path(cwd: Path, subject: Subject) -> str:
     return str(Path(os.path.realpath(cwd), *subject.words))
 
 
-def command_subject(words: Sequence[str]) -> Subject:
-    """Return a program with its arguments."""
-    return Subject("command", tuple(words))
+def command_subject(words: Sequence[str], place: str = "") -> Subject:
+    """Return a program with its arguments, run in `place`."""
+    return Subject("command", tuple(words), place)
+
+
+def place_of(cwd: Path, directory: Path) -> str:
+    """Return how `directory` is told in a session in `cwd`: as a path is, empty for `cwd`."""
+    subject = path_subject(cwd, str(directory))
+    return subject.spelled() if subject.words else ""
 
 
 def name_subject(name: str) -> Subject:

@@ -73,6 +73,15 @@ async def test_a_program_runs_in_the_directory_of_the_session(workspace: Workspa
     assert not outcome.is_failed
 
 
+async def test_another_directory_is_named_in_title_and_subject(workspace: Workspace) -> None:
+    (workspace.cwd / "fx").mkdir()
+    call = await RunTool().prepare({"command": ["./prog"], "cwd": "fx"}, workspace)
+    assert (call.title, call.subjects[0].place) == ("Run ./prog (in fx)", "fx")
+    assert call.locations == [{"path": str(workspace.cwd / "fx")}]
+    own = await RunTool().prepare({"command": ["./prog"], "cwd": "."}, workspace)
+    assert (own.title, own.subjects[0].place, own.locations) == ("Run ./prog", "", [])
+
+
 async def test_no_shell_reads_the_words(workspace: Workspace) -> None:
     outcome = await ran(workspace, "echo", "$HOME", ";", "ls", "*")
     assert outcome.text == "$HOME ; ls *\n"
