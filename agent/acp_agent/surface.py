@@ -210,6 +210,8 @@ class Surface(ABC):
     async def prompting(self, params: Params) -> AsyncGenerator[Session | None]:
         """Yield the same for a prompt, which waits for the end of a turn that was cancelled.
 
+        It waits for other servers, too, that the session is about to get.
+
         None if it was cancelled itself meanwhile, or before the session was awake.
         """
         session_id = cast("str", params["sessionId"])
@@ -219,8 +221,8 @@ class Surface(ABC):
             waits.add(wait)
             try:
                 session = await self._awake(session_id)
-                while session.is_ending:
-                    await session.ended()
+                while session.is_ending or session.servers.is_changing:
+                    await (session.ended if session.is_ending else session.servers.changed)()
                     session = await self._awake(session_id)
             finally:
                 waits.discard(wait)
@@ -318,7 +320,7 @@ class Surface(ABC):
         if session.servers.has(servers):
             await session.servers.move(declared.directories)
             return
-        if session.is_busy:
+        if self.is_at_work(session):
             raise busy()
         await session.servers.change(servers, self.household.servers, cwd, additional)
         session.declared = replace(session.declared, servers=servers)

@@ -5,14 +5,16 @@ from __future__ import annotations
 import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
 
 from acp_agent.mcp.declarations import StdioServer, WebServer
 from acp_agent.mcp.limits import Limits
-from acp_agent.mcp.servers import McpSettings
+from acp_agent.mcp.servers import McpServers, McpSettings
 from acp_inspector.analysis.calls import ToolCall
 from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
@@ -303,6 +305,37 @@ async def test_a_session_that_is_opened_again_gets_other_servers(cwd: Path) -> N
         await it.turn(session_id, "call w__look place=Rome then call v__look place=Paris")
         assert "there is no tool w__look" in it.said(session_id)
         assert "It rains in Paris." in it.said(session_id)
+
+
+@VERSIONS
+async def test_a_prompt_waits_for_the_other_servers_of_its_session(
+    cwd: Path, version: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with calling(cwd, version) as it:
+        session_id = await it.new(mcpServers=[declared(version=version)])
+        members: dict[str, Json] = {"sessionId": session_id, "cwd": str(cwd)}
+        other = declared(name="v", version=version)
+        begun, go_on = stalled(monkeypatch)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(partial(it.ask, "session/resume", **members, mcpServers=[other]))
+            await begun.wait()
+            tasks.start_soon(it.say, session_id, "call v__look place=Paris")
+            await it.ask("session/list")
+            go_on.set()
+        await it.visitor.until(lambda: "rains in Paris" in it.said(session_id))
+
+
+def stalled(monkeypatch: pytest.MonkeyPatch) -> tuple[anyio.Event, anyio.Event]:
+    """Let no server start from now on; return what tells that one is to, and what lets it."""
+    begun, go_on, start = anyio.Event(), anyio.Event(), McpServers.open
+
+    async def stall(self: McpServers, *declared: Any) -> None:
+        begun.set()
+        await go_on.wait()
+        await start(self, *declared)
+
+    monkeypatch.setattr(McpServers, "open", stall)
+    return begun, go_on
 
 
 async def test_other_servers_wait_for_the_end_of_a_turn(cwd: Path) -> None:

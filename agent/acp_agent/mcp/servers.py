@@ -99,6 +99,16 @@ class McpServers(Mapping[str, Tool]):
         """Whether these are the servers that were opened last."""
         return tuple(servers) == self._declared
 
+    @property
+    def is_changing(self) -> bool:
+        """Whether others are about to be opened instead."""
+        return self._changing.locked()
+
+    async def changed(self) -> None:
+        """Return when those are open that were to be."""
+        async with self._changing:
+            pass
+
     async def change(
         self,
         servers: Sequence[Server],
