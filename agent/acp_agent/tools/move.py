@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+
+import anyio.to_thread
 
 from acp_agent.models.model import ToolOffer
 from acp_agent.tools.changes import consented
-from acp_agent.tools.obeyed import cautious, obeying
-from acp_agent.tools.subject import path_subject
+from acp_agent.tools.obeyed import cautious, obeying, obeying_below
+from acp_agent.tools.subject import Subject, path_subject
 from acp_agent.tools.tool import (
     Call,
     Kind,
@@ -62,13 +64,15 @@ class MoveTool:
                 consented(workspace, each, subject, "moved", is_last_followed=False)
                 for each, subject in zip(ends, subjects, strict=True)
             )
+            if await _program(workspace, subjects) != program:
+                raise ToolFailedError(f"{path}: what lies in it has changed; nothing was moved")
             try:
                 await workspace.move(real, real_goal, is_over=is_over)
             except FileRefusedError as problem:
                 raise ToolFailedError(str(problem)) from None
             return Outcome("", raw={"path": goal})
 
-        program = obeying(workspace.cwd, subjects)
+        program = await _program(workspace, subjects)
         title = titled(f"{titled('Move', name)} to", goal_name)
         title = f"{title}, over what is there" if is_over else title
         return Call(
@@ -80,3 +84,13 @@ class MoveTool:
             subjects=subjects,
             asks_always=program is not None,
         )
+
+
+async def _program(workspace: Workspace, subjects: Sequence[Subject]) -> str | None:
+    """Return the program that obeys what is moved, or something in it."""
+    start, goal = subjects
+
+    def found() -> str | None:
+        return obeying(workspace.cwd, subjects) or obeying_below(workspace.cwd, start, goal)
+
+    return await anyio.to_thread.run_sync(found)

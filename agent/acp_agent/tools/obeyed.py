@@ -12,8 +12,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from acp_agent.tools.subject import Subject
+from acp_agent.tools.subject import Subject, real_path
 
+LOOK_LIMIT: Final = 100_000
+"""Entries of a directory that are looked at before it is moved."""
 _GIT: Final = "git"
 _REPOSITORY: Final = ".git"
 """A repository's own directory, or the file that names it."""
@@ -40,6 +42,24 @@ def obeying(cwd: Path, subjects: Sequence[Subject]) -> str | None:
     Capital letters count as small ones, as some disks take them. This looks at the disk.
     """
     return next(filter(None, (_obeying(cwd, each.words) for each in subjects)), None)
+
+
+def obeying_below(cwd: Path, start: Subject, goal: Subject) -> str | None:
+    """Return the program that obeys something in the directory `start`, there or moved to `goal`.
+
+    This looks at the disk. A directory with more than `LOOK_LIMIT` entries counts as obeyed by git.
+    """
+    top, count = real_path(cwd, start), 0
+    for folder, folders, files in os.walk(top):
+        below = Path(folder).relative_to(top).parts
+        for name in (*folders, *files):
+            ends = [Subject("path", (*end.words, *below, name)) for end in (start, goal)]
+            if (program := obeying(cwd, ends)) is not None:
+                return program
+        count += len(folders) + len(files)
+        if count > LOOK_LIMIT:
+            return _GIT
+    return None
 
 
 def cautious(title: str, program: str | None) -> str:
