@@ -70,9 +70,10 @@ async def compact(context: Context, focus: str = "", *, goes_on: bool = False) -
     """
     updates, id_ = context.desk.updates, new_message_id()
     end: Mapping[str, Json] = {"status": "cancelled"}
-    await updates.compaction(id_, {"status": "in_progress"})
     try:
-        summary, used = await _summary(context, focus, goes_on=goes_on)
+        known = _known(context, goes_on=goes_on)
+        await updates.compaction(id_, {"status": "in_progress"})
+        summary, used = await _summary(context, known, focus)
         requests = _last_prompt(remembered(context.history)) if goes_on else ()
         context.history.append(Compacted(summary, requests))
         end = {"status": "completed", "summary": [{"type": "text", "text": summary}]}
@@ -89,8 +90,12 @@ async def compact(context: Context, focus: str = "", *, goes_on: bool = False) -
         await tell_fill(context, used.written, context.fill.size)
 
 
-async def _summary(context: Context, focus: str, *, goes_on: bool) -> tuple[str, Used | None]:
-    """Return a summary of what the model knows, and what that has taken."""
+def _known(context: Context, *, goes_on: bool) -> Sequence[HistoryEntry]:
+    """Return what is to be summed up.
+
+    Raises:
+        CompactionFailedError: there is nothing.
+    """
     # A request that failed has left a reply that says nothing.
     known = [entry for entry in remembered(context.history) if entry != ModelSaid(())]
     if goes_on and known and isinstance(known[-1], UserSaid):
@@ -98,6 +103,13 @@ async def _summary(context: Context, focus: str, *, goes_on: bool) -> tuple[str,
         known = known[:-1]
     if not any(isinstance(entry, ModelSaid) for entry in known):
         raise CompactionFailedError("Nothing was said yet that could be summed up.")
+    return known
+
+
+async def _summary(
+    context: Context, known: Sequence[HistoryEntry], focus: str
+) -> tuple[str, Used | None]:
+    """Return a summary of what the model knows, and what that has taken."""
     wanted = UserSaid(WANTED + (_ALSO.format(focus) if focus else ""))
     for part in _shorter_and_shorter(known):
         try:

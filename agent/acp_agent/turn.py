@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import aclosing
 from dataclasses import asdict, dataclass
-from typing import Literal, TypeAlias, assert_never
+from typing import Final, Literal, TypeAlias, assert_never
 
 import anyio
 
 from acp_agent.asking import Context, asked, asked_again, tell_fill
 from acp_agent.batches import batches, carry_out
 from acp_agent.compaction import CompactionFailedError, compact
+from acp_agent.conduct import TurnLimits
 from acp_agent.memory import remembered
 from acp_agent.models.model import (
     CallTool,
@@ -37,6 +38,8 @@ from acp_protocol.errors import RequestFailedError
 StopReason: TypeAlias = Literal[
     "end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled"
 ]
+
+_LIMIT: Final = "\n\nI stop here: {} is the limit."
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +67,13 @@ async def run_turn(context: Context) -> StopReason:
         except ModelFailedError as problem:
             raise refused(problem) from None
     assert clock.cancelled_caught
-    await _tell_limit(context, f"{limits.seconds:g} s in one turn")
+    await _tell(context, out_of_time(limits))
     return "max_turn_requests"
+
+
+def out_of_time(limits: TurnLimits) -> str:
+    """Return why a turn ends that has taken too long, to be said behind what it has said."""
+    return _LIMIT.format(f"{limits.seconds:g} s in one turn")
 
 
 async def _loop(context: Context) -> StopReason:
@@ -92,7 +100,7 @@ async def _loop(context: Context) -> StopReason:
 
 async def _tell_limit(context: Context, limit: str) -> None:
     """Say why the turn ends here, as if the model had."""
-    await _tell(context, f"\n\nI stop here: {limit} is the limit.")
+    await _tell(context, _LIMIT.format(limit))
 
 
 async def _tell(context: Context, sentence: str) -> None:

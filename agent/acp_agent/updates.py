@@ -311,6 +311,8 @@ def _summed_up(members: Mapping[str, Json]) -> str:
             )
         case "failed":
             return f"No room was made, and all is as it was. {members['error']}\n\n"
+        case "cancelled":
+            return "No room was made, and all is as it was. It was cancelled.\n\n"
         case _:
             return ""
 

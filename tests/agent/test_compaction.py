@@ -9,6 +9,7 @@ import anyio
 import pytest
 
 from acp_agent.compaction import CLIPPED, WANTED
+from acp_agent.conduct import Conduct, TurnLimits
 from acp_agent.memory import SUMMED_UP
 from acp_agent.models.model import (
     CallTool,
@@ -29,6 +30,7 @@ from acp_agent.models.model import (
 from acp_agent.sessions.store import Store
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import Json
+from tests.agent.conftest import talk
 from tests.agent.visits import Visit, items, visit
 
 VERSIONS = pytest.mark.parametrize("version", [1, 2])
@@ -187,6 +189,48 @@ async def test_a_cancelled_compaction_leaves_all_as_it_was(cwd: Path, version: i
         assert compactions(it) == ["in_progress", "cancelled"]
         await it.turn(session_id, "and on")
     assert texts(model.heard[-1]) == ["hello", "and on"]
+
+
+async def test_a_cancelled_compaction_is_told_in_words_as_well(cwd: Path) -> None:
+    """Also when the session is opened again."""
+    store, model = Store(), Scribe()
+    begun = anyio.Event()
+    model.on_summary, model.hangs = begun.set, True
+    told = "No room was made, and all is as it was. It was cancelled.\n\n"
+    async with visit(cwd, store=store, model=model) as it:
+        session_id = await it.new()
+        await it.turn(session_id, "hello")
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(it.turn, session_id, "/compact")
+            await begun.wait()
+            await it.cancel(session_id)
+        assert it.said(session_id).endswith(told)
+        await it.ask("session/close", sessionId=session_id)
+    async with visit(cwd, store=store, model=model) as it:
+        await it.reopen(session_id)
+        assert it.said(session_id).endswith(told)
+
+
+@VERSIONS
+async def test_no_room_is_announced_where_nothing_can_be_summed_up(cwd: Path, version: int) -> None:
+    async with visit(cwd, version, model=Scribe()) as it:
+        await it.turn(await it.new(), "/compact")
+        assert "agent_thought_chunk" not in it.visitor.kinds()
+        assert compactions(it) == ([] if version == 1 else ["failed"])
+
+
+async def test_the_time_of_a_turn_bounds_a_compaction(cwd: Path) -> None:
+    model = Scribe()
+    conduct = Conduct(limits=TurnLimits(seconds=0.5))
+    async with talk(cwd, model=model, conduct=conduct) as it:
+        await it.prompt("hello")
+        model.hangs = True
+        assert await it.prompt("/compact") == "max_turn_requests"
+        assert "all is as it was" in it.client.text
+        assert it.client.text.endswith("I stop here: 0.5 s in one turn is the limit.")
+        await it.prompt("and on")
+    assert texts(model.heard[-1]) == ["hello", "and on"]
+    assert model.heard[-1][1] == ModelSaid((Say("well"),))
 
 
 async def test_room_is_made_before_a_turn_where_the_window_is_nearly_full(cwd: Path) -> None:

@@ -71,7 +71,7 @@ UNCHANGED = "No room was made, and all is as it was. It is down.\n\n"
     [
         ({"status": "completed", "summary": SUMMARY}, [IN_WORDS]),
         ({"status": "failed", "error": "It is down."}, [UNCHANGED]),
-        ({"status": "cancelled"}, []),
+        ({"status": "cancelled"}, [UNCHANGED.replace("is down", "was cancelled")]),
     ],
 )
 async def test_a_compaction_is_told_in_words_where_the_client_shows_none(

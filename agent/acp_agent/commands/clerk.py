@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, Protocol
 
+import anyio
+
 from acp_agent.asking import Context
 from acp_agent.commands import answers
 from acp_agent.commands.catalogue import COMPACT, HELP, PERMISSIONS, TOOLS, USAGE, Order
@@ -13,7 +15,7 @@ from acp_agent.compaction import CompactionFailedError, compact
 from acp_agent.mcp.servers import McpServers
 from acp_agent.memory import Aside
 from acp_agent.models.model import Command, ModelFailedError, UserSaid
-from acp_agent.turn import StopReason, refused, run_turn
+from acp_agent.turn import StopReason, out_of_time, refused, run_turn
 from acp_protocol.jsonrpc import Json
 
 GUIDE: Final = """\
@@ -76,19 +78,24 @@ class Clerk:
         if not order.is_aside:
             return await run_turn(self._context)
         if order.command == COMPACT:
-            await self._compact(order.rest)
-        else:
-            await self._answer(order)
+            return await self._compact(order.rest)
+        await self._answer(order)
         return "end_turn"
 
-    async def _compact(self, focus: str) -> None:
-        try:
-            await compact(self._context, focus)
-        except CompactionFailedError:
-            # The client was told, and all is as it was.
-            return
-        except ModelFailedError as problem:
-            raise refused(problem) from None
+    async def _compact(self, focus: str) -> StopReason:
+        with anyio.move_on_after(self._context.limits.seconds) as clock:
+            try:
+                await compact(self._context, focus)
+            except CompactionFailedError:
+                # The client was told, and all is as it was.
+                pass
+            except ModelFailedError as problem:
+                raise refused(problem) from None
+        if not clock.cancelled_caught:
+            return "end_turn"
+        why = out_of_time(self._context.limits)
+        await self._context.desk.updates.text("agent_message_chunk", why)
+        return "max_turn_requests"
 
     async def _answer(self, order: Order) -> None:
         """Answer without the model, which is to know nothing of it."""
