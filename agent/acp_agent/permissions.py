@@ -17,7 +17,8 @@ from typing import Final, Literal, TypeAlias, cast
 
 from acp_agent.audit import Why
 from acp_agent.rules import PermissionRules, PolicyId, Rule, lasting
-from acp_agent.standing import standing
+from acp_agent.standing import StandingRule, standing, strictest
+from acp_agent.tools.subject import Subject
 from acp_agent.tools.tool import Call, Kind
 from acp_protocol.jsonrpc import Json
 
@@ -91,7 +92,7 @@ class Permissions:
         kind = call.kind
         if self.mode == "architect" and kind not in _PLANNING:
             return Ruling("forbidden", "mode")
-        rule = standing(self.rules.standing, kind, call.about, self._home)
+        rule = self._standing(call)
         if rule is not None and rule.decision == "deny":
             return Ruling("forbidden", "rules", str(rule))
         remembered = self._remembered(call)
@@ -104,6 +105,16 @@ class Permissions:
         if rule is not None:
             return Ruling("allow", "rules", str(rule)) if rule.decision == "allow" else None
         return self._by_kind(kind)
+
+    def _standing(self, call: Call) -> StandingRule | None:
+        """Return the rule about what a call touches, or a stricter one about what it does."""
+        rules = self.rules.standing
+        found = [standing(rules, call.kind, call.about, self._home)]
+        for each in call.effects:
+            # What is moved takes along what lies in it.
+            is_deep = call.kind == "move"
+            found.append(standing(rules, each.kind, [each.subject], self._home, is_deep=is_deep))
+        return strictest(found) or found[0]
 
     def _by_kind(self, kind: Kind) -> Ruling | None:
         """Return the ruling where nothing is said about what a call touches."""
@@ -161,12 +172,22 @@ class Permissions:
                     return Ruling("reject", "rule", str(rule))
             is_covered = is_covered and bool(found)
             allowing += found[:1]
+        for each in call.effects:
+            found = [rule for rule in self._always if rule.covers(each.kind, each.subject)]
+            for rule in found:
+                if self._always[rule] == "reject":
+                    return Ruling("reject", "rule", str(rule))
+            if each.wants_consent:
+                is_covered = is_covered and bool(found)
+                allowing += found[:1]
         return Ruling("allow", "rule", _spelled(allowing)) if is_covered else None
 
 
 def _rules(call: Call, place: int) -> list[Rule]:
     """Return what "always" comes to for all that `call` touches; 0 is narrow, -1 is wide."""
-    return list(dict.fromkeys(lasting(call.kind, subject)[place] for subject in call.about))
+    touched: list[tuple[Kind, Subject]] = [(call.kind, subject) for subject in call.about]
+    touched += [(each.kind, each.subject) for each in call.effects if each.wants_consent]
+    return list(dict.fromkeys(lasting(kind, subject)[place] for kind, subject in touched))
 
 
 def _lasting(deed: str, rules: list[Rule]) -> str:

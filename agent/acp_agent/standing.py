@@ -53,7 +53,8 @@ class StandingRule:
 
         `home` is the session's directory, part by part, which relative subjects lie below.
         """
-        return self.fits(kind, subject, home) or self.reaches(kind, subject, home)
+        is_deep = kind in _DEEP and self.reaches(kind, subject, home)
+        return self.fits(kind, subject, home) or is_deep
 
     def fits(self, kind: Kind, subject: Subject, home: Sequence[str] = ()) -> bool:
         """Return whether just `subject` is meant, whatever lies below."""
@@ -103,7 +104,7 @@ class StandingRule:
 
     def _is_about_all_below(self, kind: Kind, subject: Subject) -> bool:
         is_meant = self.kind in (None, kind) and self.area == subject.area == "path"
-        return is_meant and self.decision != "allow" and kind in _DEEP
+        return is_meant and self.decision != "allow"
 
     def _places(self, words: tuple[str, ...], home: Sequence[str]) -> set[int]:
         """Return which parts of the pattern may come next behind the path `words`.
@@ -133,21 +134,32 @@ def standing(
     kind: Kind,
     subjects: Sequence[Subject],
     home: Sequence[str] = (),
+    *,
+    is_deep: bool = False,
 ) -> StandingRule | None:
-    """Return the rule that decides about a call that touches `subjects`; None if none does."""
-    found = [_deciding(rules, kind, subject, home) for subject in subjects]
+    """Return the rule that decides about a call that touches `subjects`; None if none does.
+
+    `is_deep` has it touch what lies below as well, whatever its kind.
+    """
+    is_deep = is_deep or kind in _DEEP
+    found = [_deciding(rules, kind, subject, home, is_deep) for subject in subjects]
+    return strictest(found) or (found[0] if found and None not in found else None)
+
+
+def strictest(rules: Sequence[StandingRule | None]) -> StandingRule | None:
+    """Return the first of `rules` that denies, else the first that asks; None without either."""
     for decision in ("deny", "ask"):
-        for rule in found:
+        for rule in rules:
             if rule is not None and rule.decision == decision:
                 return rule
-    return found[0] if found and None not in found else None
+    return None
 
 
 def _deciding(
-    rules: Sequence[StandingRule], kind: Kind, subject: Subject, home: Sequence[str]
+    rules: Sequence[StandingRule], kind: Kind, subject: Subject, home: Sequence[str], is_deep: bool
 ) -> StandingRule | None:
     """Return the first rule that fits `subject`, or a stricter one about what lies in it."""
-    if kind not in _DEEP or subject.area != "path" or _is_file(subject, home):
+    if not is_deep or subject.area != "path" or _is_file(subject, home):
         # A file has nothing below it, so that only what fits counts.
         return next((rule for rule in rules if rule.fits(kind, subject, home)), None)
     first: StandingRule | None = None
@@ -161,11 +173,7 @@ def _deciding(
             first = first or rule
             if rule.has_all_below:
                 break
-    for decision in ("deny", "ask"):
-        for rule in (first, *below):
-            if rule is not None and rule.decision == decision:
-                return rule
-    return first
+    return strictest((first, *below)) or first
 
 
 def _is_file(subject: Subject, home: Sequence[str]) -> bool:

@@ -12,6 +12,7 @@ from acp_agent.tools.obeyed import cautious, obeying, obeying_below
 from acp_agent.tools.subject import Subject, path_subject
 from acp_agent.tools.tool import (
     Call,
+    Effect,
     Kind,
     Outcome,
     Report,
@@ -82,8 +83,16 @@ class MoveTool:
             [{"path": path}, {"path": goal}],
             [move_content(path, goal, file_type)],
             subjects=subjects,
+            effects=_effects(subjects, is_over=is_over),
             asks_always=program is not None,
         )
+
+
+def _effects(subjects: Sequence[Subject], *, is_over: bool) -> list[Effect]:
+    """Return what a move comes to: reading and deleting what is moved, writing its goal."""
+    start, goal = subjects
+    written = Effect("edit", goal, wants_consent=is_over)
+    return [Effect("read", start), Effect("delete", start), written]
 
 
 async def _program(workspace: Workspace, subjects: Sequence[Subject]) -> str | None:

@@ -75,6 +75,16 @@ class CommandLine:
 
 
 @dataclass(frozen=True, slots=True)
+class Effect:
+    """What a call does besides, as a call of another kind or by another name would."""
+
+    kind: Kind
+    subject: Subject
+    wants_consent: bool = False
+    """Whether an "always" for the call has to hold for this as well; a refusal always counts."""
+
+
+@dataclass(frozen=True, slots=True)
 class Call:
     """A tool call that is ready to run."""
 
@@ -88,6 +98,8 @@ class Call:
     """What "always" means for a call without `subjects`: the same kind and this name."""
     subjects: Sequence[Subject] = ()
     """What it touches: what a user's "always" is about, and what the audit log tells."""
+    effects: Sequence[Effect] = ()
+    """What it does besides; no rule allows a call because of these, but may forbid it."""
     asks_always: bool = False
     """Whether the user is asked each time, whatever was said before: no "always" is offered."""
     is_question: bool = False

@@ -6,8 +6,19 @@ from pathlib import Path
 
 import pytest
 
+from acp_agent.permissions import Permissions
+from acp_agent.rules import PermissionRules
+from acp_agent.standing import Decision, StandingRule
 from acp_agent.tools.move import MoveTool
-from acp_agent.tools.tool import Content, Outcome, ToolFailedError, move_content
+from acp_agent.tools.tool import (
+    Call,
+    Content,
+    Kind,
+    Outcome,
+    Report,
+    ToolFailedError,
+    move_content,
+)
 from acp_agent.workspace import Workspace
 from acp_protocol.jsonrpc import Json
 from tests.agent.conftest import selected, talk
@@ -99,6 +110,60 @@ async def test_a_directory_with_what_git_obeys_is_asked_about_each_time(
     call = await MoveTool().prepare({"path": path, "to": goal}, workspace)
     assert call.asks_always
     assert "may run what it says" in call.title
+
+
+@pytest.mark.parametrize(
+    ("kind", "pattern", "path", "goal"),
+    [
+        ("edit", "secret.txt", "notes.md", "secret.txt"),
+        ("edit", "src/x/**", "notes.md", "src/x/y"),
+        ("edit", "lib/x/**", "src", "lib"),
+        ("delete", "notes.md", "notes.md", "x"),
+        ("delete", "src/m*", "src", "x"),
+        ("read", "src/main.py", "src", "x"),
+    ],
+)
+async def test_a_move_counts_as_what_it_does(
+    workspace: Workspace, kind: Kind, pattern: str, path: str, goal: str
+) -> None:
+    decisions: list[Decision] = ["deny", "ask"]
+    wanted = await MoveTool().prepare({"path": path, "to": goal}, workspace)
+    for decision in decisions:
+        rule = StandingRule(decision, kind, "path", pattern)
+        permissions = Permissions(PermissionRules("allow_all", standing=(rule,)), workspace.cwd)
+        known = permissions.known(wanted)
+        assert (known and known.verdict) == ("forbidden" if decision == "deny" else None)
+    # That it may be written does not mean that something may be moved there.
+    allowing = StandingRule("allow", kind, "path", "**")
+    rules = PermissionRules(standing=(allowing,))
+    assert Permissions(rules, workspace.cwd).known(wanted) is None
+
+
+async def test_what_is_remembered_of_moves_overwrites_nothing(workspace: Workspace) -> None:
+    (workspace.cwd / "src" / "b.py").touch()
+    names: dict[str, Json] = {"path": "src/main.py", "to": "src/b.py"}
+    plain = await MoveTool().prepare(names, workspace)
+    over = await MoveTool().prepare(names | {"is_over": True}, workspace)
+    permissions = Permissions()
+    permissions.decided(plain, selected("allow-always"))
+    assert permissions.known(plain) is not None
+    assert permissions.known(over) is None
+    assert permissions.options(over)[1]["name"] == (
+        "Allow moves under src/ and edits under src/, and do not ask again in this session"
+    )
+    permissions.decided(over, selected("allow-always"))
+    assert permissions.known(over) is not None
+    edits = Permissions()
+    written = Call("Write", "edit", _none, subjects=over.subjects[1:])
+    edits.decided(written, selected("reject-always"))
+    known = edits.known(plain)
+    assert known is not None
+    assert known.verdict == "reject"
+
+
+async def _none(report: Report) -> Outcome:
+    del report
+    return Outcome("")
 
 
 async def test_version_1_tells_a_move_by_its_title_and_its_locations(cwd: Path) -> None:
