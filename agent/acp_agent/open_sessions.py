@@ -12,6 +12,7 @@ from typing import Final, Protocol
 
 import anyio
 
+from acp_agent.params import missing
 from acp_agent.session import Session
 from acp_agent.sessions.claims import Claims
 from acp_agent.slumber import Slumber
@@ -52,6 +53,10 @@ class OpenSessions:
         """Those that are about to be opened or closed, and when they are."""
         self._opening = 0
         """How many of them will be awake, and have their place among those."""
+        self._starts: dict[anyio.CancelScope, str] = {}
+        """What has to start before a session is as it is to be, and the session's id."""
+        self._is_over = False
+        """Whether the client has left."""
         self._eased = anyio.Event()
         """Set, and another one instead, when a session may have come to rest or gone."""
 
@@ -110,6 +115,33 @@ class OpenSessions:
                 self._opening -= 1
                 self.ease()
 
+    @contextmanager
+    def starting(self, session_id: str) -> Generator[None]:
+        """Run a block for a session that ends where the session is closed, or the client leaves.
+
+        Raises:
+            RequestFailedError: it was ended.
+        """
+        with anyio.CancelScope() as scope:
+            self._starts[scope] = session_id
+            if self._is_over:
+                scope.cancel()
+            try:
+                yield
+            finally:
+                del self._starts[scope]
+        if not scope.cancelled_caught:
+            return
+        if self._is_over:
+            raise RequestFailedError(jsonrpc.REQUEST_CANCELLED, "Request cancelled")
+        raise missing(session_id, "The session was closed meanwhile")
+
+    def end_starts(self) -> None:
+        """Wait for the start of nothing any more, as the client has left."""
+        self._is_over = True
+        for scope in self._starts:
+            scope.cancel()
+
     async def rest_idle(self, seconds: float) -> None:
         """Put the sessions away in which nothing has happened for `seconds`."""
         latest = anyio.current_time() - seconds
@@ -145,12 +177,20 @@ class OpenSessions:
                 self._claims.release(session.chronicle.record.number)
 
     async def shut(self, session_id: str) -> bool:
-        """Close a session, awake or asleep; return False if it is not open."""
-        await self.wait_settled(session_id)
+        """Close a session, awake or asleep; return False if it is not open.
+
+        One that is about to be open counts as open, and is opened no more.
+        """
+        was_starting = False
+        while (changing := self._changing.get(session_id)) is not None:
+            for scope in [each for each, id_ in self._starts.items() if id_ == session_id]:
+                was_starting = True
+                scope.cancel()
+            await changing.wait()
         if (session := self.awake.get(session_id)) is not None:
             await self.close(session)
             return True
-        return self.asleep.close(session_id)
+        return self.asleep.close(session_id) or was_starting
 
     async def _make_room(self) -> None:
         """Return when one more may be awake; those make room that have been at rest the longest."""

@@ -122,15 +122,27 @@ class Surface(ABC):
             session_id = params.get("sessionId")
             if not isinstance(session_id, str):
                 return
-            for wait in self._waits.get(session_id, ()):
-                wait.cancel()
+            self._end_waits(session_id)
             if (session := self.open.awake.get(session_id)) is not None:
                 self.cancel(session)
 
     def cancel_all(self) -> None:
-        """End every running turn."""
+        """End every running turn, and whatever waits for servers."""
+        for session_id in self._waits:
+            self._end_waits(session_id)
+        self.open.end_starts()
         for session in self.open.awake.values():
             self.cancel(session)
+
+    async def shut(self, session_id: str) -> bool:
+        """Close a session and cancel the prompts that wait for it; return False if it is not open."""
+        self._end_waits(session_id)
+        return await self.open.shut(session_id)
+
+    def _end_waits(self, session_id: str) -> None:
+        """Cancel the prompts that wait for a session."""
+        for wait in self._waits.get(session_id, ()):
+            wait.cancel()
 
     def is_at_work(self, session: Session) -> bool:
         """Return whether a turn runs in a session, or is about to."""
@@ -224,6 +236,9 @@ class Surface(ABC):
                 while session.is_ending or session.servers.is_changing:
                     await (session.ended if session.is_ending else session.servers.changed)()
                     session = await self._awake(session_id)
+            except RequestFailedError:
+                if not wait.cancel_called:
+                    raise
             finally:
                 waits.discard(wait)
                 if not waits:
@@ -305,7 +320,8 @@ class Surface(ABC):
         async with self.open.place(session_id):
             room = McpServers(TOOLS, Relay(self.ways))
             cwd, *additional = declared.directories
-            await room.open(declared.servers, self.household.servers, cwd, additional)
+            with self.open.starting(session_id):
+                await room.open(declared.servers, self.household.servers, cwd, additional)
             try:
                 yield room
             except BaseException:
@@ -322,5 +338,6 @@ class Surface(ABC):
             return
         if self.is_at_work(session):
             raise busy()
-        await session.servers.change(servers, self.household.servers, cwd, additional)
+        with self.open.starting(session.id):
+            await session.servers.change(servers, self.household.servers, cwd, additional)
         session.declared = replace(session.declared, servers=servers)

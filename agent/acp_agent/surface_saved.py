@@ -98,7 +98,7 @@ class SavedSessions:
 
     async def _delete(self, params: Params) -> Json:
         session_id = cast("str", params["sessionId"])
-        await self._surface.open.shut(session_id)
+        await self._surface.shut(session_id)
         # Who wants a session gone that is not there has what it wants.
         if (record := self._store.get(session_id)) is not None:
             await self._alone(record, partial(self._store.delete, record.number))
@@ -107,7 +107,7 @@ class SavedSessions:
     async def _archive(self, params: Params) -> Json:
         session_id = cast("str", params["sessionId"])
         self._surface.recorded(session_id)
-        await self._surface.open.shut(session_id)
+        await self._surface.shut(session_id)
         record = self._surface.recorded(session_id)
         await self._alone(record, partial(self._store.change, record.number, is_archived=1))
         return {}

@@ -175,7 +175,7 @@ class SurfaceV1(Surface):
         return {**params, "cwd": self.recorded(params["sessionId"]).cwd}
 
     async def _close_session(self, params: Params) -> Json:
-        if not await self.open.shut(params["sessionId"]):
+        if not await self.shut(params["sessionId"]):
             raise self.closed(params["sessionId"])
         return {}
 

@@ -155,7 +155,7 @@ class SurfaceV2(Surface):
 
     async def _close_session(self, params: Params) -> Json:
         # One that is not open, or not there, counts as closed.
-        await self.open.shut(params["sessionId"])
+        await self.shut(params["sessionId"])
         return {}
 
     async def _set_config_option(self, params: Params) -> Json:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
 from pathlib import Path
 
 import anyio
@@ -13,6 +14,7 @@ from acp_agent.sessions.store import Store, Wanted
 from acp_agent.surface import Surface
 from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
+from acp_protocol.jsonrpc import Json
 from tests.agent.conftest import selected
 from tests.agent.visits import Visit, items, visit
 
@@ -208,14 +210,8 @@ async def test_a_prompt_is_cancelled_while_its_session_wakes(
     async with visit(cwd, version) as it:
         session_id = await it.new()
         await lulled(it, session_id)
-        has_begun = anyio.Event()
-
-        async def hang(*_: object) -> None:
-            has_begun.set()
-            await anyio.sleep_forever()
-
         with monkeypatch.context() as patch:
-            patch.setattr(McpServers, "open", hang)
+            has_begun = hanging(patch)
             async with anyio.create_task_group() as tasks:
 
                 async def prompt() -> None:
@@ -230,6 +226,92 @@ async def test_a_prompt_is_cancelled_while_its_session_wakes(
                 await it.cancel(session_id)
         assert list(surface_of(it).open.asleep) == [session_id]
         assert await it.turn(session_id, "hello") == "end_turn"
+
+
+def hanging(monkeypatch: pytest.MonkeyPatch) -> anyio.Event:
+    """Let no server get ready; return what tells that one is to start."""
+    has_begun = anyio.Event()
+
+    async def hang(*_: object) -> None:
+        has_begun.set()
+        await anyio.sleep_forever()
+
+    monkeypatch.setattr(McpServers, "open", hang)
+    return has_begun
+
+
+async def refused(asking: Awaitable[Json], code: int) -> None:
+    """Hold that a question is refused."""
+    with pytest.raises(RequestFailedError) as caught:
+        await asking
+    assert caught.value.code == code
+
+
+@VERSIONS
+@pytest.mark.parametrize("end", ["close", "delete"])
+async def test_what_closes_a_session_that_wakes_does_not_wait_for_it(
+    cwd: Path, version: int, end: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with visit(cwd, version) as it:
+        session_id = await it.new()
+        await lulled(it, session_id)
+        has_begun = hanging(monkeypatch)
+
+        async def prompt() -> None:
+            if version == 1:
+                assert (await it.say(session_id, "hello"))["stopReason"] == "cancelled"
+            else:
+                await refused(it.say(session_id, "hello"), jsonrpc.REQUEST_CANCELLED)
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(prompt)
+            await has_begun.wait()
+            if version == 2:
+                tasks.start_soon(prompt)
+            await it.ask("session/list")
+            await it.ask(f"session/{end}", sessionId=session_id)
+        assert session_id not in {*surface_of(it).open.awake, *surface_of(it).open.asleep}
+
+
+@VERSIONS
+async def test_a_session_is_closed_that_is_about_to_be_opened(
+    cwd: Path, version: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with visit(cwd, version) as it:
+        session_id = await it.new()
+        await it.ask("session/close", sessionId=session_id)
+        with monkeypatch.context() as patch:
+            has_begun = hanging(patch)
+            async with anyio.create_task_group() as tasks:
+                missing = jsonrpc.RESOURCE_NOT_FOUND
+                tasks.start_soon(refused, it.reopen(session_id), missing)
+                await has_begun.wait()
+                tasks.start_soon(refused, it.choose(session_id, "mode", "code"), missing)
+                await it.ask("session/list")
+                await it.ask("session/close", sessionId=session_id)
+        await it.reopen(session_id)
+        assert await it.turn(session_id, "hello") == "end_turn"
+
+
+@VERSIONS
+async def test_nothing_waits_for_servers_any_more_when_the_client_leaves(
+    cwd: Path, version: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cancelled = jsonrpc.REQUEST_CANCELLED
+    async with visit(cwd, version) as it:
+        session_id = await it.new()
+        await lulled(it, session_id)
+        has_begun = hanging(monkeypatch)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(refused, it.new(), cancelled)
+            await has_begun.wait()
+            if version == 2:
+                tasks.start_soon(refused, it.say(session_id, "hello"), cancelled)
+            else:
+                tasks.start_soon(it.say, session_id, "hello")
+            await it.ask("session/list")
+            it.server.cancel_all()
+            await refused(it.new(), cancelled)
 
 
 async def test_those_asleep_longest_are_closed_where_there_are_too_many(
