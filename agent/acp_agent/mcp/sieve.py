@@ -34,6 +34,8 @@ LOOKED_AT: Final = 1024
 """Tools of one answer that are looked at; those behind them are left out."""
 NAMED: Final = 5
 """Tools that are named, of those that are left out."""
+NESTED: Final = 140
+"""Levels of what one tool says; deeper ones no service takes, and readers break down at more."""
 NAME_WIDTH: Final = 80
 """Characters of a tool's name that are told."""
 REASON_WIDTH: Final = 200
@@ -104,6 +106,8 @@ class Sieve:
 
     def _oddity(self, tool: Json) -> str | None:
         """Return what is wrong with a tool, None if nothing is."""
+        if _is_deep(tool):
+            return "what it says is nested too deeply"
         try:
             parse_server_result(METHOD, self.version, {**_HULL, "tools": [tool]})
         except ValidationError as problem:
@@ -111,13 +115,26 @@ class Sieve:
             where = ".".join(map(str, found[0]["loc"][2:]))
             wrong = "is missing" if found[0]["type"] == "missing" else "is not what MCP wants"
             return f"its {where} {wrong}" if where else "it is no tool"
-        except RecursionError:
-            return "what it says is nested too deeply"
         schema = cast("Mapping[str, dict[str, Json]]", tool)["inputSchema"]
         if self.version in MODERN_PROTOCOL_VERSIONS and find_invalid_x_mcp_header(schema):
             # The SDK would drop it without a word to us.
             return "its x-mcp-header is not what MCP wants"
         return None
+
+
+def _is_deep(tool: Json) -> bool:
+    level: list[Json] = [tool]
+    for _ in range(NESTED):
+        inner: list[Json] = []
+        for each in level:
+            if isinstance(each, dict):
+                inner += cast("Mapping[str, Json]", each).values()
+            elif isinstance(each, list):
+                inner += cast("list[Json]", each)
+        if not inner:
+            return False
+        level = inner
+    return True
 
 
 def _held_to(tool: Mapping[str, Json]) -> Mapping[str, Json]:

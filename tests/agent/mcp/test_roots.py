@@ -73,3 +73,9 @@ async def test_a_server_of_the_sdk_that_asks_is_told(tmp_path: Path) -> None:
         assert (await call(room, "w__roots")).text == tmp_path.as_uri()
         await room.move([tmp_path / "b"])
         assert (await call(room, "w__roots")).text == f"{tmp_path.as_uri()}/b"
+
+
+async def test_a_server_that_asks_with_params_that_are_none_is_told(tmp_path: Path) -> None:
+    code = ASKING.replace('method="roots/list"', 'method="roots/list", params=5')
+    async with opened(tmp_path, scripted(code)) as room:
+        assert tmp_path.as_uri() in (await call(room, "s__do")).text

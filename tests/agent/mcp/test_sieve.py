@@ -93,6 +93,25 @@ serve(lambda asked: {{"result": {{"tools": TOOLS}}}})
 """
 
 
+def nested(levels: int) -> Json:
+    """Return a tool whose arguments lie so deep."""
+    schema: Json = {"type": "object"}
+    for _ in range(levels):
+        schema = {"type": "object", "properties": {"a": schema}}
+    return {"name": f"deep{levels}", "inputSchema": schema}
+
+
+@pytest.mark.parametrize("levels", [90, 300, 400])
+async def test_a_tool_nested_too_deeply_costs_no_other(tmp_path: Path, levels: int) -> None:
+    (tmp_path / "server.py").write_text(listing(nested(levels), nested(40), GOOD))
+    server = scripted("import runpy; runpy.run_path('server.py')")
+    async with opened(tmp_path, server) as room:
+        assert list(room) == ["s__deep40", "s__good"]
+        assert (await call(room, "s__good")).text == "good"
+        ((_, about),) = room.warnings
+    assert about == f"deep{levels} (what it says is nested too deeply)."
+
+
 async def test_the_other_tools_of_a_server_work(tmp_path: Path) -> None:
     large = {"type": "object", "properties": {"a": {"enum": ["x" * 100_000]}}}
     odd = [tool for tool, _ in ODD]
