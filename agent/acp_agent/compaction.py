@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import replace
+from math import ceil
 from typing import Final
 
 import anyio
@@ -48,6 +49,8 @@ Write Markdown, nothing before or behind it, and no more than is needed.
 _ALSO: Final = "\nThe user says what matters besides: {}\n"
 CLIPPED: Final = 2000
 """Characters of what a tool has answered, or of an attachment, where the whole is too long."""
+CHARACTERS: Final = 4
+"""Of a token, about; it counts where a service does not tell how long its summary is."""
 SHRINKINGS: Final = 4
 """Times that the older half is left out, where even that is too long."""
 PATIENCE: Final = 30.0
@@ -86,8 +89,9 @@ async def compact(context: Context, focus: str = "", *, goes_on: bool = False) -
         with anyio.move_on_after(bound, shield=True), suppress(ConnectionClosedError):
             await updates.compaction(id_, end)
     context.fill.empty()
-    if used is not None and context.fill.size:
-        await tell_fill(context, used.written, context.fill.size)
+    if context.fill.size:
+        taken = used.written if used is not None else ceil(len(summary) / CHARACTERS)
+        await tell_fill(context, taken, context.fill.size)
 
 
 def _known(context: Context, *, goes_on: bool) -> Sequence[HistoryEntry]:

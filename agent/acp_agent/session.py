@@ -324,12 +324,17 @@ class Session:
         """Choose one of the values of `option`, and tell so."""
         before = self._chosen[option.id]
         self._chosen[option.id] = value
+        is_other = option.id == MODEL and value != before
+        # How full the mind of one model was says nothing about that of another.
+        forgotten: dict[str, Json] = {"usage": None} if is_other else {}
         try:
-            await self.chronicle.confirm(settings=dict(self._chosen))
+            await self.chronicle.confirm(settings=dict(self._chosen), **forgotten)
         except BaseException:
             self._chosen[option.id] = before
             raise
         self._apply()
+        if is_other:
+            self._context.fill = Fill()
         await self.updates.chosen(option, self._chosen, self.options)
         if option.id == MODEL and len(self._models) > 1:
             await self.announce()

@@ -144,6 +144,7 @@ async def _stream_reply(context: Context) -> _Reply:
     stop = None
     is_paused = False
     is_whole = False
+    answerer = context.model.name
     try:
         async with aclosing(asked(context, remembered(context.history))) as reply:
             async for event in reply:
@@ -153,7 +154,7 @@ async def _stream_reply(context: Context) -> _Reply:
                     case Paused():
                         is_paused = True
                     case Used():
-                        await _account(context, event)
+                        await _account(context, event, answerer)
                     case Delayed():
                         await context.desk.updates.delayed(event.why, asked_again(event))
                     case _:
@@ -174,9 +175,12 @@ async def _stream_reply(context: Context) -> _Reply:
     return _Reply(calls, stop, is_paused, has_said)
 
 
-async def _account(context: Context, used: Used) -> None:
+async def _account(context: Context, used: Used, answerer: str) -> None:
     """Add `used` to what was spent, and tell the client how full the model's mind is."""
     context.spent = context.spent + used
+    if context.model.name != answerer:
+        # Another model was chosen meanwhile, which may bear more in mind or less.
+        return
     context.fill.take(used)
     if used.window is not None:
         await tell_fill(context, used.total, used.window)

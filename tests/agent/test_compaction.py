@@ -41,15 +41,18 @@ ABLE: dict[str, Json] = {"clientCapabilities": {"session": {"compaction": {}}}}
 class Scribe:
     """Answers `well` or what `answers` hold, and sums up by what it was made with."""
 
-    name = "scribe"
     commands: Sequence[Command] = ()
 
     def __init__(self, *summaries: Sequence[ModelEvent] | Exception) -> None:
+        self.name = "scribe"
         self.heard: list[list[HistoryEntry]] = []
         self.asked: list[list[HistoryEntry]] = []
         """What it was told where it was to sum up, with that itself."""
         self.answers: list[Sequence[ModelEvent] | Exception] = []
         self.on_summary: Callable[[], None] = lambda: None
+        self.on_answer: anyio.Event | None = None
+        self.halt: anyio.Event | None = None
+        """What an answer waits for, once it has told `on_answer`."""
         self.hangs = False
         self._summaries = list(summaries)
 
@@ -69,6 +72,9 @@ class Scribe:
             events = self.answers.pop(0) if self.answers else [Say("well")]
         if isinstance(events, Exception):
             raise events
+        if self.on_answer is not None and self.halt is not None:
+            self.on_answer.set()
+            await self.halt.wait()
         for event in events:
             yield event
 
@@ -267,6 +273,53 @@ async def test_room_is_made_amid_a_turn_and_what_was_asked_for_stays(cwd: Path) 
     assert [type(entry) for entry in model.asked[0]] == kinds
     assert texts(model.heard[-1])[1:] == ["read it"]
     assert len(model.heard[-1]) == 2
+
+
+async def test_room_that_was_made_is_known_where_the_service_does_not_tell_of_it(
+    cwd: Path,
+) -> None:
+    store, model = Store(), Scribe()
+    model.answers = [[Say("well"), Used(940, 10, window=1000)]]
+    async with visit(cwd, store=store, model=model) as it:
+        session_id = await it.new()
+        await it.turn(session_id, "hello")
+        await it.turn(session_id, "/compact")
+        usage = it.conversation(session_id).usage
+        assert usage is not None
+        assert (usage["used"], usage["size"]) == (2, 1000)
+        await it.ask("session/close", sessionId=session_id)
+    async with visit(cwd, store=store, model=model) as it:
+        await it.reopen(session_id)
+        await it.turn(session_id, "and on")
+    assert len(model.asked) == 1
+
+
+async def test_the_window_of_another_model_is_not_full_because_that_of_the_last_one_was(
+    cwd: Path,
+) -> None:
+    """Also where the other one was chosen amid a turn, or the session was opened again."""
+    store, small, large = Store(), Scribe(), Scribe()
+    large.name = "large"
+    full = Used(940, 10, window=1000)
+    small.answers = [[Say("well"), full], [Say("well"), full]]
+    async with visit(cwd, store=store, model=small, others=[large]) as it:
+        session_id = await it.new()
+        await it.turn(session_id, "hello")
+        await it.choose(session_id, "model", "large")
+        await it.turn(session_id, "and on")
+        await it.choose(session_id, "model", "scribe")
+        async with anyio.create_task_group() as tasks:
+            small.on_answer, small.halt = anyio.Event(), anyio.Event()
+            tasks.start_soon(it.turn, session_id, "once more")
+            await small.on_answer.wait()
+            await it.choose(session_id, "model", "large")
+            small.halt.set()
+        await it.ask("session/close", sessionId=session_id)
+    async with visit(cwd, store=store, model=small, others=[large]) as it:
+        await it.reopen(session_id)
+        await it.turn(session_id, "at last")
+    assert (len(small.heard), len(large.heard)) == (2, 2)
+    assert small.asked + large.asked == []
 
 
 @pytest.mark.parametrize("summary", [[Say("so far")], ModelFailedError("It is down.")])
