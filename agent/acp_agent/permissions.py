@@ -18,7 +18,6 @@ from typing import Final, Literal, TypeAlias, cast
 from acp_agent.audit import Why
 from acp_agent.rules import PermissionRules, PolicyId, Rule, lasting
 from acp_agent.standing import StandingRule, standing, strictest
-from acp_agent.tools.subject import Subject
 from acp_agent.tools.tool import Call, Kind
 from acp_protocol.jsonrpc import Json
 
@@ -185,9 +184,11 @@ class Permissions:
 
 def _rules(call: Call, place: int) -> list[Rule]:
     """Return what "always" comes to for all that `call` touches; 0 is narrow, -1 is wide."""
-    touched: list[tuple[Kind, Subject]] = [(call.kind, subject) for subject in call.about]
-    touched += [(each.kind, each.subject) for each in call.effects if each.wants_consent]
-    return list(dict.fromkeys(lasting(kind, subject)[place] for kind, subject in touched))
+    rules = [lasting(call.kind, subject)[place] for subject in call.about]
+    rules += [
+        lasting(each.kind, each.subject)[place] for each in call.effects if each.wants_consent
+    ]
+    return list(dict.fromkeys(rules))
 
 
 def _lasting(deed: str, rules: list[Rule]) -> str:

@@ -67,7 +67,7 @@ class StandingRule:
         if self.area == "name":
             return _is_like(" ".join(subject.words), self.pattern)
         if self.area == "command":
-            return self._covers_command(subject.words)
+            return self._covers_command(subject, home)
         return len(path_parts(self.pattern)) in self._places(subject.words, home)
 
     def reaches(self, kind: Kind, subject: Subject, home: Sequence[str] = ()) -> bool:
@@ -78,13 +78,18 @@ class StandingRule:
         places = self._places(subject.words, home)
         return any(_anchor(pattern) <= place < len(pattern) for place in places)
 
-    def _covers_command(self, words: tuple[str, ...]) -> bool:
-        pattern = command_words(self.pattern)
-        if _fits(pattern, words, _ANY_WORDS):
-            return True
-        # What is denied by a program's name is denied by its path as well; allowing is exact.
-        program = PurePosixPath(words[0]).name if words else ""
-        return self.decision != "allow" and _fits(pattern, (program, *words[1:]), _ANY_WORDS)
+    def _covers_command(self, subject: Subject, home: Sequence[str]) -> bool:
+        pattern, words = command_words(self.pattern), subject.words
+        if self.decision == "allow":
+            # A program told from a directory is another one in another directory.
+            is_elsewhere = bool(subject.place and words) and _is_told_from_here(words[0])
+            return not is_elsewhere and _fits(pattern, words, _ANY_WORDS)
+        # What is denied by a program's name is denied by its path as well, and the other way.
+        return any(
+            _fits((meant, *pattern[1:]), (named, *words[1:]), _ANY_WORDS)
+            for meant in _programs(pattern, home)
+            for named in _programs(words, home, subject.place)
+        )
 
     def may_reach(self, kind: Kind, subject: Subject, home: Sequence[str] = ()) -> bool:
         """Return whether what is meant may lie in the directory `subject`, as it may in any.
@@ -239,6 +244,20 @@ def _places(pattern: Sequence[str], words: Sequence[str], any_number: str) -> se
 def _is_like(word: str, pattern: str) -> bool:
     """Return whether `pattern` fits `word`; a bracket means itself, as in `app/[id]`."""
     return fnmatchcase(word, pattern.replace("[", "[[]"))
+
+
+def _is_told_from_here(program: str) -> bool:
+    return "/" in program and not program.startswith("/")
+
+
+def _programs(words: Sequence[str], home: Sequence[str], place: str = "") -> set[str]:
+    """Return how else the program of a command run in `place` may be spelled, and as it is."""
+    if not words or "/" not in words[0]:
+        return {*words[:1]} or {""}
+    program, name = words[0], PurePosixPath(words[0]).name
+    spelled = {program, os.path.normpath(os.path.join("/", *home, place, program))}  # noqa: PTH118
+    # A star would stand for any number of words.
+    return spelled if not name or set(name) <= {_ANY_WORDS, "?"} else {*spelled, name}
 
 
 def _anchor(pattern: Sequence[str]) -> int:

@@ -91,6 +91,43 @@ def test_what_is_denied_by_a_program_s_name_is_denied_by_its_path_as_well() -> N
     assert not rule.covers("execute", command_subject(()))
 
 
+@pytest.mark.parametrize(
+    ("pattern", "program", "place"),
+    [
+        ("./deploy.sh *", ".//deploy.sh", ""),
+        ("./deploy.sh *", "src/../deploy.sh", ""),
+        ("./deploy.sh *", "/home/me/deploy.sh", ""),
+        ("./deploy.sh *", "../deploy.sh", "src"),
+        ("./deploy.sh *", "deploy.sh", ""),
+        ("/usr/bin/id *", "id", ""),
+        ("/usr/bin/id *", "/bin/../usr/bin/id", ""),
+        ("./scripts/* *", "scripts/x", ""),
+        ("./scripts/* *", "./x", "scripts"),
+        ("scripts/* *", "/home/me/scripts/x", "/elsewhere"),
+        ("id *", "./id", ""),
+    ],
+)
+def test_what_is_denied_by_a_program_s_path_is_denied_however_it_is_named(
+    pattern: str, program: str, place: str
+) -> None:
+    subject = command_subject((program, "x"), place)
+    for decision in ("deny", "ask"):
+        assert StandingRule(decision, None, "command", pattern).covers("execute", subject, HOME)
+    assert not StandingRule("allow", None, "command", pattern).covers("execute", subject, HOME)
+    denied = StandingRule("deny", None, "command", pattern)
+    assert not denied.covers("execute", command_subject(("other", "deploy.sh")), HOME)
+    assert not denied.covers("execute", command_subject(("./other", "id")), HOME)
+    assert not denied.covers("execute", command_subject(()), HOME)
+
+
+def test_a_program_that_is_allowed_by_its_path_is_another_one_elsewhere() -> None:
+    rule = StandingRule("allow", None, "command", "./x *")
+    assert rule.covers("execute", command_subject(("./x",)))
+    assert not rule.covers("execute", command_subject(("./x",), "src"))
+    by_name = StandingRule("allow", None, "command", "x *")
+    assert by_name.covers("execute", command_subject(("x",), "src"))
+
+
 def test_names_are_compared_whole() -> None:
     rule = StandingRule("allow", "fetch", "name", "*.example.com")
     assert rule.covers("fetch", name_subject("docs.example.com"))
