@@ -29,7 +29,20 @@ _TUNNELS: Final = tuple(
 )
 """Addresses that stand for others, which may be private."""
 
-_NAME: Final = re.compile(r"(\*\.)?[A-Za-z0-9_]([A-Za-z0-9_.-]{0,251}[A-Za-z0-9])?", re.ASCII)
+_SHARED: Final = ip_network("100.64.0.0/10")
+"""Behind the machines of a provider, or in a network laid over others; no one calls it private."""
+_KEYS: Final = tuple(
+    ip_network(net)
+    for net in ("100.100.100.200/32", "fd00:42::42/128", "fd00:ec2::/32", "fd20:ce::254/128")
+)
+"""Where cloud machines ask for their keys although the address looks like any other's.
+
+Source: Alibaba Cloud, Scaleway, Amazon EC2 and Google Compute Engine, each on its metadata server.
+"""
+
+_NAME: Final = re.compile(
+    r"(?=.{1,255}$)(\*\.)?([A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?(\.(?!$)|$))+", re.ASCII
+)
 _NUMBER: Final = re.compile(r"[0-9.]+|0[xX].*", re.ASCII)
 
 
@@ -38,7 +51,7 @@ def spelled_out(host: str) -> list[str]:
 
     `127.1` is an address, too. This machine's own name needs no look-up.
     """
-    if host == "localhost" or host.endswith(".localhost"):
+    if _is_local(host):
         return ["127.0.0.1", "::1"]
     try:
         entries = socket.getaddrinfo(
@@ -47,6 +60,21 @@ def spelled_out(host: str) -> list[str]:
     except (OSError, ValueError):
         return []
     return [str(entry[4][0]) for entry in entries]
+
+
+def called(host: str) -> str:
+    """Return the one name for all spellings of `host`: `127.0.0.1` for `127.1` and `0x7f000001`.
+
+    An address that stands for one of version 4 is called by that one.
+    """
+    name = host.removeprefix("[").removesuffix("]").lower().rstrip(".")
+    addresses = spelled_out(name)
+    if len(addresses) != 1:
+        return name
+    address = ip_address(addresses[0].partition("%")[0])
+    if isinstance(address, IPv6Address):
+        address = address.ipv4_mapped or address
+    return f"[{address}]" if isinstance(address, IPv6Address) else str(address)
 
 
 async def addresses_of(host: str, port: int) -> list[str]:
@@ -70,8 +98,8 @@ class PrivateHosts:
     """Hosts that may be fetched although not everybody can reach them, as somebody has listed them.
 
     A name stands for whatever it leads to in private networks, but not for this machine and what
-    is only on the same cable: there lie the keys of cloud machines. These want to be listed by
-    their number, or as `localhost`.
+    is only on the same cable: there lie the keys of cloud machines, as they do at a few addresses
+    elsewhere. These want to be listed by their number, or as `localhost` and what lies below it.
     """
 
     def __init__(self, listed: Iterable[str] = ()) -> None:
@@ -83,7 +111,7 @@ class PrivateHosts:
         self._names: list[str] = []
         self._networks: list[IPv4Network | IPv6Network] = []
         for each in listed:
-            if each == "localhost":
+            if each.lower() == "localhost":
                 self._networks += [ip_network("127.0.0.0/8"), ip_network("::1/128")]
             elif _NAME.fullmatch(each) and not _NUMBER.fullmatch(each):
                 self._names.append(each.lower())
@@ -105,9 +133,19 @@ class PrivateHosts:
             address = address.ipv4_mapped
         if any(address in network for network in self._networks):
             return True
-        is_near = address.is_loopback or address.is_link_local or address.is_unspecified
         is_named = any(_is_named(host, name) for name in self._names)
-        return is_named and address.is_private and not is_near
+        return is_named and (_is_intranet(address) or (_is_local(host) and address.is_loopback))
+
+
+def _is_intranet(address: IPv4Address | IPv6Address) -> bool:
+    """Return whether a name may lead there without its number being listed."""
+    is_near = address.is_loopback or address.is_link_local or address.is_unspecified
+    is_else = address.is_reserved or any(address in net for net in _KEYS)
+    return (address.is_private or address in _SHARED) and not is_near and not is_else
+
+
+def _is_local(host: str) -> bool:
+    return host == "localhost" or host.endswith(".localhost")
 
 
 def _is_named(host: str, name: str) -> bool:

@@ -6,7 +6,27 @@ import anyio
 import pytest
 
 from acp_agent.tools import addresses
-from acp_agent.tools.addresses import PrivateHosts, addresses_of, are_public, spelled_out
+from acp_agent.tools.addresses import PrivateHosts, addresses_of, are_public, called, spelled_out
+
+
+@pytest.mark.parametrize(
+    ("host", "name"),
+    [
+        ("127.1", "127.0.0.1"),
+        ("0x7f000001", "127.0.0.1"),
+        ("2130706433", "127.0.0.1"),
+        ("::ffff:127.0.0.1", "127.0.0.1"),
+        ("[::ffff:7f00:1]", "127.0.0.1"),
+        ("0:0::1", "[::1]"),
+        ("Blocked.example.", "blocked.example"),
+        ("localhost", "localhost"),
+        ("a.localhost", "a.localhost"),
+        ("example.com", "example.com"),
+        ("", ""),
+    ],
+)
+def test_a_host_has_one_name_however_it_is_spelled(host: str, name: str) -> None:
+    assert called(host) == name
 
 
 @pytest.mark.parametrize(
@@ -98,6 +118,17 @@ async def test_a_name_that_nobody_answers_for_leads_nowhere(
         (["192.168.1.7"], "192.168.1.8", ["192.168.1.8"], False),
         (["fd00::/8"], "x", ["fd00::1"], True),
         (["localhost"], "localhost", ["127.0.0.1", "::1"], True),
+        (["LOCALHOST"], "localhost", ["127.0.0.1", "::1"], True),
+        (["*.localhost"], "app.localhost", ["127.0.0.1", "::1"], True),
+        (["*.localhost"], "localhost", ["127.0.0.1"], False),
+        (["*.localhost"], "wiki.intra", ["127.0.0.1"], False),
+        (["*.localhost"], "app.localhost", ["169.254.169.254"], False),
+        (["pc.tail.ts.net"], "pc.tail.ts.net", ["100.64.0.7"], True),
+        (["pc.tail.ts.net"], "pc.tail.ts.net", ["100.100.100.200"], False),
+        (["*.intra"], "a.intra", ["fd00:ec2::254"], False),
+        (["*.intra"], "a.intra", ["fd20:ce::254"], False),
+        (["*.intra"], "a.intra", ["240.0.0.1"], False),
+        (["*.intra", "fd00:ec2::254"], "a.intra", ["fd00:ec2::254"], True),
         ([], "x", ["10.0.0.1"], False),
     ],
 )
@@ -109,7 +140,19 @@ def test_what_is_listed_may_be_reached_and_nothing_else(
 
 @pytest.mark.parametrize(
     "listed",
-    ["", "a b", "http://wiki.intra", "10.0.0.0/33", "10.1.2.3/8", "*", "1.2", "a.*", "x/y"],
+    [
+        "",
+        "a b",
+        "http://wiki.intra",
+        "10.0.0.0/33",
+        "10.1.2.3/8",
+        "*",
+        "1.2",
+        "a.*",
+        "x/y",
+        "a..b",
+        "*..b",
+    ],
 )
 def test_what_is_no_host_is_not_listed(listed: str) -> None:
     with pytest.raises(ValueError):  # noqa: PT011 - the words are those of the library
