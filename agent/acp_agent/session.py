@@ -111,7 +111,8 @@ class Session:
         self.is_unknown = False
         """Whether the request that has opened it was not answered yet."""
         self._models = {model.name: model for model in staff.models}
-        self._prefix = f"{staff.namespace}:" if staff.namespace else ""
+        self.prefix = f"{staff.namespace}:" if staff.namespace else ""
+        """What stands before the names of commands."""
         self._turn: anyio.CancelScope | None = None
         self._turn_ended = anyio.Event()
         self._used: dict[str, int] | None = None
@@ -230,9 +231,14 @@ class Session:
 
     def _plain(self, said: UserSaid) -> UserSaid:
         """Return a prompt whose command bears the name that the model knows it by."""
-        command = f"/{self._prefix}"
-        is_named = bool(self._prefix) and said.text.startswith(command)
-        return replace(said, text=f"/{said.text[len(command) :]}") if is_named else said
+        begins = f"/{self.prefix}"
+        if not self.prefix or not said.text.startswith(begins):
+            return said
+        rest = said.text[len(begins) :]
+        known = {command.name for command in offered(self.model)}
+        # What is no command is for the model as it was said.
+        is_command = known.intersection(rest.split(maxsplit=1)[:1])
+        return replace(said, text=f"/{rest}") if is_command and not rest[0].isspace() else said
 
     def _account(self, before: Used) -> None:
         """Keep what was spent, however the turn has ended."""
@@ -349,7 +355,7 @@ class Session:
 
     def listed(self) -> list[Command]:
         """Return those commands as the client knows them."""
-        return [replace(each, name=f"{self._prefix}{each.name}") for each in offered(self.model)]
+        return [replace(each, name=f"{self.prefix}{each.name}") for each in offered(self.model)]
 
     def usage(self) -> Mapping[str, Json] | None:
         """Return how full the model's mind is, as the client was told last."""

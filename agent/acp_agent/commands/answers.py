@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from acp_agent.commands.catalogue import PERMISSIONS
 from acp_agent.instructions import LIMIT
 from acp_agent.mcp.servers import McpServers
 from acp_agent.models.model import Command, Used
@@ -41,6 +42,8 @@ class Surroundings:
     """Files of the project that the model is told."""
     is_cut: bool = False
     """Whether it is not told all of them."""
+    prefix: str = ""
+    """What stands before the names of commands."""
 
 
 def help_answer(around: Surroundings) -> str:
@@ -94,11 +97,13 @@ def usage_answer(around: Surroundings) -> str:
 def permissions_answer(around: Surroundings, rest: str) -> str:
     """Return what is remembered of the user's answers; forget it where `rest` says so."""
     permissions = around.permissions
+    shows = f"/{around.prefix}{PERMISSIONS.name}"
+    forgets = code(f"{shows} {FORGET}")
     if rest == FORGET:
         count = permissions.forget()
         return f"{_answers(count)} forgotten: you are asked again." if count else _NONE
     if rest:
-        return f"`/permissions` shows what is remembered, `/permissions {FORGET}` forgets it."
+        return f"{code(shows)} shows what is remembered, {forgets} forgets it."
     mode = next(name for id_, name, _ in MODES if id_ == permissions.mode)
     policy = next(name for id_, name, _ in POLICIES if id_ == permissions.policy)
     lines = [f"The mode is *{mode}*, the policy *{policy}*."]
@@ -111,7 +116,7 @@ def permissions_answer(around: Surroundings, rest: str) -> str:
         deed = "allow" if verdict == "allow" else "reject"
         lines.append(f"- {deed} {_quoted(rule.in_words())}")
     if known:
-        lines += ["", f"`/permissions {FORGET}` forgets these."]
+        lines += ["", f"{forgets} forgets these."]
     return "\n".join(lines).rstrip()
 
 

@@ -44,6 +44,8 @@ def taken(order: Order | None, said: UserSaid) -> UserSaid | Aside:
 class Surrounded(Protocol):
     """The session, as far as commands ask about it."""
 
+    prefix: str
+
     @property
     def servers(self) -> McpServers:
         """Tools and servers."""
@@ -114,4 +116,5 @@ class Clerk:
             session.usage(),
             tuple(map(context.desk.workspace.shown, told.paths)) if told is not None else (),
             is_cut=told is not None and told.is_cut,
+            prefix=session.prefix,
         )

@@ -80,6 +80,26 @@ async def test_a_namespace_stands_before_the_names_and_may_be_left_out(
     assert model.heard == []
 
 
+async def test_what_is_no_command_is_told_as_it_was_said_behind_the_namespace(cwd: Path) -> None:
+    model = Hearing()
+    model.commands = [Command("go", "Goes on")]
+    async with visit(cwd, model=model, namespace="acp") as it:
+        session_id = await it.new()
+        for text in ("/acp:nope x", "/acp:", "/acp:go on", "/acp:go\non", "/go"):
+            await it.turn(session_id, text)
+        assert it.said(session_id).count("well") == 5
+    said = [each.text for each in model.heard[-1] if isinstance(each, UserSaid)]
+    assert said == ["/acp:nope x", "/acp:", "/go on", "/go\non", "/go"]
+
+
+async def test_an_answer_names_commands_as_the_client_knows_them(cwd: Path) -> None:
+    async with visit(cwd, model=Hearing(), namespace="acp") as it:
+        session_id = await it.new()
+        await it.turn(session_id, "/acp:permissions foo")
+        assert "`/acp:permissions` shows" in it.said(session_id)
+        assert "`/acp:permissions forget` forgets" in it.said(session_id)
+
+
 @VERSIONS
 @pytest.mark.parametrize(
     ("text", "heard"),
