@@ -15,6 +15,7 @@ not outweigh it, unless it allows all below.
 from __future__ import annotations
 
 import os
+import re
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -33,6 +34,8 @@ _ANY_PARTS: Final = "**"
 """Stands for any number of parts of a path, none as well."""
 _ANY_WORDS: Final = "*"
 """Stands, alone, for any number of words of a command, none as well."""
+_PORT: Final = re.compile(r":[0-9]+\Z")
+_USUAL: Final = re.compile(r":(80|443)\Z")
 _DEEP: Final[frozenset[Kind]] = frozenset({"search", "move"})
 """Kinds whose calls reach whatever lies below the directory that they name."""
 
@@ -65,7 +68,7 @@ class StandingRule:
         if self.area != subject.area:
             return False
         if self.area == "name":
-            return _is_like(" ".join(subject.words), self.pattern)
+            return self._covers_name(kind, " ".join(subject.words))
         if self.area == "command":
             return self._covers_command(subject, home)
         return len(path_parts(self.pattern)) in self._places(subject.words, home)
@@ -77,6 +80,16 @@ class StandingRule:
         pattern = path_parts(self.pattern)
         places = self._places(subject.words, home)
         return any(_anchor(pattern) <= place < len(pattern) for place in places)
+
+    def _covers_name(self, kind: Kind, name: str) -> bool:
+        pattern, names = self.pattern, {name}
+        if kind == "fetch":
+            pattern = pattern.lower()
+            if self.decision != "allow":
+                # A host is denied with all its ports, and at the usual ones as well.
+                names.add(_PORT.sub("", name))
+                pattern = _USUAL.sub("", pattern)
+        return any(_is_like(each, pattern) for each in names)
 
     def _covers_command(self, subject: Subject, home: Sequence[str]) -> bool:
         pattern, words = command_words(self.pattern), subject.words

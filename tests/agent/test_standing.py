@@ -138,6 +138,28 @@ def test_names_are_compared_whole() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("pattern", "name"),
+    [
+        ("example.com", "example.com:8080"),
+        ("example.com:443", "example.com"),
+        ("Example.com", "example.com"),
+        ("example.com:8080", "example.com:8080"),
+        ("[::1]", "[::1]:8080"),
+    ],
+)
+def test_a_host_is_denied_with_all_its_ports(pattern: str, name: str) -> None:
+    assert StandingRule("deny", None, "name", pattern).covers("fetch", name_subject(name))
+    assert not StandingRule("deny", None, "name", "b.com:90").covers("fetch", name_subject("b.com"))
+
+
+def test_a_host_is_allowed_with_its_port_alone() -> None:
+    rule = StandingRule("allow", None, "name", "Example.com")
+    assert rule.covers("fetch", name_subject("example.com"))
+    assert not rule.covers("fetch", name_subject("example.com:8080"))
+    assert not rule.covers("execute", name_subject("example.com"))
+
+
 def test_a_kind_alone_means_whatever_is_touched() -> None:
     rule = StandingRule("deny", "delete")
     assert rule.covers("delete", path("x"))

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 import anyio.to_thread
 
 from acp_agent.models.model import ToolOffer
-from acp_agent.tools.addresses import PrivateHosts, addresses_of, are_public, spelled_out
+from acp_agent.tools.addresses import PrivateHosts, addresses_of, are_public, called, spelled_out
 from acp_agent.tools.subject import name_subject
 from acp_agent.tools.tool import (
     Call,
@@ -94,7 +94,7 @@ class FetchTool:
             self.kind,
             run,
             content=[text_content(_warning(target))] if is_private else (),
-            subjects=[name_subject(target.site)],
+            subjects=[name_subject(target.called)],
             asks_always=is_private,
         )
 
@@ -169,6 +169,12 @@ class _Target:
         """The host, and the port where it is none of the usual ones."""
         return self.url.netloc.decode("ascii", "replace")
 
+    @property
+    def called(self) -> str:
+        """What rules and consent know the site by, one name for all spellings of the host."""
+        name = called(self.host)
+        return name if self.url.port is None else f"{name}:{self.url.port}"
+
 
 def _warning(target: _Target) -> str:
     leads = ", ".join(target.addresses)
@@ -217,7 +223,7 @@ def _is_same_site(one: _Target, other: _Target) -> bool:
         return False
     is_usual = one.port == _PORTS[one.url.scheme] and other.port == _PORTS[other.url.scheme]
     same_port = one.port == other.port or is_usual
-    return one.host.removeprefix("www.") == other.host.removeprefix("www.") and same_port
+    return one.host == other.host and same_port
 
 
 @asynccontextmanager

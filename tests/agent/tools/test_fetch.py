@@ -165,6 +165,32 @@ async def test_redirections_on_one_host_are_followed_up_to_a_limit(workspace: Wo
     assert len(site.asked) == 3 + 6
 
 
+@pytest.mark.parametrize(
+    ("url", "name"),
+    [
+        ("http://blocked.example./x", "blocked.example"),
+        ("https://Blocked.example:443/", "blocked.example"),
+        ("http://127.1:8080/", "127.0.0.1:8080"),
+        ("http://[::ffff:127.0.0.1]/", "127.0.0.1"),
+        ("http://[::1]:8080/", "[::1]:8080"),
+    ],
+)
+async def test_rules_know_a_host_by_one_name(workspace: Workspace, url: str, name: str) -> None:
+    assert [str(each) for each in (await prepared(workspace, url)).subjects] == [name]
+
+
+async def test_a_redirection_to_another_name_of_a_site_is_not_followed(
+    workspace: Workspace,
+) -> None:
+    site = Site(a=b"")
+    async with serving(site):
+        goal = f"http://www.localhost:{site.port}/a"
+        site.answers["a"] = redirection(goal)
+        outcome = await fetched(workspace, f"http://localhost:{site.port}/a")
+    assert f"redirects to {goal}" in outcome.text
+    assert len(site.asked) == 1
+
+
 async def test_a_redirection_elsewhere_is_told_and_not_followed(workspace: Workspace) -> None:
     site = Site()
     async with serving(site) as base:
@@ -220,7 +246,7 @@ async def test_a_private_address_is_asked_about_each_time_and_says_so(
     call = await prepared(workspace, "http://127.1:8080/x")
     assert call.asks_always
     assert "leads to 127.0.0.1" in call.content[0]["content"]["text"]
-    assert str(call.about[0]) == "127.1:8080"
+    assert str(call.about[0]) == "127.0.0.1:8080"
 
 
 @pytest.mark.parametrize("url", ["http://a b/", "http://x.invalid/"])
