@@ -25,6 +25,7 @@ MARK_LENGTH: Final = 8
 _ID: Final = re.compile(r"(?!.*__)[A-Za-z0-9](?:[A-Za-z0-9._-]{0,126}[A-Za-z0-9])?")
 _NOT_IN_IDS: Final = re.compile(r"[^A-Za-z0-9._-]+")
 _NOT_IN_NAMES: Final = re.compile(r"[^A-Za-z0-9_-]")
+_MARK: Final = re.compile(rf"-[0-9a-f]{{{MARK_LENGTH}}}\Z")
 _NAMELESS: Final = "server"
 
 
@@ -43,6 +44,14 @@ def server_id(name: str, taken: Container[str] = ()) -> str:
         ending = f"-{number}"
         id_ = stem[: ID_LENGTH - len(ending)] + ending
     return id_
+
+
+def unmarked(name: str) -> str:
+    """Return the name that a tool would have alone, given one of `tool_name`.
+
+    What is cut off of a name that is too long stays so.
+    """
+    return _MARK.sub("", name)
 
 
 def tool_name(server: str, tool: str, taken: Container[str] = ()) -> str:

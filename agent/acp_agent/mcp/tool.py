@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Final, TypeAlias
 
+from acp_agent.mcp.names import unmarked
 from acp_agent.models.model import ToolOffer
-from acp_agent.tools.tool import Call, Kind, Outcome, Report
+from acp_agent.tools.subject import name_subject
+from acp_agent.tools.tool import Call, Effect, Kind, Outcome, Report
 from acp_agent.workspace import Workspace
 from acp_protocol.host.text import one_line
 from acp_protocol.jsonrpc import Json
@@ -38,4 +40,7 @@ class McpTool:
             del report
             return await self._run(arguments)
 
-        return Call(self._title, self.kind, run, scope=self.offer.name)
+        # A rule about a tool means each by its name, also where the server lists several.
+        alone = unmarked(self.offer.name)
+        effects = [Effect(self.kind, name_subject(alone))] if alone != self.offer.name else []
+        return Call(self._title, self.kind, run, scope=self.offer.name, effects=effects)

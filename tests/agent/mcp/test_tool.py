@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 
+import pytest
+
+from acp_agent.mcp.names import tool_name
 from acp_agent.mcp.servers import McpClient, McpServers
+from acp_agent.mcp.tool import McpTool
 from acp_agent.models.model import (
     CallTool,
     Command,
@@ -15,7 +19,12 @@ from acp_agent.models.model import (
     ToolAnswered,
     ToolOffer,
 )
+from acp_agent.permissions import Permissions
+from acp_agent.rules import PermissionRules
+from acp_agent.standing import Decision, StandingRule
 from acp_agent.tools.catalogue import TOOLS
+from acp_agent.tools.tool import Outcome
+from acp_agent.workspace import Workspace
 from acp_protocol.jsonrpc import Json
 from acp_protocol.tasks import OwnedTasks
 from tests.agent.conftest import Talk, selected, talk
@@ -93,3 +102,21 @@ async def test_consent_for_good_holds_for_one_tool_of_one_server(cwd: Path) -> N
     always = "Allow the tool w__{}, and do not ask again in this session"
     assert names == [always.format(name) for name in ("look", "paint", "fail")]
     assert [call["statuses"][-1] for call in it.client.calls] == ["failed"] * 4
+
+
+@pytest.mark.parametrize("decision", ["deny", "ask", "allow"])
+async def test_a_rule_about_a_tool_holds_for_its_double_where_it_is_strict(
+    workspace: Workspace, decision: Decision
+) -> None:
+    async def run(arguments: Mapping[str, Json]) -> Outcome:
+        del arguments
+        return Outcome("")
+
+    double = tool_name("odd", "good", {"odd__good"})
+    tool = McpTool(ToolOffer(double, "", {}), "odd", "Good", run)
+    call = await tool.prepare({}, workspace)
+    rule = StandingRule(decision, None, "name", "odd__good")
+    policy = "ask_always" if decision == "allow" else "allow_all"
+    known = Permissions(PermissionRules(policy, standing=(rule,))).known(call)
+    assert (known and known.verdict) == ("forbidden" if decision == "deny" else None)
+    assert [str(each) for each in call.about] == [double]
