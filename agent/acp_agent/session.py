@@ -101,6 +101,7 @@ class Session:
         self.servers = servers
         self.declared = declared
         self._told_troubles = slept.told_troubles if slept else set[tuple[str, str]]()
+        self._told_troubles &= set(servers.warnings)
         self.cwd: Path = workspace.cwd
         new = Permissions(staff.conduct.rules, workspace.cwd)
         self.permissions = slept.permissions if slept else new
@@ -287,11 +288,14 @@ class Session:
         await self.warn()
 
     async def warn(self, *, is_in_turn: bool = False) -> None:
-        """Tell the user which servers and tools cannot be used, each reason once.
+        """Tell the user which servers and tools cannot be used, each reason once while it holds.
 
         Where notices are not shown it is said in words, for which there has to be a turn.
         """
-        for trouble in self.servers.warnings:
+        troubles = self.servers.warnings
+        if not self.servers.is_changing:
+            self._told_troubles &= set(troubles)
+        for trouble in troubles:
             if trouble in self._told_troubles:
                 continue
             if await self.updates.warn(*trouble, is_in_turn=is_in_turn):

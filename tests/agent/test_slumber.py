@@ -49,6 +49,29 @@ async def test_no_more_sessions_are_awake_than_may_be_and_the_client_sees_nothin
         assert list(surface_of(it).open.asleep) == [third]
 
 
+@pytest.mark.parametrize("sleeps", [True, False])
+async def test_what_goes_wrong_again_after_it_went_well_is_told_again(
+    cwd: Path, monkeypatch: pytest.MonkeyPatch, *, sleeps: bool
+) -> None:
+    troubles = [("The MCP server w is down", "Its tools cannot be used.")]
+    now: list[tuple[str, str]] = []
+    monkeypatch.setattr(McpServers, "warnings", property(lambda _: now))
+    async with visit(cwd) as it:
+        session_id = await it.new()
+        told: list[int] = []
+        for is_down in (True, True, False, True):
+            now[:] = troubles if is_down else []
+            if sleeps:
+                await lulled(it, session_id)
+                # It wakes for something else first, which is no turn.
+                await it.choose(session_id, "mode", "ask")
+                if not is_down:
+                    continue
+            await it.turn(session_id, "hello")
+            told.append(it.said(session_id).count("w is down"))
+        assert told == ([1, 1, 2] if sleeps else [1, 1, 1, 2])
+
+
 @VERSIONS
 async def test_only_where_all_are_at_work_one_more_is_refused(cwd: Path, version: int) -> None:
     async with visit(cwd, version, limit=1) as it, anyio.create_task_group() as tasks:
