@@ -135,7 +135,7 @@ class Surface(ABC):
             self.cancel(session)
 
     async def shut(self, session_id: str) -> bool:
-        """Close a session and cancel the prompts that wait for it; return False if it is not open."""
+        """Close a session, its waiting prompts cancelled; return False if it is not open."""
         self._end_waits(session_id)
         return await self.open.shut(session_id)
 

@@ -23,6 +23,7 @@ from acp_inspector.lint.moment import (
 from acp_inspector.lint.rules.content import REQUIRED, takes
 from acp_inspector.lint.rules.errors import INVALID_PARAMS, OTHER_REASONS
 from acp_inspector.lint.rules.foreground import Echo, Foreground, foreground, foregrounds_of
+from acp_inspector.lint.rules.session_ends import Endings
 from acp_inspector.lint.state import Ask, State
 from acp_protocol.jsonrpc import Json
 
@@ -315,7 +316,9 @@ def held_prompts_end_with_their_session(moment: Moment) -> Found:
     ask, session = moment.ask, moment.session
     if ask is None or session is None or session.closed is None or session.closed.n < ask.n:
         return None
-    if moment.kind == "result" or moment.code == CANCELLED:
+    # One that came behind the request is not among those that were held.
+    was_held = ask.n in moment.state.of(Endings).prompts
+    if not was_held or moment.kind == "result" or moment.code == CANCELLED:
         return FINE
     return moment.problem(
         f"the prompt that the closed session held gets the error {moment.code}",

@@ -46,20 +46,23 @@ class _TakeUp:
     """History was asked for."""
     is_quiet: bool
     """Nothing went on in the session here when it was asked for."""
+    is_beside: bool = False
+    """Another one, of which history was asked for, waited meanwhile."""
     message: Point | None = None
     """The first piece of the conversation that came since."""
     of_user: Point | None = None
     entity: Point | None = None
     """The first of what was done that came since."""
+    answered: Point | None = None
 
 
 @dataclass(slots=True)
 class _Histories:
     """What was told of sessions, by their ids."""
 
-    pending: dict[str, _TakeUp] = field(default_factory=dict[str, _TakeUp])
-    done: dict[str, Point] = field(default_factory=dict[str, Point])
-    """The answer to the newest load or resume, if no message of a user came since."""
+    pending: dict[str, list[_TakeUp]] = field(default_factory=dict[str, list[_TakeUp]])
+    done: dict[str, _TakeUp] = field(default_factory=dict[str, _TakeUp])
+    """The load or resume that was answered last, if no message of a user came since."""
     heard: dict[str, Point] = field(default_factory=dict[str, Point])
     """The newest piece of a conversation, of those that came while something was done."""
     spoken: dict[str, Point] = field(default_factory=dict[str, Point])
@@ -71,22 +74,32 @@ def _keep_take_up(moment: Moment) -> None:
     session, ask = moment.session, moment.state.newest
     if session is None or moment.key is None or ask is None:
         return
-    moment.state.of(_Histories).pending[session.id] = _TakeUp(
-        ask,
-        moment.method == "session/load" or moment.params.get("replayFrom") is not None,
-        not session.is_busy,
-    )
+    is_replay = moment.method == "session/load" or moment.params.get("replayFrom") is not None
+    others = moment.state.of(_Histories).pending.setdefault(session.id, [])
+    for other in others:
+        other.is_beside = other.is_beside or is_replay
+    is_beside = any(other.is_replay for other in others)
+    others.append(_TakeUp(ask, is_replay, not session.is_busy, is_beside))
+
+
+def _answered(moment: Moment) -> _TakeUp | None:
+    """Return the load or resume that is answered."""
+    pending = moment.state.of(_Histories).pending.get(moment.session_id or "", ())
+    return next((each for each in pending if each.ask is moment.ask), None)
 
 
 @learns(answers(*TAKE_UPS))
 def _end_take_up(moment: Moment) -> None:
     histories, id_ = moment.state.of(_Histories), moment.session_id
-    take_up = histories.pending.get(id_ or "")
-    if id_ is not None and take_up is not None and take_up.ask is moment.ask:
-        del histories.pending[id_]
+    take_up = _answered(moment)
+    if id_ is not None and take_up is not None:
+        histories.pending[id_].remove(take_up)
+        if not histories.pending[id_]:
+            del histories.pending[id_]
         histories.done.pop(id_, None)
         if moment.kind == "result":
-            histories.done[id_] = moment.point
+            take_up.answered = moment.point
+            histories.done[id_] = take_up
             if take_up.message is not None:
                 histories.spoken.setdefault(id_, take_up.message)
 
@@ -117,14 +130,14 @@ def _keep_history(moment: Moment) -> None:
     histories, is_message = moment.state.of(_Histories), moment.variant in _SPOKEN
     if is_message and id_ not in histories.spoken and moment.session.is_busy:
         histories.heard[id_] = moment.point
-    if (take_up := histories.pending.get(id_)) is not None:
+    for take_up in histories.pending.get(id_, ()):
         if is_message:
             take_up.message = take_up.message or moment.point
         else:
             take_up.entity = take_up.entity or moment.point
         if moment.variant in OF_USER:
             take_up.of_user = take_up.of_user or moment.point
-    elif moment.variant in OF_USER:
+    if id_ not in histories.pending and moment.variant in OF_USER:
         histories.done.pop(id_, None)
 
 
@@ -137,10 +150,12 @@ def _keep_history(moment: Moment) -> None:
 )
 def resume_replays_nothing(moment: Moment) -> Found:
     """Tell of history before a resume of version 1 is answered, once for each."""
-    take_up = moment.state.of(_Histories).pending.get(moment.session_id or "")
-    if take_up is None or take_up.ask.method != "session/resume" or not take_up.is_quiet:
+    pending = moment.state.of(_Histories).pending.get(moment.session_id or "", ())
+    resumes = [each for each in pending if each.ask.method == "session/resume" and each.is_quiet]
+    if not resumes:
         return None
-    if take_up.message or take_up.entity:
+    take_up = resumes[0]
+    if take_up.is_beside or take_up.message or take_up.entity:
         return FINE
     return moment.problem(f"{moment.variant} came before the resume was answered", take_up.ask)
 
@@ -152,9 +167,11 @@ def resume_replays_nothing_unasked(moment: Moment) -> Found:
     Where the session turns out to be at work, what was told may be that work; then only messages of
     the user count. What runs in the background has to be told before it is listed.
     """
-    take_up = moment.state.of(_Histories).pending.get(moment.session_id or "")
+    take_up = _answered(moment)
     if take_up is None or take_up.is_replay or moment.session is None:
         return None
+    if take_up.is_beside:
+        return FINE
     state, state_at = moment.session.state, moment.session.state_at
     is_idle = state == "idle" or state_at is None or state_at.n < take_up.ask.n
     first = take_up.of_user
@@ -177,7 +194,7 @@ def history_is_replayed(moment: Moment) -> Found:
     agent what it retains.
     """
     histories, session = moment.state.of(_Histories), moment.session
-    take_up = histories.pending.get(moment.session_id or "")
+    take_up = _answered(moment)
     if take_up is None or not take_up.is_replay or session is None:
         return None
     spoken = histories.spoken.get(session.id)
@@ -209,9 +226,10 @@ def history_comes_before_the_answer(moment: Moment) -> Found:
     # What was taken up before may be told again by another load.
     if done is None or session.is_busy or session.id in histories.pending:
         return FINE
-    if session.last_prompt is not None and session.last_prompt.n > done.n:
+    # A prompt that was sent by then may have waited for that.
+    if not done.is_quiet or (session.last_prompt and session.last_prompt.n > done.ask.n):
         return FINE
-    return moment.problem(f"{moment.variant} came after the session was taken up", done)
+    return moment.problem(f"{moment.variant} came after the session was taken up", done.answered)
 
 
 @check(

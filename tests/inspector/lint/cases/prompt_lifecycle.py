@@ -286,6 +286,16 @@ def a_held_prompt_is_cancelled_when_closed(talk: Talk) -> None:
     talk.refuse(closed(talk), -32800, "Request cancelled")
 
 
+@keeps("ACP-L439", 2)
+def a_prompt_comes_behind_the_request_to_close(talk: Talk) -> None:
+    talk.accept(asked(talk))
+    close = talk.ask("session/close", sessionId="s1")
+    late = talk.prompt("And?")
+    talk.state("idle", stopReason="cancelled")
+    talk.answer(close)
+    talk.refuse(late, -32002, "The session is not open")
+
+
 @breaks("ACP-L435", 2)
 def an_unclaimed_block_is_refused_with_another_code(talk: Talk) -> None:
     talk.initialize(None, {"session": {"prompt": {}}})

@@ -132,6 +132,49 @@ def there_is_no_history_to_tell(talk: Talk) -> None:
     _resumed(talk, _resume(talk, replayFrom={"type": "start"}))
 
 
+@keeps("ACP-L112")
+def a_resume_is_answered_while_a_load_waits(talk: Talk) -> None:
+    talk.open()
+    talk.turn()
+    _close(talk)
+    resume = _resume(talk)
+    load = _load(talk)
+    talk.answer(resume)
+    _user(talk)
+    talk.say()
+    talk.answer(load)
+
+
+@breaks("ACP-L112")
+def a_load_tells_nothing_while_a_resume_waits(talk: Talk) -> None:
+    talk.open()
+    talk.turn()
+    _close(talk)
+    load, resume = _load(talk), _resume(talk)
+    talk.answer(load)
+    talk.answer(resume)
+
+
+@keeps("ACP-L110")
+def a_load_tells_history_while_a_resume_waits(talk: Talk) -> None:
+    talk.initialize()
+    load, resume = _load(talk), _resume(talk)
+    _user(talk)
+    talk.say()
+    talk.answer(load)
+    talk.answer(resume)
+
+
+@keeps("ACP-L111", 2)
+def a_replay_tells_history_while_another_resume_waits(talk: Talk) -> None:
+    talk.initialize()
+    replay, resume = _resume(talk, replayFrom={"type": "start"}), _resume(talk)
+    _user(talk)
+    talk.say()
+    _resumed(talk, replay)
+    _resumed(talk, resume)
+
+
 @breaks("ACP-L113")
 def history_comes_after_the_load(talk: Talk) -> None:
     talk.initialize()
@@ -161,6 +204,26 @@ def history_is_told_again_by_a_second_load(talk: Talk) -> None:
     load = _load(talk)
     _user(talk)
     talk.answer(load)
+
+
+@keeps("ACP-L113", 2)
+def a_prompt_that_came_with_the_resume_is_echoed_after_it(talk: Talk) -> None:
+    talk.initialize()
+    resume = _resume(talk)
+    prompt = talk.prompt()
+    _resumed(talk, resume)
+    talk.answer(prompt, messageId="m-user")
+    _user(talk)
+
+
+@keeps("ACP-L113", 2)
+def a_prompt_that_came_before_the_resume_is_echoed_after_it(talk: Talk) -> None:
+    talk.open()
+    prompt = talk.prompt()
+    resume = _resume(talk)
+    _resumed(talk, resume)
+    talk.answer(prompt, messageId="m-user")
+    _user(talk)
 
 
 @keeps("ACP-L113", 2)
