@@ -68,8 +68,11 @@ def read_document(path: Path) -> Document:
 
 
 def spelled(spot: Spot) -> str:
-    """Return the way to a value as it is written in messages: `model.others.1.name`."""
-    return ".".join(str(step) for step in spot)
+    """Return the way to a value as it is written in messages: `model.others.1.name`.
+
+    Tables of a list are counted from 1.
+    """
+    return ".".join(str(step + 1 if isinstance(step, int) else step) for step in spot)
 
 
 def _text(path: Path) -> str:

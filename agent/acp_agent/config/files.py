@@ -148,7 +148,7 @@ class FileSettings:
                 else:
                     self._refuse_unknown(at, f"model.{name}")
             if "model.name" not in settings:
-                self._tell((*spot, place), f"{OTHERS}.{place}.name: is missing")
+                self._tell((*spot, place), f"{OTHERS}.{place + 1}.name: is missing")
             self.others.append(settings)
 
     def _take_rules(self, spot: Spot, raw: Json) -> None:

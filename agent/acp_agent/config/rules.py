@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Final, cast, get_args
 
 from acp_agent.config.values import Kind, UnfitError
+from acp_agent.mcp.names import NAME_LENGTH, SEPARATOR
 from acp_agent.standing import AREAS, Decision, StandingRule, command_words
+from acp_agent.tools.addresses import called
 from acp_agent.tools.tool import KINDS
 from acp_agent.tools.tool import Kind as ToolKind
 from acp_protocol.jsonrpc import Json
@@ -14,6 +17,12 @@ from acp_protocol.jsonrpc import Json
 MEMBERS: Final = ("kind", "path", "command", "name", "decision")
 DECISIONS: Final = get_args(Decision)
 MUST: Final = "a list of tables, as in [[permissions.rules]]"
+_NAME: Final = re.compile(r"[A-Za-z0-9._:*?\[\]-]+", re.ASCII)
+"""What hosts and tools may be called, with `*` and `?`."""
+_PORT: Final = re.compile(r"(\[.*\]|[^:]*)(:[0-9]+)", re.ASCII)
+"""A host with its port."""
+_NOT_IN_TOOLS: Final = re.compile(r"[^A-Za-z0-9_*?-]", re.ASCII)
+_WILD: Final = frozenset("*?")
 _FITTING: Final[Mapping[str, frozenset[str]]] = {
     "path": frozenset({"read", "edit", "delete", "move", "search"}),
     "command": frozenset({"execute"}),
@@ -62,19 +71,45 @@ def table_of(rule: StandingRule) -> dict[str, Json]:
 
 
 def _mistake(member: str, raw: Json) -> str | None:
-    """Return why a pattern cannot be one."""
+    """Return why a pattern cannot be one, or can never fit."""
     if not isinstance(raw, str) or not raw.strip() or "\0" in raw:
         return "must be a text that is not empty"
-    if member == "path" and ".." in raw.split("/"):
+    return {"path": _path_mistake, "command": _command_mistake, "name": _name_mistake}[member](raw)
+
+
+def _path_mistake(pattern: str) -> str | None:
+    if ".." in pattern.split("/"):
         return "must be a path without .."
-    if member == "path" and raw.startswith("~"):
+    if pattern.startswith("~"):
         return "must be told from the session's directory, or from /"
-    if member == "command":
-        try:
-            command_words(raw)
-        except ValueError:
-            return "must be words; a quotation in it has no end"
-    return None
+    if pattern.startswith("//"):
+        return "must begin with one / at most"
+    return "must be told with / and without \\" if "\\" in pattern else None
+
+
+def _command_mistake(pattern: str) -> str | None:
+    try:
+        words = command_words(pattern)
+    except ValueError:
+        return "must be words; a quotation in it has no end"
+    return None if words and words[0] else "names no program"
+
+
+def _name_mistake(pattern: str) -> str | None:
+    if not _NAME.fullmatch(pattern):
+        return "fits no host and no tool: these have letters, digits, and . : - _ in their names"
+    if SEPARATOR in pattern:
+        named = _NOT_IN_TOOLS.sub("-", pattern)
+        if named != pattern:
+            return f"fits no tool: it is called {named}"
+        if len(pattern) > NAME_LENGTH and "*" not in pattern:
+            return f"fits no tool: a name has at most {NAME_LENGTH} characters"
+        return None
+    if _WILD & set(pattern):
+        return None
+    found = _PORT.fullmatch(pattern)
+    usual = called(found[1]) + found[2] if found else called(pattern)
+    return None if usual == pattern.lower() else f"must be {usual}, as the host is called here"
 
 
 def _read(raw: object) -> tuple[StandingRule, ...]:

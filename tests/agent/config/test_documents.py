@@ -27,7 +27,7 @@ def test_a_value_without_a_line_is_told_by_what_it_stands_in() -> None:
     document = Document(Path("a.toml"), {}, {("x",): 3})
     assert document.at(("x", "y", 0)) == "a.toml:3"
     assert document.at(("z",)) == "a.toml"
-    assert spelled(("model", "others", 1, "name")) == "model.others.1.name"
+    assert spelled(("model", "others", 0, "name")) == "model.others.1.name"
 
 
 @pytest.mark.parametrize(

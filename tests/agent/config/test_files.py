@@ -80,11 +80,11 @@ def settings(text: str) -> FileSettings:
             "[mcp.servers.x]\ncommand = 'y'\nurl = 'http://z'",
             "1: mcp.servers.x: has command and url; one of them has to go",
         ),
-        ("[[model.others]]\nthinking = 'low'", "1: model.others.0.name: is missing"),
+        ("[[model.others]]\nthinking = 'low'", "1: model.others.1.name: is missing"),
         ("model.others = 3", "1: model.others: must be a list of tables"),
         (
             "[[model.others]]\nname = 'demo'\nthinkin = 'low'",
-            "3: model.others.0.thinkin: there is no such key; the nearest is model.thinking",
+            "3: model.others.1.thinkin: there is no such key; the nearest is model.thinking",
         ),
         ("[mcp.servers]\na__b = { command = 'x' }", "2: mcp.servers.a__b: an id has"),
         ("[mcp.servers.a]\nargs = []", "1: mcp.servers.a.command is missing"),

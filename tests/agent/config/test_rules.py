@@ -59,51 +59,51 @@ def test_rules_are_read_from_both_formats() -> None:
         ("permissions.rules = ['x']", "a.toml:1: permissions.rules: must be a list of tables"),
         (
             "[[permissions.rules]]\nkind = 'edit'",
-            "a.toml:1: permissions.rules.0: decision is missing: one of allow, ask, deny",
+            "a.toml:1: permissions.rules.1: decision is missing: one of allow, ask, deny",
         ),
         (
             "[[permissions.rules]]\nkind = 'edit'\n\ndecision = 'yes'",
-            "a.toml:4: permissions.rules.0.decision: must be one of allow, ask, deny",
+            "a.toml:4: permissions.rules.1.decision: must be one of allow, ask, deny",
         ),
         (
             (
                 "[[permissions.rules]]\nkind='edit'\ndecision='ask'\n[[permissions.rules]]\n"
                 "kind = 'edits'\ndecision = 'ask'"
             ),
-            "a.toml:5: permissions.rules.1.kind: must be one of read, edit",
+            "a.toml:5: permissions.rules.2.kind: must be one of read, edit",
         ),
         (
             "[[permissions.rules]]\ndecision = 'allow'",
-            "a.toml:1: permissions.rules.0: names nothing: at least one of kind, path, command",
+            "a.toml:1: permissions.rules.1: names nothing: at least one of kind, path, command",
         ),
         (
             "[[permissions.rules]]\npath = 'x'\ncommand = 'y'\ndecision = 'allow'",
-            "a.toml:3: permissions.rules.0.command: one rule has either path or command",
+            "a.toml:3: permissions.rules.1.command: one rule has either path or command",
         ),
         (
             "[[permissions.rules]]\nkind = 'execute'\npath = 'x'\ndecision = 'allow'",
-            "a.toml:3: permissions.rules.0.path: no call of the kind execute has a path",
+            "a.toml:3: permissions.rules.1.path: no call of the kind execute has a path",
         ),
         (
             "[[permissions.rules]]\npath = 'a/../b'\ndecision = 'allow'",
-            "a.toml:2: permissions.rules.0.path: must be a path without ..",
+            "a.toml:2: permissions.rules.1.path: must be a path without ..",
         ),
         (
             "[[permissions.rules]]\npath = '~/b'\ndecision = 'allow'",
-            "a.toml:2: permissions.rules.0.path: must be told from the session's directory",
+            "a.toml:2: permissions.rules.1.path: must be told from the session's directory",
         ),
         (
             "[[permissions.rules]]\ncommand = \"git 'x\"\ndecision = 'allow'",
-            "a.toml:2: permissions.rules.0.command: must be words; a quotation in it has no end",
+            "a.toml:2: permissions.rules.1.command: must be words; a quotation in it has no end",
         ),
         (
             "[[permissions.rules]]\nname = ''\ndecision = 'allow'",
-            "a.toml:2: permissions.rules.0.name: must be a text that is not empty",
+            "a.toml:2: permissions.rules.1.name: must be a text that is not empty",
         ),
         (
             "[[permissions.rules]]\nkind = 'edit'\ndecison = 'allow'\ndecision = 'ask'",
             (
-                "a.toml:3: permissions.rules.0.decison: there is no such key; "
+                "a.toml:3: permissions.rules.1.decison: there is no such key; "
                 "the nearest is decision"
             ),
         ),
@@ -113,6 +113,54 @@ def test_a_mistake_is_told_with_its_line_and_its_key(text: str, problem: str) ->
     settings = FileSettings(read_toml(Path("a.toml"), text))
     assert [told for told in settings.problems if told.startswith(problem)], settings.problems
     assert "permissions.rules" not in settings.settings
+
+
+@pytest.mark.parametrize(
+    ("member", "pattern", "why"),
+    [
+        ("path", "//etc/x", "must begin with one /"),
+        ("path", "C:\\x", "told with /"),
+        ("path", "docs\\**", "told with /"),
+        ("command", "''", "names no program"),
+        ("command", "'' x", "names no program"),
+        ("name", "My.Server__*", "My-Server__*"),
+        ("name", "a b", "no host and no tool"),
+        ("name", "https://example.com/", "no host and no tool"),
+        ("name", "bücher.example", "no host and no tool"),
+        ("name", "example.com.", "must be example.com"),
+        ("name", "127.1", "must be 127.0.0.1"),
+        ("name", "0x7f000001:8080", "must be 127.0.0.1:8080"),
+        ("name", "::1", r"must be \[::1\]"),
+        ("name", "[::ffff:127.0.0.1]", "must be 127.0.0.1"),
+        ("name", "a__" + "x" * 70, "at most 64"),
+    ],
+)
+def test_a_pattern_that_can_never_fit_is_a_mistake(member: str, pattern: str, why: str) -> None:
+    ((named, told),) = mistakes({member: pattern, "decision": "deny"})
+    assert named == member
+    assert why.replace("\\", "") in told
+
+
+@pytest.mark.parametrize(
+    ("member", "pattern"),
+    [
+        ("path", "/"),
+        ("path", "/etc//x"),
+        ("path", "app/[id]/**"),
+        ("command", "x ''"),
+        ("name", "*"),
+        ("name", "*.Example.com:8080"),
+        ("name", "xn--bcher-kva.example"),
+        ("name", "[::1]:8080"),
+        ("name", "127.0.0.1"),
+        ("name", "127.*"),
+        ("name", "localhost"),
+        ("name", "files__read-?"),
+        ("name", "My-Server__*"),
+    ],
+)
+def test_what_may_fit_is_no_mistake(member: str, pattern: str) -> None:
+    assert list(mistakes({member: pattern, "decision": "deny"})) == []
 
 
 def test_rules_are_shown_and_what_is_shown_can_be_read_again(tmp_path: Path) -> None:
