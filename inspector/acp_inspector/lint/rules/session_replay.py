@@ -45,7 +45,7 @@ class _TakeUp:
     is_replay: bool
     """History was asked for."""
     is_quiet: bool
-    """Nothing went on in the session here when it was asked for."""
+    """Nothing went on in the session here when it was asked for, and no prompt was sent since."""
     is_beside: bool = False
     """Another one, of which history was asked for, waited meanwhile."""
     message: Point | None = None
@@ -80,6 +80,12 @@ def _keep_take_up(moment: Moment) -> None:
         other.is_beside = other.is_beside or is_replay
     is_beside = any(other.is_replay for other in others)
     others.append(_TakeUp(ask, is_replay, not session.is_busy, is_beside))
+
+
+@learns(asks("session/prompt"))
+def _keep_prompt(moment: Moment) -> None:
+    for take_up in moment.state.of(_Histories).pending.get(moment.session_id or "", ()):
+        take_up.is_quiet = False
 
 
 def _answered(moment: Moment) -> _TakeUp | None:
@@ -135,10 +141,18 @@ def _keep_history(moment: Moment) -> None:
             take_up.message = take_up.message or moment.point
         else:
             take_up.entity = take_up.entity or moment.point
-        if moment.variant in OF_USER:
+        if moment.variant in OF_USER and not _may_be_echo(moment):
             take_up.of_user = take_up.of_user or moment.point
     if id_ not in histories.pending and moment.variant in OF_USER:
         histories.done.pop(id_, None)
+
+
+def _may_be_echo(moment: Moment) -> bool:
+    session = moment.session
+    if session is None or session.last_prompt is None:
+        return False
+    answer = members(session.last_prompt.result)
+    return bool(session.prompts) or answer.get("messageId", "") == moment.update.get("messageId")
 
 
 @check(

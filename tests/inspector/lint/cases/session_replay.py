@@ -87,6 +87,40 @@ def a_resume_comes_in_the_midst_of_work(talk: Talk) -> None:
     talk.answer(resume, configOptions=[], availableCommands=[])
 
 
+@keeps("ACP-L110")
+def a_prompt_that_came_behind_the_resume_is_answered_before_it(talk: Talk) -> None:
+    talk.open()
+    _close(talk)
+    resume = _resume(talk)
+    prompt = talk.prompt()
+    talk.say()
+    talk.answer(resume)
+    talk.finish(prompt)
+
+
+@keeps("ACP-L111", 2)
+def a_prompt_that_came_with_the_resume_is_echoed_before_its_answer(talk: Talk) -> None:
+    talk.open()
+    prompt = talk.prompt()
+    resume = _resume(talk)
+    talk.answer(prompt, messageId="m-user")
+    _user(talk)
+    talk.state("running")
+    talk.answer(resume, configOptions=[], availableCommands=[])
+
+
+@breaks("ACP-L111", 2)
+def a_resume_tells_history_beside_the_echo_of_a_prompt(talk: Talk) -> None:
+    talk.open()
+    prompt = talk.prompt()
+    resume = _resume(talk)
+    talk.answer(prompt, messageId="m-user")
+    talk.update("user_message", messageId="m-before", content=[TEXT])
+    _user(talk)
+    talk.state("running")
+    talk.answer(resume, configOptions=[], availableCommands=[])
+
+
 @breaks("ACP-L112")
 def a_load_tells_nothing(talk: Talk) -> None:
     talk.open()
