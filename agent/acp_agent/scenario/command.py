@@ -6,6 +6,7 @@ import argparse
 import os
 import signal
 import sys
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -37,9 +38,11 @@ def run_script(options: argparse.Namespace) -> int:
         names = ", ".join(sorted(each.stem for each in EXAMPLES.glob("*.toml")))
         _say(f"{path}: there is no such file; examples that need none are {names}")
         return FAILED if options.check else UNUSABLE
+    given = vars(options)
+    if unheeded := _unheeded(given):
+        _say(f"--script takes no account of {', '.join(unheeded)}")
     if options.check:
         return check_file(path)
-    given = vars(options)
     newest, dialect = given.get("protocol.version", 1), given.get("protocol.dialect")
     return play_file(path, seed=options.seed, newest=newest, dialect=dialect)
 
@@ -82,6 +85,13 @@ def check_file(path: Path) -> int:
         _say(remark)
     sys.stdout.write(f"{path}: can be played\n")
     return DONE
+
+
+def _unheeded(given: Mapping[str, object]) -> list[str]:
+    """Return what was set that means nothing to a scenario; settings by their names."""
+    config = ["--config"] if given.get("config") is not None else []
+    settings = (name for name in given if "." in name and not name.startswith("protocol."))
+    return config + sorted(settings)
 
 
 def _found(path: Path) -> Path:

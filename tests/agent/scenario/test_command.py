@@ -424,3 +424,11 @@ async def test_the_official_client_loads_the_sessions_of_a_scenario() -> None:
         assert [each.title for each in client.updates if isinstance(each, ToolCallStart)] == [
             "Look at the clock"
         ]
+
+
+def test_options_that_do_not_count_beside_a_scenario_are_told_of() -> None:
+    done = ran("--script", "hello", "--config", "nowhere.toml", "--namespace", "x", "--check")
+    assert done.returncode == 0
+    told = "acp-agent: --script takes no account of --config, agent.namespace"
+    assert done.stderr.decode().splitlines() == [told]
+    assert ran("--script", "hello", "--protocol", "2", "--seed", "1", "--check").stderr == b""

@@ -9,6 +9,7 @@ import re
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path as FilePath
+from pathlib import PurePosixPath, PureWindowsPath
 from typing import Final
 
 from acp_agent.scenario.aims import Mishap
@@ -18,6 +19,7 @@ from acp_agent.scenario.reading.mistakes import explain
 from acp_agent.scenario.reading.steps import DEEDS, read_commands, read_steps
 from acp_agent.scenario.reading.tables import (
     BIG,
+    SHOWN,
     Page,
     ScenarioError,
     Table,
@@ -36,6 +38,7 @@ from acp_agent.scenario.speech import FRAMINGS, speech_of
 from acp_agent.scenario.values import entries
 from acp_protocol.dialects.names import BATCHES, SPOKEN
 from acp_protocol.framing import Framing
+from acp_protocol.host.text import one_line
 from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.methods import METHODS
 
@@ -61,6 +64,7 @@ CARD: Final = (
     "page",
     "strict",
 )
+_PATHS: Final = (PurePosixPath, PureWindowsPath)
 
 
 def load_scenario(path: FilePath, seed: int | None = None) -> tuple[Scenario, Sequence[str]]:
@@ -135,7 +139,10 @@ def _read_top(top: Table, wanted_seed: int | None) -> Scenario:
     sessions: list[Saved] = []
     for table in top.tables("session", "session"):
         with top.page.bearing():
-            sessions.append(_read_session(table))
+            saved = _read_session(table)
+            if any(each.id == saved.id for each in sessions):
+                raise table.wrong("id", "is that of another session")
+            sessions.append(saved)
     mishaps: list[Mishap] = []
     for table in top.tables("fault", "fault"):
         with top.page.bearing():
@@ -166,6 +173,11 @@ def _read_card(table: Table) -> Card:
     with table.page.bearing():
         table.allow(*CARD)
     usual = Card()
+    if table.members.get("name") == "":
+        table.remark("name", "is empty")
+    modes = table.texts("modes")
+    if twice := [mode for at, mode in enumerate(modes) if mode in modes[:at]]:
+        table.remark("modes", f"has `{one_line(twice[0], SHOWN)}` twice")
     return Card(
         table.text("name", usual.name),
         table.text("title", usual.title),
@@ -173,7 +185,7 @@ def _read_card(table: Table) -> Card:
         table.object("capabilities"),
         table.objects("auth", "id", "methodId"),
         table.flag("wants_login"),
-        table.texts("modes"),
+        modes,
         read_commands(table),
         table.objects("options", "id", "configId"),
         table.whole("page") if "page" in table else None,
@@ -233,13 +245,21 @@ def _read_reaction(table: Table, method: str) -> Reaction:
         method,
         nth=tuple(numbers),
         times=table.whole("times") if "times" in table else None,
-        expected=table.value("expect"),
+        expected=_read_expected(table),
         steps=read_steps(table, "steps"),
         has_steps="steps" in table,
         after=read_steps(table, "after"),
         answer=_read_answer(table),
         is_required=table.flag("required"),
     )
+
+
+def _read_expected(table: Table) -> Json:
+    expected = table.value("expect")
+    is_name = isinstance(expected, str) and expected.startswith("$")
+    if expected is None or is_name or expected.__class__ in {dict, list}:
+        return expected
+    raise table.wrong("expect", "has to be a table, as the params are")
 
 
 def _read_answer(table: Table) -> Answer:
@@ -267,9 +287,12 @@ def _read_answer(table: Table) -> Answer:
 
 def _read_session(table: Table) -> Saved:
     _allow(table, "id", "cwd", "title", "updated_at", "steps")
+    cwd = table.text_if_any("cwd")
+    if cwd is not None and not any(kind(cwd).is_absolute() for kind in _PATHS):
+        table.remark("cwd", "is no absolute path")
     return Saved(
         table.text("id"),
-        table.text_if_any("cwd"),
+        cwd,
         table.text_if_any("title"),
         table.text_if_any("updated_at"),
         read_steps(table, "steps"),

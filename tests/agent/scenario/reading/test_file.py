@@ -146,6 +146,43 @@ def test_what_no_frame_has_is_remarked(text: str, end: str) -> None:
     assert remark.endswith(end)
 
 
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ('[[session]]\nid = "a"\n[[session]]\nid = "b"\n[[session]]\nid = "a"', "session 3: `id`"),
+        ("[[prompt]]\nexpect = 5", "prompt 1: `expect` has to be a table"),
+        (
+            '[[on]]\nmethod = "session/new"\nexpect = "true"',
+            "on 1 (session/new): `expect` has to be",
+        ),
+    ],
+)
+def test_what_could_never_be_played_is_told(text: str, sentence: str) -> None:
+    assert sentence in wrong(text)
+
+
+@pytest.mark.parametrize("expect", ["{ a = 1 }", '"$params"', "[1]", '"null"'])
+def test_what_params_may_be_can_be_expected(expect: str) -> None:
+    assert told(f"[[prompt]]\nexpect = {expect}") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "remark"),
+    [
+        ('[agent]\nmodes = ["a", "b", "a"]', "it.toml:2: `agent`: `modes` has `a` twice"),
+        ('[agent]\nname = ""', "it.toml:2: `agent`: `name` is empty"),
+        ('[[session]]\nid = "a"\ncwd = "rel"', "it.toml:3: session 1: `cwd` is no absolute path"),
+    ],
+)
+def test_what_no_good_agent_says_of_itself_is_remarked(text: str, remark: str) -> None:
+    assert read_scenario(text, "it.toml")[1] == [remark]
+
+
+def test_what_a_good_agent_says_of_itself_is_not() -> None:
+    text = '[agent]\nmodes = ["a", "b"]\n[[session]]\nid = "a"\ncwd = "/w"\n'
+    assert read_scenario(f'{text}[[session]]\nid = "b"\ncwd = "C:\\\\w"', "it.toml")[1] == []
+
+
 def test_a_seed_that_is_wanted_goes_before_the_one_in_the_file() -> None:
     assert read_scenario("seed = 3")[0].seed == 3
     assert read_scenario("seed = 3", seed=4)[0].seed == 4
