@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 
 import anyio.to_thread
@@ -67,6 +68,9 @@ class MoveTool:
             )
             if await _program(workspace, subjects) != program:
                 raise ToolFailedError(f"{path}: what lies in it has changed; nothing was moved")
+            if await anyio.to_thread.run_sync(_are_one_file, real, real_goal):
+                # The system would leave both names, and say that all is done.
+                raise ToolFailedError(f"{path} and {goal} are names of one file; delete one")
             try:
                 await workspace.move(real, real_goal, is_over=is_over)
             except FileRefusedError as problem:
@@ -86,6 +90,15 @@ class MoveTool:
             effects=_effects(subjects, is_over=is_over),
             asks_always=program is not None,
         )
+
+
+def _are_one_file(one: str, other: str) -> bool:
+    """Tell whether two paths are hard links of one file."""
+    try:
+        found = os.lstat(one)
+        return one != other and found.st_nlink > 1 and os.path.samestat(found, os.lstat(other))
+    except OSError:
+        return False
 
 
 def _effects(subjects: Sequence[Subject], *, is_over: bool) -> list[Effect]:

@@ -166,6 +166,15 @@ async def _none(report: Report) -> Outcome:
     return Outcome("")
 
 
+async def test_of_two_names_of_one_file_none_is_moved_over_the_other(workspace: Workspace) -> None:
+    (workspace.cwd / "other.md").hardlink_to(workspace.cwd / "notes.md")
+    with pytest.raises(ToolFailedError, match="names of one file"):
+        await done(workspace, path="notes.md", to="other.md", is_over=True)
+    assert (workspace.cwd / "notes.md").exists()
+    await done(workspace, path="notes.md", to="third.md")
+    assert not (workspace.cwd / "notes.md").exists()
+
+
 async def test_version_1_tells_a_move_by_its_title_and_its_locations(cwd: Path) -> None:
     answers: dict[str, Json] = {"session/request_permission": selected("allow")}
     async with talk(cwd, answers=answers) as it:
