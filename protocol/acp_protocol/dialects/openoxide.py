@@ -20,6 +20,7 @@ Source: OpenOxide, "ACP Server".
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from acp_protocol.dialects.dialect import Reading
@@ -85,8 +86,15 @@ VERSION: Final[Object] = {"protocolVersion": 1}
 """What the handshake leaves out: the blueprint knows no other version."""
 CANCEL: Final = "cancel"
 _CANCELS: Final = frozenset({CANCEL, "session/cancel", "$/cancel_request"})
-_NAMES: Final = {"session_id": "sessionId", "working_dir": "cwd", "mcp_servers": "mcpServers"}
-_WIRE_NAMES: Final = {"sessionId": "session_id", "cwd": "working_dir"}
+_WIRE_NAMES: Final = {
+    "sessionId": "session_id",
+    "cwd": "working_dir",
+    "modeId": "mode_id",
+    "configId": "config_id",
+    "updatedAt": "updated_at",
+    "nextCursor": "next_cursor",
+}
+_NAMES: Final = {wire: name for name, wire in _WIRE_NAMES.items()} | {"mcp_servers": "mcpServers"}
 _ROOMS: Final = ("session/", "fs/", "terminal/")
 """Where the names of members are known to be its own."""
 _OPENING: Final = frozenset({"session/new", "session/load", "session/resume", "session/fork"})
@@ -149,7 +157,8 @@ class Openoxide(Interpreter):
 
     def read_answer(self, answer: Answer, question: Question) -> Reading:
         """Turn an answer of the dialect into official v1."""
-        if question.method == CANCEL:
+        if question.method in _CANCELS:
+            # Officially nobody asked: what was told gets no answer.
             return Reading(())
         if isinstance(answer, Failure):
             return Reading((answer.raw,))
@@ -189,11 +198,12 @@ class Openoxide(Interpreter):
         self._events.begin(session_in(params))
         self._streamed.begin(session_in(params))
         params = renamed(params, _NAMES)
-        if "prompt" in params or not isinstance(params.get("content"), list):
+        if "prompt" not in params and isinstance(params.get("content"), list):
+            if params.get("type") == "prompt":
+                params = without(params, "type")
+            params = renamed(params, {"content": "prompt"})
+        if not isinstance(params.get("prompt"), list):
             return params
-        if params.get("type") == "prompt":
-            params = without(params, "type")
-        params = renamed(params, {"content": "prompt"})
         return params | {"prompt": [_read_block(block) for block in params["prompt"]]}
 
     def _read_cancel(self, call: Call, params: Object) -> Reading:
@@ -248,7 +258,8 @@ class Openoxide(Interpreter):
     def write_answer(self, answer: Answer, question: Question) -> tuple[bytes, ...]:
         """Turn an official answer into the dialect."""
         if isinstance(answer, Failure):
-            answer = in_words(answer, _WIRE_NAMES | {"prompt": "content"})
+            names = {} if question.notes.get("says_prompt") else {"prompt": "content"}
+            answer = in_words(answer, _WIRE_NAMES | names)
             is_bare = question.notes.get("is_bare")
             error = {"type": "error", "code": answer.code, "message": answer.message}
             return (encode(error) if is_bare else answer.raw,)
@@ -286,9 +297,10 @@ class Openoxide(Interpreter):
         return notification_line(CANCEL, {"request_id": id_})
 
     def notes(self, call: Call) -> Object:
-        """Return the id of a prompt, for telling whether it was cancelled."""
+        """Return the id of a prompt, for telling whether it was cancelled, and its words."""
         if isinstance(call, Request) and call.method == PROMPT:
-            return {"key": (type(call.id).__name__, call.id)}
+            says_prompt = "prompt" in as_object(call.params)
+            return {"key": (type(call.id).__name__, call.id), "says_prompt": says_prompt}
         return {}
 
 
@@ -312,11 +324,22 @@ def _write_abilities(result: Object) -> Object:
 
 
 def _official(method: str, members: Object) -> Object:
-    return renamed(members, _NAMES) if method.startswith(_ROOMS) else members
+    return _named(members, _NAMES) if method.startswith(_ROOMS) else members
 
 
 def _spoken(method: str, members: Object) -> Object:
-    return renamed(members, _WIRE_NAMES) if method.startswith(_ROOMS) else members
+    return _named(members, _WIRE_NAMES) if method.startswith(_ROOMS) else members
+
+
+def _named(members: Object, names: Mapping[str, str]) -> Object:
+    """Return members under other names, in a list of sessions too."""
+    if isinstance(members.get("sessions"), list):
+        sessions = [
+            renamed(as_object(each), names) if isinstance(each, dict) else each
+            for each in as_list(members["sessions"])
+        ]
+        members = members | {"sessions": sessions}
+    return renamed(members, names)
 
 
 def _read_block(block: Json) -> Json:

@@ -50,32 +50,26 @@ DIFF = {
     "path": "/abs/project/a.txt",
     "unified_diff": "--- a.txt\n+++ a.txt\n@@ -1 +1 @@\n-x\n+y\n",
 }
-OFFICIAL_DIFF = {
-    "type": "diff",
-    "path": "/abs/project/a.txt",
-    "oldText": "x\n",
-    "newText": "y\n",
-}
+OFFICIAL_DIFF = {"type": "diff", "path": "/abs/project/a.txt", "oldText": "x\n", "newText": "y\n"}
+
+FORKS: Json = {"sessionCapabilities": {"fork": {}}}
+CAPABLE: dict[str, Json] = {"protocolVersion": 1, "agentCapabilities": FORKS}
+LISTED = {"session_id": "s1", "working_dir": "/a", "updated_at": "2026-03-08T12:00:00Z"}
+OFFICIALLY_LISTED = {"sessionId": "s1", "cwd": "/a", "updatedAt": "2026-03-08T12:00:00Z"}
 
 EXCHANGES = [
     Exchange(
         "initialize, of which nothing is written down",
         "initialize",
         theirs=({}, ABILITIES),
-        ours=(
-            {"protocolVersion": 1},
-            {"protocolVersion": 1, "agentCapabilities": {"sessionCapabilities": {"fork": {}}}},
-        ),
+        ours=({"protocolVersion": 1}, CAPABLE),
         written=({"protocolVersion": 1}, ABILITIES),
     ),
     Exchange(
         "initialize",
         "initialize",
         theirs=({"protocolVersion": 1}, ABILITIES),
-        ours=(
-            {"protocolVersion": 1},
-            {"protocolVersion": 1, "agentCapabilities": {"sessionCapabilities": {"fork": {}}}},
-        ),
+        ours=({"protocolVersion": 1}, CAPABLE),
     ),
     Exchange(
         "session/new",
@@ -100,6 +94,18 @@ EXCHANGES = [
             {"sessionId": "sess_abc123", "cwd": "/a", "mcpServers": []},
             {"sessionId": "sess_def456"},
         ),
+    ),
+    Exchange(
+        "session/set_mode",
+        "session/set_mode",
+        theirs=({"session_id": "sess_abc123", "mode_id": "code"}, {}),
+        ours=({"sessionId": "sess_abc123", "modeId": "code"}, {}),
+    ),
+    Exchange(
+        "session/list",
+        "session/list",
+        theirs=({"working_dir": "/a"}, {"sessions": [LISTED], "next_cursor": "2"}),
+        ours=({"cwd": "/a"}, {"sessions": [OFFICIALLY_LISTED], "nextCursor": "2"}),
     ),
     Exchange(
         "session/delete",
@@ -383,6 +389,8 @@ def test_a_session_is_cancelled_by_request_or_notification(dialect: Openoxide) -
         raw = call("session/cancel", {"session_id": "s1"}, id=number)
         reading = dialect.read(raw, "client")
         assert (said(*reading.onward), said(*reading.back)) == (cancelled, back)
+    # Who watches both sides sees an answer to what officially is no question.
+    assert dialect.read(frame(id=5, result={}), "agent") == Reading(())
 
 
 def test_cancelling_nothing_is_refused_or_ignored(dialect: Openoxide) -> None:
@@ -404,9 +412,13 @@ def test_cancelling_nothing_is_refused_or_ignored(dialect: Openoxide) -> None:
 def test_blocks_may_be_spelled_as_the_types_of_the_blueprint(
     dialect: Openoxide, theirs: Json, ours: str
 ) -> None:
-    raw = call("session/prompt", BODY | {"content": [theirs]}, id=1)
-    (read,) = said(*dialect.read(raw, "client").onward)
-    assert read["params"]["prompt"] == [{"type": "text", "text": ours}]
+    for number, name in enumerate(("content", "prompt")):
+        raw = call("session/prompt", {"session_id": "s1", name: [theirs]}, id=number)
+        (read,) = said(*dialect.read(raw, "client").onward)
+        assert read["params"]["prompt"] == [{"type": "text", "text": ours}]
+        error = {"code": -32602, "message": "Invalid params: params.prompt.0 is wrong"}
+        (told,) = said(*dialect.write(frame(id=number, error=error), "agent"))
+        assert told["error"]["message"] == f"Invalid params: params.{name}.0 is wrong"
 
 
 def test_abilities_are_kept_aside_and_written_again(dialect: Openoxide) -> None:
