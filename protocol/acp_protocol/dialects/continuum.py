@@ -78,12 +78,15 @@ NOT_INITIALIZED: Final = -32002
 
 _GENERATION: Final = ("model", "stream", "temperature", "maxTokens")
 _HISTORY: Final = ("createdAt", "updatedAt", "mode", "historyLength")
+_TIMES: Final = ("createdAt", "updatedAt")
 _BRIDGE: Final = ("mcp", "mcpCapabilities")
 _FILES: Final = ("readTextFile", "writeTextFile")
 _PROMPTS: Final = ("image", "audio", "embeddedContext")
 _WORDS: Final = {"prompt": "content", "modeId": "mode", "methodId": "method"}
 _ABSENT: Final = re.compile(r"not found|no such|not exist|not open|unknown|expired", re.IGNORECASE)
 """What an error of the application says of something that is not there."""
+_CURRENT: Final = frozenset({"session/cancel", "session/prompt", "session/set_mode"})
+"""Calls that are about the session used last where they name none."""
 _STATEFUL: Final = ("session/", "mcp/")
 _UNLISTED: Final = frozenset(
     {jsonrpc.AUTH_REQUIRED, jsonrpc.RESOURCE_NOT_FOUND, -33000, -33001, -33002}
@@ -118,6 +121,8 @@ class Continuum(Interpreter):
         params = as_object(call.params)
         if sent_by == "agent":
             return self._read_agent(call, params)
+        if call.method in _CURRENT and "sessionId" in params and params["sessionId"] is None:
+            params = without(params, "sessionId")
         if call.method == "session/cancel":
             return self._read_cancel(call, params)
         match call.method:
@@ -305,9 +310,10 @@ class Continuum(Interpreter):
         mode = as_text(as_object(result.get("modes")).get("currentModeId"))
         mode = mode or as_text(kept.get("mode")) or as_text(question.notes.get("mode")) or "code"
         self._note_mode(session, mode)
-        time = self._now().astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        time = _stamp(self._now())
         history: Object = {"sessionId": session} if session else {}
         history |= {"createdAt": time, "updatedAt": time, "mode": mode, "historyLength": 0}
+        kept = kept | {name: _restamped(kept[name]) for name in _TIMES if name in kept}
         return history | kept | without(without_aside(result, self.name), "modes")
 
     def _write_modes(self, result: Object, question: Question) -> Object:
@@ -410,6 +416,19 @@ def _write_prompt(params: Object) -> Object:
         return params
     params = renamed(params, {"prompt": "content"})
     return params | {"content": [write_block(block) for block in params["content"]]}
+
+
+def _stamp(time: datetime) -> str:
+    return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _restamped(time: Json) -> Json:
+    """Return a time as the document writes it; what is none, or in no zone, stays."""
+    try:
+        read = datetime.fromisoformat(as_text(time))
+        return _stamp(read) if read.tzinfo else time
+    except (ValueError, OverflowError):
+        return time
 
 
 def _chunk(block: Json) -> Object:

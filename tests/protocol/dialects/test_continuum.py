@@ -192,9 +192,10 @@ def test_an_exchange_is_written(dialect: Continuum, exchange: Exchange) -> None:
 
 def test_the_mode_is_set_in_the_session_that_was_used_last(opened: Continuum) -> None:
     question = call("session/set_mode", {"mode": "architect"}, id=5)
+    null = call("session/set_mode", {"sessionId": None, "mode": "architect"}, id=5)
     official = call("session/set_mode", {"sessionId": SESSION, "modeId": "architect"}, id=5)
-    (asked,) = said(*opened.read(question, "client").onward)
-    assert asked == json.loads(official)
+    for each in (null, question):
+        assert said(*opened.read(each, "client").onward) == said(official)
     answer = frame(id=5, result={"mode": "architect", "previousMode": "code"})
     (answered,) = said(*opened.read(answer, "agent").onward)
     assert plain(answered["result"]) == {}
@@ -248,9 +249,10 @@ def test_a_session_that_was_not_used_last_is_named(opened: Continuum) -> None:
 
 
 def test_a_cancel_request_is_answered_and_read_as_a_notification(opened: Continuum) -> None:
-    reading = opened.read(call("session/cancel", id=6), "client")
-    assert said(*reading.onward) == said(call("session/cancel", {"sessionId": SESSION}))
-    assert said(*reading.back) == said(frame(id=6, result={}))
+    for params in (None, {"sessionId": None}):
+        reading = opened.read(call("session/cancel", params, id=6), "client")
+        assert said(*reading.onward) == said(call("session/cancel", {"sessionId": SESSION}))
+        assert said(*reading.back) == said(frame(id=6, result={}))
     assert opened.read(frame(id=6, result={}), "agent") == Reading(())
 
 
@@ -385,15 +387,15 @@ def test_error_codes_are_written(dialect: Continuum) -> None:
 
 def test_running_out_of_requests_is_written_as_running_out_of_tokens(dialect: Continuum) -> None:
     dialect.read(call("session/prompt", {"sessionId": "s1", "content": []}, id=1), "client")
-    (written,) = said(
-        *dialect.write(frame(id=1, result={"stopReason": "max_turn_requests"}), "agent")
-    )
+    answer = frame(id=1, result={"stopReason": "max_turn_requests"})
+    (written,) = said(*dialect.write(answer, "agent"))
     assert written["result"] == {"stopReason": "max_tokens"}
 
 
 def test_what_has_no_member_is_kept_aside_and_written_again(dialect: Continuum) -> None:
     dialect.read(call("session/new", {"mode": "code"}, id=3), "client")
-    (read,) = dialect.read(frame(id=3, result=HISTORY | {"historyLength": 4}), "agent").onward
+    theirs = HISTORY | {"historyLength": 4, "createdAt": "2026-03-08T13:00:00.25+01:00"}
+    (read,) = dialect.read(frame(id=3, result=theirs), "agent").onward
     kept = json.loads(read)["result"]["_meta"]["continuum"]
     assert kept["historyLength"] == 4
     dialect.read(call("session/new", {"mode": "code"}, id=3), "client")
@@ -411,14 +413,7 @@ def test_a_secret_goes_nowhere(dialect: Continuum) -> None:
     [
         ("client", "mcp/connect", {"id": "filesystem"}),
         ("client", "mcp/disconnect", {"connectionId": "uuid-1"}),
-        (
-            "client",
-            "mcp/message",
-            {
-                "connectionId": "uuid-1",
-                "message": {"jsonrpc": "2.0", "method": "tools/list", "id": 1},
-            },
-        ),
+        ("client", "mcp/message", {"connectionId": "uuid-1", "message": {"id": 1, "result": {}}}),
         ("agent", "fs/read_text_file", {"sessionId": "s1", "path": "/a"}),
         ("agent", "session/update", {"sessionId": "s1", "update": {"sessionUpdate": "plan"}}),
     ],
