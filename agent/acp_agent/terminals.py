@@ -20,6 +20,8 @@ from acp_protocol.jsonrpc import Json
 
 FAREWELL: Final = 0.5
 """Seconds that a client has to take note that a terminal is wanted no more."""
+MOST_CODE: Final = 2**32 - 1
+"""The greatest exit code, as the schema has it."""
 
 
 class Asker(Protocol):
@@ -156,9 +158,8 @@ class ClientTerminal:
         """
         answer = await self._client.ask("wait_for_exit", self.id)
         code, signal = answer.get("exitCode"), answer.get("signal")
-        return Ending(
-            code if isinstance(code, int) else None, signal if isinstance(signal, str) else None
-        )
+        is_code = type(code) is int and 0 <= code <= MOST_CODE
+        return Ending(code if is_code else None, signal if isinstance(signal, str) else None)
 
     async def output(self) -> tuple[str, bool]:
         """Return what the program has written, and whether older output is left out.

@@ -198,6 +198,12 @@ def watched(editor: Editor, cwd: Path) -> Workspace:
     return Workspace("s", cwd, client=editor, client_terminals=True)
 
 
+@pytest.mark.parametrize("code", [2**70, -1, True, "0", 1.5])
+async def test_a_code_that_no_program_ends_with_is_none(cwd: Path, code: Json) -> None:
+    untold = await ran(watched(Editor(wait_for_exit={}), cwd), "echo")
+    assert await ran(watched(Editor(wait_for_exit={"exitCode": code}), cwd), "echo") == untold
+
+
 async def test_the_clients_terminal_is_used_where_it_has_some(cwd: Path) -> None:
     editor = Editor()
     seen: list[Content] = []
