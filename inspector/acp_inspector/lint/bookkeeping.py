@@ -129,8 +129,9 @@ def _taken_up(moment: Moment) -> None:
         return
     is_load = moment.method == "session/load"
     session = _known(moment, moment.session_id, "load" if is_load else "resume")
-    if is_load or moment.params.get("replayFrom") is not None:
-        session.replay = moment.state.newest
+    ask = moment.state.newest
+    if ask is not None and (is_load or moment.params.get("replayFrom") is not None):
+        session.replays.append(ask)
         # History is told from its beginning: entities come up anew.
         session.tools.clear()
         for id_ in [id_ for id_, each in session.terminals.items() if each.create is None]:
@@ -141,8 +142,8 @@ def _taken_up(moment: Moment) -> None:
 def _took_up(moment: Moment) -> None:
     if moment.session is None or moment.ask is None:
         return
-    if moment.session.replay is moment.ask:
-        moment.session.replay = None
+    if moment.ask in moment.session.replays:
+        moment.session.replays.remove(moment.ask)
     if moment.kind == "result":
         _open(moment.session, moment.ask)
 

@@ -128,8 +128,8 @@ class Session:
     """It was created, loaded, resumed or forked here, and not closed since."""
     closed: Point | None = None
     deleted: Point | None = None
-    replay: Ask | None = None
-    """A load, or a resume with replay, that is not answered yet."""
+    replays: list[Ask] = field(default_factory=list[Ask])
+    """Loads, or resumes with replay, that are not answered yet."""
     prompts: list[Ask] = field(default_factory=list[Ask])
     """Prompts that are not answered yet, oldest first."""
     last_prompt: Ask | None = None
@@ -144,9 +144,14 @@ class Session:
     """Those of v1 and v2 alike."""
 
     @property
+    def replay(self) -> Ask | None:
+        """The oldest of those, if there is one."""
+        return self.replays[0] if self.replays else None
+
+    @property
     def is_replaying(self) -> bool:
         """Whether its history is told again: what repeats there is no fault."""
-        return self.replay is not None
+        return bool(self.replays)
 
     @property
     def is_busy(self) -> bool:

@@ -102,6 +102,19 @@ def an_id_begins_again_in_a_replay(talk: Talk) -> None:
     talk.answer(call)
 
 
+@keeps("ACP-L408")
+def an_id_begins_again_in_each_of_two_replays(talk: Talk) -> None:
+    compact(talk)
+    compact(talk, "completed")
+    first, second = (
+        talk.ask("session/load", sessionId="s1", cwd=CWD, mcpServers=[]) for _ in range(2)
+    )
+    for call in (second, first):
+        compact(talk)
+        compact(talk, "completed")
+        talk.answer(call)
+
+
 @breaks("ACP-L409")
 def a_notice_has_no_title(talk: Talk) -> None:
     talk.open()

@@ -62,6 +62,19 @@ def a_replay_goes_through_it_again(talk: Talk) -> None:
     talk.answer(load)
 
 
+@keeps("ACP-L198")
+def two_replays_go_through_it_again(talk: Talk) -> None:
+    _statuses(talk, "failed", "failed")
+    first, second = (
+        talk.ask("session/load", sessionId="s1", cwd=CWD, mcpServers=[]) for _ in range(2)
+    )
+    for load in (second, first):
+        talk.say()
+        talk.tool(status="in_progress")
+        talk.update("tool_call_update", toolCallId="t1", status="failed")
+        talk.answer(load)
+
+
 @breaks("ACP-L199")
 def a_call_is_pending_again(talk: Talk) -> None:
     _statuses(talk, "in_progress", "pending", "completed")
