@@ -63,7 +63,7 @@ async def make(name: str, cwd: Path) -> None:
 
 async def _play(told: Told, options: Sequence[str], cwd: Path, journal: Journal) -> None:
     decider = Chooser(told.kinds)
-    host = FormHost(decider, runs=told.runs, together=told.together)
+    host = FormHost(decider, reads=told.reads, runs=told.runs)
     command = (sys.executable, "-m", "acp_agent", *_version(told), *options)
     agent = AgentSpec("agent", "Our agent", command, told.about, told.newest)
     async with open_link(agent, cwd=cwd, journal=journal, host=host) as link:

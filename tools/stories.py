@@ -117,17 +117,10 @@ class Chooser:
 
 
 class FormHost(ClientHost):
-    """One that shows forms and pages, and whose user accepts all.
+    """One that shows forms and pages, and whose user accepts all."""
 
-    Files are handed out once `together` of them have been asked for: one after the other, each when
-    the agent has done with the one before.
-    """
-
-    def __init__(self, decider: Chooser, *, runs: bool = False, together: int = 0) -> None:
-        super().__init__(decider, runs=runs)
-        self._asked = 0
-        self._done = 0
-        self._places = [anyio.Event() for _ in range(together)]
+    def __init__(self, decider: Chooser, *, reads: bool = True, runs: bool = False) -> None:
+        super().__init__(decider, reads=reads, runs=runs)
         self.announced = anyio.Semaphore(0)
         """Free once for each session whose commands were told."""
 
@@ -143,8 +136,6 @@ class FormHost(ClientHost):
                 return {"action": "accept", "content": {"answer": "red"}}
             case Request(method="elicitation/create"):
                 return {"action": "accept"}
-            case Request(method="fs/read_text_file") if self._places:
-                await self._wait_for_the_others()
             case _:
                 pass
         return await super().handle_request(request)
@@ -155,19 +146,8 @@ class FormHost(ClientHost):
         match notification.params:
             case {"update": {"sessionUpdate": "available_commands_update"}}:
                 self.announced.release()
-            case {"update": {"sessionUpdate": "tool_call_update", "status": "completed"}}:
-                self._done += 1
-                if self._done < len(self._places):
-                    self._places[self._done].set()
             case _:
                 pass
-
-    async def _wait_for_the_others(self) -> None:
-        place = self._asked
-        self._asked += 1
-        if self._asked == len(self._places):
-            self._places[0].set()
-        await self._places[place].wait()
 
 
 @dataclass(frozen=True)
@@ -185,8 +165,8 @@ class Told:
     """What the user decides, question by question."""
     runs: bool = False
     """Whether the client runs commands."""
-    together: int = 0
-    """Files that have to be asked for before one is handed out."""
+    reads: bool = True
+    """Whether the client hands files out; else the agent reads them from the disk."""
     replies: Sequence[Sequence[Mapping[str, Json]]] = ()
     """What the model says, event by event, where it is not the demo model."""
 
@@ -328,7 +308,8 @@ RECORDINGS: Final[Mapping[str, Told]] = {
         prompting("Read the notes, please."),
         files={"ada.md": "Call Ada.\n", "milk.md": "Buy milk.\n", "rain.md": "It rains.\n"},
         options=("--model", "ollama:qwen3", "--cassette", "model.cassette"),
-        together=3,
+        # The client would be asked in one order now, and in another one then.
+        reads=False,
         replies=(
             _calls("ada.md", "milk.md", "rain.md"),
             _reply({"role": "assistant", "content": "Call Ada, buy milk, and it rains."}, "stop"),
