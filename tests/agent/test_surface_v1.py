@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from datetime import datetime
 from pathlib import Path
 
 import anyio
@@ -58,7 +59,8 @@ async def test_a_continuum_client_begins_in_the_mode_it_names(cwd: Path) -> None
         loaded = await client.request("session/load", {"sessionId": opened["sessionId"]})
         assert (loaded["mode"], loaded["historyLength"]) == ("code", 4)
         (listed,) = (await client.request("session/list"))["sessions"]
-        assert loaded["createdAt"] <= loaded["updatedAt"] == listed["updatedAt"]
+        made, used = (datetime.fromisoformat(loaded[each]) for each in ("createdAt", "updatedAt"))
+        assert made <= used == datetime.fromisoformat(listed["updatedAt"]).replace(microsecond=0)
 
 
 async def test_a_continuum_client_is_told_the_mode_before(cwd: Path) -> None:
