@@ -1,12 +1,10 @@
-"""House rules that no other tool holds: what starts light, what mirrors what, what is unsaid."""
+"""Rules of the repository that no other tool checks: start-up imports, packages, forbidden text."""
 
 from __future__ import annotations
 
-import importlib
 import re
 import subprocess
 import sys
-import tomllib
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -22,21 +20,6 @@ PACKAGES = {
     "acp_inspector": ROOT / "inspector/acp_inspector",
     "acp_protocol": ROOT / "protocol/acp_protocol",
 }
-MIRRORS = {
-    "agent": PACKAGES["acp_agent"],
-    "benchmarks": ROOT / "benchmarks",
-    "console": PACKAGES["acp_console"],
-    "inspector": PACKAGES["acp_inspector"],
-    "protocol": PACKAGES["acp_protocol"],
-    "tools": ROOT / "tools",
-}
-"""Folder in tests/ and what it mirrors. What spans several parts lies at the top of tests/."""
-SPANNING = {"faults", "fuzz", "interop"}
-"""Folders in tests/ that mirror nothing: other people's programs, hostile bytes, and accidents."""
-SUITES = {"protocol/transport/test_transports.py"}
-"""One suite for many modules, hence named after none."""
-LINES = 450
-"""Lines of a module, at most."""
 LIGHT = {
     "acp_protocol.errors": set[str](),
     "acp_protocol.framing": set[str](),
@@ -124,12 +107,6 @@ def texts() -> Iterator[tuple[str, str]]:
             yield str(path.relative_to(ROOT)), content.decode("utf-8", "replace")
 
 
-def generated() -> set[Path]:
-    """Return the modules that no hand writes: the ones that the formatter leaves alone."""
-    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
-    return {ROOT / name for name in settings["tool"]["ruff"]["extend-exclude"]}
-
-
 @pytest.mark.parametrize("module", LIGHT)
 def test_a_module_imports_no_more_than_its_short_list(module: str) -> None:
     assert foreign(imported_by(module)) <= LIGHT[module]
@@ -155,35 +132,6 @@ def test_the_agent_answers_without_screens_and_without_the_inspector() -> None:
     assert [name for name in loaded if name.startswith(("acp_console", "acp_inspector"))] == []
 
 
-def test_every_test_module_mirrors_a_module() -> None:
-    strays: list[str] = []
-    for path in sorted((ROOT / "tests").glob("*/**/test_*.py")):
-        part, *rooms = path.parent.relative_to(ROOT / "tests").parts
-        if part in SPANNING:
-            continue
-        twin = MIRRORS[part].joinpath(*rooms, path.stem.removeprefix("test_"))
-        name = str(path.relative_to(ROOT / "tests"))
-        if not (twin.is_dir() or twin.with_suffix(".py").is_file() or name in SUITES):
-            strays.append(name)
-    assert strays == []
-
-
-def test_every_suite_that_mirrors_no_module_exists() -> None:
-    assert [name for name in SUITES if not (ROOT / "tests" / name).is_file()] == []
-
-
-@pytest.mark.parametrize("package", PACKAGES)
-def test_every_package_says_what_is_public_and_has_it(package: str) -> None:
-    folder = PACKAGES[package]
-    assert (folder / "py.typed").is_file()
-    for path in sorted(folder.rglob("__init__.py")):
-        name = ".".join([package, *path.parent.relative_to(folder).parts])
-        module = importlib.import_module(name)
-        public: list[str] = module.__all__
-        assert module.__doc__, f"{name} does not say why it exists"
-        assert [word for word in public if not hasattr(module, word)] == [], name
-
-
 @pytest.mark.parametrize("package", PACKAGES)
 def test_every_folder_with_modules_is_a_package(package: str) -> None:
     folders = {path.parent for path in PACKAGES[package].rglob("*.py")}
@@ -194,12 +142,6 @@ def test_every_folder_with_modules_is_a_package(package: str) -> None:
 def test_a_folder_that_holds_a_package_is_none_itself(folder: str) -> None:
     """As a package it would collide with the packages of the people who build agents."""
     assert list((ROOT / folder).glob("*.py")) == []
-
-
-def test_no_module_is_longer_than_the_wall() -> None:
-    modules = [path for path in known_files() if path.suffix == ".py" and path not in generated()]
-    lengths = {str(path.relative_to(ROOT)): len(path.read_bytes().splitlines()) for path in modules}
-    assert {name: length for name, length in lengths.items() if length > LINES} == {}
 
 
 def test_no_file_names_the_host_of_a_registry() -> None:
