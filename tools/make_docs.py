@@ -14,7 +14,7 @@ from acp_console.cli.main import COMMANDS
 from acp_console.tui.commands import COMMANDS as DEEDS
 from acp_console.tui.commands import EDITOR_KEYS, SCOPES
 from acp_inspector.lint.catalogue import BASES, FAMILIES, UNSTABLE_FAMILIES, Rule, rules
-from acp_inspector.lint.plans import workings
+from acp_inspector.lint.registry import registry
 
 FOLDER: Final = Path(__file__).parent.parent / "docs"
 WIDTH: Final = "100"
@@ -46,7 +46,7 @@ def rule_catalogue() -> str:
     """Return the page of the rules that recordings are held against."""
     active = [rule for rule in rules().values() if rule.severity is not None]
     counts = Counter(rule.severity for rule in active)
-    implemented = sum(rule.id in workings().implemented for rule in active)
+    implemented = sum(rule.id in registry().implemented for rule in active)
     parts = [
         "# Rules\n\n"
         "Made from the catalogue that `acp-console lint` works by; see [Lint](lint.md) for how to "
@@ -70,7 +70,7 @@ def rule_catalogue() -> str:
 
 def _rule(rule: Rule) -> str:
     versions = ", ".join(map(str, sorted(rule.versions)))
-    fix = workings().implemented.get(rule.id, "not checked yet")
+    fix = registry().implemented.get(rule.id, "not checked yet")
     cells = (
         *(rule.id, rule.severity or "", versions, rule.side, rule.basis),
         *(rule.text, fix, rule.source),

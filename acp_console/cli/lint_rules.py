@@ -11,7 +11,7 @@ from acp_console.cli import exits
 from acp_console.cli.printer import ascii_json
 from acp_console.cli.studies import Layout, print_table
 from acp_inspector.lint.catalogue import BASES, FAMILIES, Rule, rules
-from acp_inspector.lint.plans import workings
+from acp_inspector.lint.registry import registry
 from acp_protocol.jsonrpc import Json
 
 LAYOUT: Final = Layout(
@@ -56,15 +56,15 @@ def rule_json(rule: Rule) -> dict[str, Json]:
         "since": rule.since,
         "source": rule.source,
         "unstable": rule.is_unstable,
-        "implemented": rule.id in workings().implemented,
+        "implemented": rule.id in registry().implemented,
         "text": rule.text,
-        "fix": workings().implemented.get(rule.id),
+        "fix": registry().implemented.get(rule.id),
     }
 
 
 def _cells(rule: Rule) -> list[str]:
     versions = "+".join(map(str, sorted(rule.versions)))
-    checked = "yes" if rule.id in workings().implemented else "no"
+    checked = "yes" if rule.id in registry().implemented else "no"
     return [
         rule.id,
         rule.severity or "withdrawn",
@@ -85,7 +85,7 @@ def _told(rule: Rule) -> str:
         f"  {kind}, on the part of the {rule.side}; version {versions}; {FAMILIES[rule.family]}",
         f"  stands on: {BASES[rule.basis]} ({rule.source})",
     ]
-    fix = workings().implemented.get(rule.id)
+    fix = registry().implemented.get(rule.id)
     if fix is not None:
         said.append(f"  fix: {fix}")
     elif rule.severity is not None:

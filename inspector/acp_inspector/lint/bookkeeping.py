@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import Final, cast
 
-from acp_inspector.lint.checks import asks, failures, learns, results, tells, updates
 from acp_inspector.lint.moment import INITIALIZE, Moment, entries, members
+from acp_inspector.lint.registry import asks, failures, learns, results, tells, updates
 from acp_inspector.lint.state import (
     Ask,
     Origin,

@@ -1,8 +1,7 @@
-"""Holds the traffic of one connection against the rules, entry by entry.
+"""Checks the traffic of one connection against the rules, entry by entry.
 
-For each frame the checks that it concerns look at it, by the state before; then the state is
-carried on. Which checks those are is worked out once for each kind of message and kept: a catalogue
-of hundreds costs a message only what is about it.
+For each frame, the checks that concern it look at it by the state before; then the state is
+updated. Which checks concern a frame is worked out once for each kind of message (`registry`).
 """
 
 from __future__ import annotations
@@ -17,10 +16,18 @@ from typing import Final
 from acp_inspector.journal import Entry, Frame, JournalEvent, StderrText
 from acp_inspector.lint import bookkeeping
 from acp_inspector.lint.catalogue import Rule, Severity, rules
-from acp_inspector.lint.checks import Check
 from acp_inspector.lint.joining import Joining
 from acp_inspector.lint.moment import Ending, Found, Moment, Problem
-from acp_inspector.lint.plans import Kind, Plan, holds, kind_of, plan, workings
+from acp_inspector.lint.registry import (
+    CheckSet,
+    MessageKind,
+    Tracker,
+    applies,
+    check_set,
+    kind_of,
+    registry,
+    triggers_of,
+)
 from acp_inspector.lint.state import Point, State
 from acp_protocol.dialects.dialect import Dialect
 from acp_protocol.dialects.recognition import Recognition
@@ -83,25 +90,6 @@ class Report:
         return self.applied - self.exercised - self.failed.keys()
 
 
-class _Course:
-    """How a plan goes on in one connection: with the checks that have to look each time."""
-
-    __slots__ = ("is_new", "looks", "plan")
-
-    def __init__(self, plan: Plan) -> None:
-        self.plan = plan
-        self.looks = [(each.look, each.rule, each) for each in plan.checks]
-        self.is_new = True
-        """No message of the kind has come yet."""
-
-    def settle(self, found: list[Finding]) -> None:
-        """Drop the checks that say of all messages of the kind what they said of the first."""
-        self.is_new = False
-        broken = {each.rule.id for each in found}
-        if self.plan.is_for_one_method:
-            self.looks = [look for look in self.looks if look[1] in broken or not look[2].is_static]
-
-
 class Linter:
     """Judges one connection; entries are fed in order."""
 
@@ -137,7 +125,6 @@ class Linter:
     def _begin(self) -> None:
         self._dialect = None if self._dialect_name is None else _opened(self._dialect_name)
         self._recognition = Recognition() if self._dialect is None else None
-        self._courses: dict[Kind, _Course] = {}
         self._state = State(unstable=self._unstable)
         self._last = Point(0, 0.0)
         self._exit: JournalEvent | None = None
@@ -186,8 +173,8 @@ class Linter:
         ending = Ending(self._state, self._last, is_orderly=code == 0, is_over=self._is_over)
         found: list[Finding] = []
         version = self._state.version
-        for each in workings().end_checks:
-            if holds(rules()[each.rule], version, unstable=self._unstable):
+        for each in registry().end_checks:
+            if applies(rules()[each.rule], version, unstable=self._unstable):
                 problems = self._looked(each.rule, lambda look=each.look: look(ending))
                 found += [self._finding(each.rule, each.fix, one) for one in problems or ()]
         if version is not None:
@@ -223,72 +210,49 @@ class Linter:
     def _frame(self, frame: Frame) -> list[Finding]:
         moment = Moment(frame, self._state)
         kind = kind_of(moment)
-        course = self._courses.get(kind)
-        if course is None:
-            course = self._courses[kind] = _Course(plan(kind, unstable=self._unstable))
-            self.report.exercised |= course.plan.exercised
-        found = self._judge(moment, course)
+        checks = check_set(kind, unstable=self._unstable)
+        self.report.exercised |= checks.exercised
+        found = self._check(moment, checks)
         try:
-            self._carry_on(moment, course.plan)
+            self._track(moment, kind, checks)
         except Exception as problem:  # noqa: BLE001 - a border: one message must not end all
             self._broken("bookkeeping", problem)
         return _without_repetition(found) if len(found) > 1 else found
 
-    def _judge(self, moment: Moment, course: _Course) -> list[Finding]:
-        found = self._glance(moment, course.plan)
-        exercised = self.report.exercised
-        for look, rule, check in course.looks:
-            try:
-                problems = look(moment)
-            except Exception as problem:  # noqa: BLE001 - a border: one check must not end all
-                self._broken(rule, problem)
-                continue
-            if problems is None:
-                continue
-            if rule not in exercised:
-                exercised.add(rule)
-            if problems:
-                found += [self._finding(rule, check.fix, one) for one in problems]
-        if course.is_new:
-            course.settle(found)
-        return found
-
-    def _glance(self, moment: Moment, plan: Plan) -> list[Finding]:
-        """Judge what a glance is enough for, most of the time."""
+    def _check(self, moment: Moment, checks: CheckSet) -> list[Finding]:
         found: list[Finding] = []
         exercised = self.report.exercised
-        for glance, checks in plan.glances:
-            kept = glance(moment)
-            if kept is None:
-                for each in checks:
-                    self._look(each, moment, found)
-            elif not kept <= exercised:
-                exercised |= kept
+        for each in checks.checks:
+            try:
+                problems = each.look(moment)
+            except Exception as problem:  # noqa: BLE001 - a border: one check must not end all
+                self._broken(each.rule, problem)
+                continue
+            if problems is not None:
+                exercised.add(each.rule)
+            if problems:
+                found += [self._finding(each.rule, each.fix, one) for one in problems]
         return found
 
-    def _look(self, check: Check, moment: Moment, found: list[Finding]) -> None:
-        problems = self._looked(check.rule, lambda: check.look(moment))
-        found += [self._finding(check.rule, check.fix, problem) for problem in problems or ()]
-
-    def _carry_on(self, moment: Moment, plan: Plan) -> None:
+    def _track(self, moment: Moment, kind: MessageKind, checks: CheckSet) -> None:
         bookkeeping.remember(moment)
-        for learn in plan.lessons:
-            learn(moment)
-        if plan.own_lessons:
+        for tracker in _state_trackers(kind):
+            tracker.update(moment)
+        if checks.trackers:
             if moment.session_id is not None:
                 moment.session = self._state.sessions.get(moment.session_id)
-            for learn in plan.own_lessons:
-                learn(moment)
+            for tracker in checks.trackers:
+                tracker.update(moment)
 
     def _beside(self, entry: StderrText | JournalEvent) -> list[Finding]:
         found: list[Finding] = []
-        for each in workings().side_checks:
+        for each in registry().event_checks:
             rule = rules()[each.rule]
             if not rule.is_unstable or self._unstable:
                 problems = self._looked(each.rule, lambda look=each.look: look(entry, self._state))
                 found += [self._finding(each.rule, each.fix, one) for one in problems or ()]
-        for lesson in workings().side_lessons:
-            lesson.learn(entry, self._state)
+        for tracker in registry().event_trackers:
+            tracker.update(entry, self._state)
         if isinstance(entry, JournalEvent):
             if entry.name == "exit":
                 self._exit = entry
@@ -326,8 +290,14 @@ def lint(entries: Iterable[Entry], *, unstable: bool = False, dialect: str | Non
 
 
 @cache
+def _state_trackers(kind: MessageKind) -> tuple[Tracker, ...]:
+    trackers = [each for each in vars(bookkeeping).values() if isinstance(each, Tracker)]
+    return tuple(each for each in trackers if triggers_of(kind).intersection(each.triggers))
+
+
+@cache
 def _applied(*, unstable: bool) -> frozenset[str]:
-    implemented = workings().implemented
+    implemented = registry().implemented
     return frozenset(id_ for id_ in implemented if unstable or not rules()[id_].is_unstable)
 
 

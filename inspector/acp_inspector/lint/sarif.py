@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 from acp_inspector.lint.catalogue import BASES, FAMILIES, Rule, Severity
 from acp_inspector.lint.engine import Finding
-from acp_inspector.lint.plans import workings
+from acp_inspector.lint.registry import registry
 from acp_inspector.recording.reader import LineFault
 from acp_protocol.jsonrpc import Json
 from acp_protocol.version import VERSION
@@ -83,7 +83,7 @@ def _rule(rule: Rule) -> dict[str, Json]:
     return {
         "id": rule.id,
         "shortDescription": {"text": rule.text},
-        "help": {"text": workings().implemented.get(rule.id, rule.text)},
+        "help": {"text": registry().implemented.get(rule.id, rule.text)},
         "defaultConfiguration": {"level": LEVELS[rule.severity or "info"]},
         "properties": {
             "tags": [FAMILIES[rule.family]],

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from acp_inspector.journal import Entry, Frame, JournalEvent, StderrText
 from acp_inspector.lint.catalogue import rules
 from acp_inspector.lint.engine import Linter, Report, lint
-from acp_inspector.lint.plans import workings
+from acp_inspector.lint.registry import registry
 from acp_inspector.recording.format import decode_line, encode_entry
 from tests.inspector.lint.talk import Case, Talk, cases
 
@@ -70,7 +70,7 @@ def test_a_near_miss_breaks_no_other_rule_either(case: Case) -> None:
     assert not errors
 
 
-@pytest.mark.parametrize("rule", sorted(workings().implemented))
+@pytest.mark.parametrize("rule", sorted(registry().implemented))
 def test_every_rule_has_a_talk_that_breaks_it_and_a_near_miss(rule: str) -> None:
     assert rule in {case.rule for case in BROKEN}, f"nothing breaks {rule}"
     assert rule in {case.rule for case in NEAR}, f"nothing comes close to {rule}"
@@ -99,7 +99,7 @@ def test_the_catalogue_is_the_published_one(shared: Path) -> None:
 
 def test_a_withdrawn_rule_has_no_check() -> None:
     withdrawn = {rule.id for rule in rules().values() if rule.severity is None}
-    assert not withdrawn & workings().implemented.keys()
+    assert not withdrawn & registry().implemented.keys()
 
 
 def test_a_rule_that_had_nothing_to_look_at_is_told() -> None:

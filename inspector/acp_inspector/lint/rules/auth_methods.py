@@ -5,8 +5,8 @@ Source: ACP, "Authentication".
 
 from __future__ import annotations
 
-from acp_inspector.lint.checks import check, results
 from acp_inspector.lint.moment import FINE, Found, Moment, Problem, entries, members, quoted
+from acp_inspector.lint.registry import check, results
 from acp_protocol.jsonrpc import Json
 
 

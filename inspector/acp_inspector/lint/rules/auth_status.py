@@ -9,8 +9,8 @@ import json
 from dataclasses import dataclass
 from typing import Final
 
-from acp_inspector.lint.checks import Trigger, answers, asks, check, learns, results, tells
 from acp_inspector.lint.moment import FINE, Found, Moment, Problem, entries, members, quoted
+from acp_inspector.lint.registry import Trigger, answers, asks, check, learns, results, tells
 from acp_inspector.lint.rules.session_gates import gated
 from acp_inspector.lint.state import Point
 from acp_protocol.jsonrpc import Json

@@ -9,8 +9,8 @@ import json
 from dataclasses import dataclass, field
 from typing import Final
 
-from acp_inspector.lint.checks import answers, asks, check, failures, learns, results
 from acp_inspector.lint.moment import FINE, Found, Moment, Problem, quoted
+from acp_inspector.lint.registry import answers, asks, check, failures, learns, results
 from acp_inspector.lint.rules.session_gates import gated
 from acp_inspector.lint.state import Ask, Point
 from acp_protocol.jsonrpc import Json
@@ -161,7 +161,9 @@ def logouts_break_nothing_else(moment: Moment) -> Found:
     )
 
 
-@check("ACP-L083", asks(*GUARDED), by=failures(*GUARDED), fix="Log in first, then ask again.")
+@check(
+    "ACP-L083", asks(*GUARDED), exercised_by=failures(*GUARDED), fix="Log in first, then ask again."
+)
 def refused_requests_are_not_repeated(moment: Moment) -> Found:
     """Tell of requests that were refused for want of a login, and come again without one.
 

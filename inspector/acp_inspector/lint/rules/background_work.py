@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from acp_inspector.lint.checks import check, learns, updates
 from acp_inspector.lint.moment import FINE, Found, Moment, quoted
+from acp_inspector.lint.registry import check, learns, updates
 from acp_inspector.lint.rules.foreground import REMEMBERED, background_of, foreground
 from acp_inspector.lint.state import Point, Session
 from acp_protocol.jsonrpc import Json

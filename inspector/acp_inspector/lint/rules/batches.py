@@ -8,7 +8,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from acp_inspector.lint.checks import BATCHES, EVERY_FRAME, answers, check, check_at_end, learns
 from acp_inspector.lint.lines import is_piece
 from acp_inspector.lint.moment import (
     FINE,
@@ -20,6 +19,7 @@ from acp_inspector.lint.moment import (
     members,
     quoted,
 )
+from acp_inspector.lint.registry import BATCHES, EVERY_FRAME, answers, check, check_at_end, learns
 from acp_inspector.lint.state import Point, other
 from acp_protocol.framing import Side
 from acp_protocol.jsonrpc import Json, RequestId, id_key, is_request_id, parse
@@ -48,7 +48,7 @@ class _Batches:
     sent: dict[Side, list[_Batch]] = field(default_factory=dict[Side, "list[_Batch]"])
 
 
-@check("ACP-L357", BATCHES, by=EVERY_FRAME, fix="Send each message by itself.")
+@check("ACP-L357", BATCHES, exercised_by=EVERY_FRAME, fix="Send each message by itself.")
 def messages_go_alone(moment: Moment) -> Found:
     """Tell of arrays."""
     if is_piece(moment):
@@ -58,7 +58,7 @@ def messages_go_alone(moment: Moment) -> Found:
     return moment.problem(what)
 
 
-@check("ACP-L360", BATCHES, by=EVERY_FRAME, fix="Answer each request by itself.")
+@check("ACP-L360", BATCHES, exercised_by=EVERY_FRAME, fix="Answer each request by itself.")
 def answers_go_alone(moment: Moment) -> Found:
     """Tell of arrays of answers."""
     for each in map(members, _held(moment)):

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Final, cast
 
-from acp_inspector.lint.checks import answers, check, check_at_end, failures, tells, updates
 from acp_inspector.lint.moment import FINE, Ending, Found, Moment, Problem, entries, members, quoted
+from acp_inspector.lint.registry import answers, check, check_at_end, failures, tells, updates
 from acp_inspector.lint.rules.envelope import Told
 from acp_inspector.lint.rules.foreground import foreground
 from acp_inspector.lint.rules.turn_cancellation import Cancels
@@ -91,7 +91,7 @@ def cancelled_requests_were_answered(ending: Ending) -> Found:
     return tuple(found) or None
 
 
-@check("ACP-L351", answers(), by=tells(CANCEL), fix="Do not answer $/cancel_request.")
+@check("ACP-L351", answers(), exercised_by=tells(CANCEL), fix="Do not answer $/cancel_request.")
 def cancellations_are_not_answered(moment: Moment) -> Found:
     """Tell of answers without an id right after a cancellation."""
     told = moment.state.of(Told).last.get(other(moment.side))

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from acp_inspector.lint.checks import asks, check, failures, results
 from acp_inspector.lint.moment import FINE, Found, Moment, entries, members, quoted
+from acp_inspector.lint.registry import asks, check, failures, results
 from acp_inspector.lint.state import FLAGS
 from acp_protocol.framing import Side
 from acp_protocol.jsonrpc import Json

@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from acp_inspector.lint.checks import check, check_at_end, learns, updates
 from acp_inspector.lint.moment import FINE, Ending, Found, Moment, Problem, is_one_of, quoted
+from acp_inspector.lint.registry import check, check_at_end, learns, updates
 from acp_inspector.lint.state import Point
 
 UPDATE: Final = updates("compaction_update")

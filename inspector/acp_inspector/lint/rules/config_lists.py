@@ -5,8 +5,8 @@ Source: ACP, "Session Config Options", and the published schemas.
 
 from __future__ import annotations
 
-from acp_inspector.lint.checks import check
 from acp_inspector.lint.moment import FINE, Found, Moment, entries, members, quoted
+from acp_inspector.lint.registry import check
 from acp_inspector.lint.rules.config_options import (
     CATEGORIES,
     TELLERS,

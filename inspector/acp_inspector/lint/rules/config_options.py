@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from acp_inspector.lint.checks import asks, check, learns, results, updates
 from acp_inspector.lint.moment import (
     FINE,
     Found,
@@ -20,6 +19,7 @@ from acp_inspector.lint.moment import (
     members,
     quoted,
 )
+from acp_inspector.lint.registry import asks, check, learns, results, updates
 from acp_inspector.lint.state import Point
 from acp_protocol.jsonrpc import Json
 

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
-from acp_inspector.lint.checks import asks, check, updates
 from acp_inspector.lint.moment import FINE, Found, Moment, entries, members, quoted
+from acp_inspector.lint.registry import asks, check, updates
 from acp_inspector.lint.state import State
 from acp_protocol.jsonrpc import Json
 
@@ -51,29 +51,6 @@ HOLDERS: Final = (
     ),
 )
 """Messages that hold content blocks."""
-
-
-NOTHING: Final[frozenset[str]] = frozenset()
-_OF_TEXT: Final = {
-    1: frozenset({"ACP-L140", "ACP-L143"}),
-    2: frozenset({"ACP-L140"}),
-}
-"""Rules that a chunk of text keeps."""
-
-
-def plain_text(moment: Moment) -> frozenset[str] | None:
-    """Pass over messages whose content is text, or that have none."""
-    if moment.variant in ONE_BLOCK:
-        block = members(moment.update.get("content"))
-        if block.get("type") == "text":
-            return _OF_TEXT.get(moment.version or 1) if type(block.get("text")) is str else None
-        return None
-    if moment.variant in TOOL_CALLS and "content" not in moment.update:
-        return NOTHING
-    blocks = _all(moment)
-    if blocks.beyond_text or not all(type(block.get("text")) is str for _, block in blocks.all):
-        return None
-    return _OF_TEXT.get(moment.version or 1) if blocks.all else NOTHING
 
 
 @dataclass(slots=True)
@@ -135,7 +112,6 @@ def _claimed(moment: Moment, type_: str, capability: str) -> Found:
 @check(
     "ACP-L140",
     *HOLDERS,
-    glance=plain_text,
     fix="Give each content block all members that its type needs.",
 )
 def blocks_are_whole(moment: Moment) -> Found:
@@ -176,7 +152,6 @@ def _incomplete(moment: Moment, path: str, block: dict[str, Json]) -> Found:
 @check(
     "ACP-L141",
     *HOLDERS,
-    glance=plain_text,
     fix="Encode bytes as standard base64, with padding, without a prefix.",
 )
 def bytes_are_base64(moment: Moment) -> Found:
@@ -212,7 +187,6 @@ def is_base64(text: str) -> bool:
 @check(
     "ACP-L142",
     *HOLDERS,
-    glance=plain_text,
     fix="Name the MIME type as type/subtype; image/… for images.",
 )
 def mime_types_fit(moment: Moment) -> Found:
@@ -240,7 +214,6 @@ def mime_types_fit(moment: Moment) -> Found:
 @check(
     "ACP-L143",
     *HOLDERS,
-    glance=plain_text,
     fix="Use text, image, audio, resource_link or resource.",
 )
 def types_of_blocks_are_known(moment: Moment) -> Found:
@@ -256,7 +229,7 @@ def types_of_blocks_are_known(moment: Moment) -> Found:
     return FINE
 
 
-@check("ACP-L462", *HOLDERS, glance=plain_text, fix="Point icons at https: or data: URIs.")
+@check("ACP-L462", *HOLDERS, fix="Point icons at https: or data: URIs.")
 def icons_are_safe_to_fetch(moment: Moment) -> Found:
     """Tell of icons that a client would have to fetch from elsewhere than the web."""
     found: Found = None

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from acp_inspector.lint.checks import Trigger, check, updates
 from acp_inspector.lint.git_patches import NOWHERE, PatchedFile, read_patch
 from acp_inspector.lint.moment import Found, Moment, Problem, entries, members, quoted
 from acp_inspector.lint.paths import is_absolute
+from acp_inspector.lint.registry import Trigger, check, updates
 from acp_inspector.lint.rules.tool_calls import ASKED
 from acp_inspector.lint.rules.tool_content import content_of
 from acp_protocol.jsonrpc import Json

@@ -8,7 +8,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from acp_inspector.lint.checks import check, check_at_end, learns, updates
 from acp_inspector.lint.moment import (
     FINE,
     PATIENCE,
@@ -20,6 +19,7 @@ from acp_inspector.lint.moment import (
     quoted,
 )
 from acp_inspector.lint.paths import is_absolute
+from acp_inspector.lint.registry import check, check_at_end, learns, updates
 from acp_inspector.lint.rules.content import is_base64
 from acp_inspector.lint.rules.foreground import background_of, foregrounds_of
 from acp_inspector.lint.state import Session, Terminal

@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from acp_inspector.lint.checks import check, learns, tells
 from acp_inspector.lint.moment import FINE, Found, Moment, entries, is_one_of, members, quoted
+from acp_inspector.lint.registry import check, learns, tells
 from acp_inspector.lint.rules.nes import DOCUMENTS
 from acp_inspector.lint.state import Point
 

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import SplitResult, parse_qsl, urlsplit
 
-from acp_inspector.lint.checks import (
+from acp_inspector.lint.moment import FINE, Found, Moment, entries, is_one_of, members, quoted
+from acp_inspector.lint.registry import (
     EVERY_MESSAGE,
     answers,
     asks,
@@ -20,7 +21,6 @@ from acp_inspector.lint.checks import (
     results,
     tells,
 )
-from acp_inspector.lint.moment import FINE, Found, Moment, entries, is_one_of, members, quoted
 from acp_inspector.lint.state import Ask, Point
 from acp_inspector.redaction.finder import Finder
 from acp_inspector.redaction.rules import RULES

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from acp_inspector.lint.bookkeeping import FINAL, permission_tool
-from acp_inspector.lint.checks import answers, asks, check, check_at_end, learns, results, updates
 from acp_inspector.lint.moment import FINE, Ending, Found, Moment, Problem, members, quoted
+from acp_inspector.lint.registry import answers, asks, check, check_at_end, learns, results, updates
 from acp_inspector.lint.state import Ask, Point, Session, Terminal, ToolCall
 from acp_protocol.jsonrpc import Json
 

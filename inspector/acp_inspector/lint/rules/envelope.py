@@ -8,7 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final, cast
 
-from acp_inspector.lint.checks import (
+from acp_inspector.lint.lines import Lines
+from acp_inspector.lint.moment import FINE, Ending, Found, Moment, Problem, quoted
+from acp_inspector.lint.registry import (
     EVERY_MESSAGE,
     answers,
     asks,
@@ -18,8 +20,6 @@ from acp_inspector.lint.checks import (
     learns,
     tells,
 )
-from acp_inspector.lint.lines import Lines
-from acp_inspector.lint.moment import FINE, Ending, Found, Moment, Problem, quoted
 from acp_inspector.lint.state import IdKey, other
 from acp_protocol.framing import Side
 from acp_protocol.jsonrpc import Json, RequestId, is_request_id
@@ -48,33 +48,9 @@ class Told:
     last: dict[Side, Moment] = field(default_factory=dict[Side, Moment])
 
 
-PLAIN: Final = {
-    frozenset({"jsonrpc", "method", "params"}): frozenset({"ACP-L019"}),
-    frozenset({"jsonrpc", "id", "method", "params"}): frozenset({"ACP-L019", "ACP-L020"}),
-    frozenset({"jsonrpc", "id", "result"}): frozenset({"ACP-L020"}),
-}
-"""Envelopes with which there is nothing wrong, and the rules about what they have."""
-_ALWAYS: Final = frozenset({"ACP-L016", "ACP-L017", "ACP-L045"})
-
-
-def plain_envelope(moment: Moment) -> frozenset[str] | None:
-    """Pass over messages that have what every message of their kind has, and nothing else."""
-    value = moment.value
-    kept = _PLAIN.get(frozenset(value))
-    if kept is None or value["jsonrpc"] != "2.0":
-        return None
-    id_, method = value.get("id", ""), value.get("method", "_")
-    is_plain = (type(id_) is int and id_ in INTEGERS) or type(id_) is str
-    return kept if is_plain and type(method) is str and method else None
-
-
-_PLAIN: Final = {names: kept | _ALWAYS for names, kept in PLAIN.items()}
-
-
 @check(
     "ACP-L016",
     EVERY_MESSAGE,
-    glance=plain_envelope,
     fix='Write "jsonrpc": "2.0" into every message.',
 )
 def jsonrpc_is_named(moment: Moment) -> Found:
@@ -90,7 +66,6 @@ def jsonrpc_is_named(moment: Moment) -> Found:
 @check(
     "ACP-L017",
     EVERY_MESSAGE,
-    glance=plain_envelope,
     fix="Send a request, a notification, a result or an error, and each whole.",
 )
 def it_is_one_kind_of_message(moment: Moment) -> Found:
@@ -113,7 +88,7 @@ def answers_are_one_thing(moment: Moment) -> Found:
     return FINE
 
 
-@check("ACP-L019", EVERY_MESSAGE, glance=plain_envelope, fix="Name the method by a string.")
+@check("ACP-L019", EVERY_MESSAGE, fix="Name the method by a string.")
 def methods_are_named_by_strings(moment: Moment) -> Found:
     """Tell of methods that are no name."""
     if "method" not in moment.value:
@@ -127,7 +102,6 @@ def methods_are_named_by_strings(moment: Moment) -> Found:
 @check(
     "ACP-L020",
     EVERY_MESSAGE,
-    glance=plain_envelope,
     fix="Use a string or a whole number of 64 bits as id.",
 )
 def ids_are_strings_or_integers(moment: Moment) -> Found:
@@ -235,7 +209,10 @@ def requests_are_answered(ending: Ending) -> Found:
 
 
 @check(
-    "ACP-L028", answers(), by=tells(), fix="Do not answer notifications, not even with an error."
+    "ACP-L028",
+    answers(),
+    exercised_by=tells(),
+    fix="Do not answer notifications, not even with an error.",
 )
 def notifications_are_not_answered(moment: Moment) -> Found:
     """Tell of answers without an id right after a notification."""
@@ -266,7 +243,7 @@ def _keep_notification(moment: Moment) -> None:
         last.pop(moment.side, None)
 
 
-@check("ACP-L045", EVERY_MESSAGE, glance=plain_envelope, fix="Put what is your own into _meta.")
+@check("ACP-L045", EVERY_MESSAGE, fix="Put what is your own into _meta.")
 def no_unknown_members_of_the_envelope(moment: Moment) -> Found:
     """Tell of members beside those of JSON-RPC."""
     strangers = sorted(moment.value.keys() - ENVELOPE)

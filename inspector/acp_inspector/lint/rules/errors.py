@@ -8,12 +8,12 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from acp_inspector.lint.checks import (
+from acp_inspector.lint.moment import FINE, Found, Moment, quoted
+from acp_inspector.lint.registry import (
     answers,
     check,
     failures,
 )
-from acp_inspector.lint.moment import FINE, Found, Moment, quoted
 from acp_protocol.jsonrpc import Json
 
 CODES: Final = range(-(2**31), 2**31)

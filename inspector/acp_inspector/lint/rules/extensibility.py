@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from acp_inspector.lint.checks import (
+from acp_inspector.lint.moment import FINE, Ending, Found, Moment, Problem, entries, members, quoted
+from acp_inspector.lint.registry import (
     EVERY_MESSAGE,
     asks,
     calls,
@@ -20,13 +21,11 @@ from acp_inspector.lint.checks import (
     results,
     updates,
 )
-from acp_inspector.lint.moment import FINE, Ending, Found, Moment, Problem, entries, members, quoted
 from acp_inspector.lint.rules.method_table import RETIRED, is_ours
 from acp_inspector.lint.state import other
 from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.methods import VERSIONS, find_method
 
-NOTHING: Final = frozenset[str]()
 TRACE: Final = ("traceparent", "tracestate", "baggage")
 WITH_PATHS: Final = (
     *asks("session/new", "session/load", "session/resume", "session/fork", "session/list"),
@@ -46,12 +45,7 @@ _TRACEPARENT: Final = re.compile(r"00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16
 _ABSOLUTE: Final = re.compile(r"/|[A-Za-z]:[\\/]|\\\\")
 
 
-def without_meta(moment: Moment) -> frozenset[str] | None:
-    """Pass over what is about `_meta` where there is none."""
-    return None if b'"_meta"' in moment.frame.raw else NOTHING
-
-
-@check("ACP-L369", calls(), static=True, fix="Begin the names of your own methods with “_”.")
+@check("ACP-L369", calls(), fix="Begin the names of your own methods with “_”.")
 def own_methods_begin_with_an_underscore(moment: Moment) -> Found:
     """Tell of methods of one's own that look like the protocol's."""
     method = moment.method or ""
@@ -83,7 +77,7 @@ def own_requests_are_answered(ending: Ending) -> Found:
     return tuple(found)
 
 
-@check("ACP-L372", EVERY_MESSAGE, glance=without_meta, fix="Make _meta an object.")
+@check("ACP-L372", EVERY_MESSAGE, fix="Make _meta an object.")
 def meta_is_an_object(moment: Moment) -> Found:
     """Tell of `_meta` that is a text, a list or a number."""
     for path, meta in _metas(moment):
@@ -107,9 +101,7 @@ def _metas(moment: Moment) -> Iterator[tuple[str, Json]]:
         todo += [(f"{path}.{n}", inner) for n, inner in enumerate(entries(value))]
 
 
-@check(
-    "ACP-L374", EVERY_MESSAGE, glance=without_meta, fix="Write traces as W3C Trace Context does."
-)
+@check("ACP-L374", EVERY_MESSAGE, fix="Write traces as W3C Trace Context does.")
 def traces_are_well_formed(moment: Moment) -> Found:
     """Tell of trace keys that no tracer can read."""
     if not _speaks_of_traces(moment):
@@ -125,7 +117,7 @@ def traces_are_well_formed(moment: Moment) -> Found:
     return FINE
 
 
-@check("ACP-L375", EVERY_MESSAGE, glance=without_meta, fix="Put trace keys at the root of _meta.")
+@check("ACP-L375", EVERY_MESSAGE, fix="Put trace keys at the root of _meta.")
 def traces_stand_at_the_root(moment: Moment) -> Found:
     """Tell of trace keys below somebody's own key."""
     if not _speaks_of_traces(moment):

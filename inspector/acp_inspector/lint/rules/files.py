@@ -8,9 +8,9 @@ from __future__ import annotations
 from pathlib import PurePosixPath
 from typing import Final
 
-from acp_inspector.lint.checks import answers, asks, check, results
 from acp_inspector.lint.moment import FINE, Found, Moment, members, quoted
 from acp_inspector.lint.paths import is_absolute, is_inside, may_be_same, normalized
+from acp_inspector.lint.registry import answers, asks, check, results
 from acp_protocol.jsonrpc import Json
 
 READ: Final = "fs/read_text_file"

@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final, cast
 
-from acp_inspector.lint.checks import answers, asks, learns, results, tells, updates
 from acp_inspector.lint.moment import Moment, entries, members
+from acp_inspector.lint.registry import answers, asks, learns, results, tells, updates
 from acp_inspector.lint.state import Ask, Point, State
 from acp_protocol.jsonrpc import Json, RequestId, id_key, is_request_id
 

@@ -9,9 +9,9 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from acp_inspector.lint.checks import asks, check, results
 from acp_inspector.lint.moment import FINE, Found, Moment, entries, is_one_of, members, quoted
 from acp_inspector.lint.patterns import is_pattern
+from acp_inspector.lint.registry import asks, check, results
 from acp_inspector.lint.rules.elicitation import CREATE
 from acp_inspector.lint.secret_words import asks_secret, names_secret
 from acp_protocol.jsonrpc import Json

@@ -13,18 +13,6 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from acp_inspector.journal import Frame, JournalEvent, StderrText
-from acp_inspector.lint.checks import (
-    BATCHES,
-    BROKEN,
-    EVERY_FRAME,
-    EVERY_MESSAGE,
-    asks,
-    check,
-    check_at_end,
-    check_beside,
-    failures,
-    learns,
-)
 from acp_inspector.lint.lines import (
     Lines,
     is_end,
@@ -36,6 +24,18 @@ from acp_inspector.lint.lines import (
     slip,
 )
 from acp_inspector.lint.moment import FINE, Ending, Found, Moment, Problem, quoted
+from acp_inspector.lint.registry import (
+    BATCHES,
+    BROKEN,
+    EVERY_FRAME,
+    EVERY_MESSAGE,
+    asks,
+    check,
+    check_at_end,
+    check_beside,
+    failures,
+    learns,
+)
 from acp_inspector.lint.state import State, other
 from acp_protocol.host.text import one_line
 from acp_protocol.jsonrpc import Json, id_key, is_request_id
@@ -65,7 +65,7 @@ class _Stderr:
 @check(
     "ACP-L001",
     BROKEN,
-    by=EVERY_FRAME,
+    exercised_by=EVERY_FRAME,
     fix="Write each message as one JSON text on a line of its own.",
 )
 def every_line_is_json(moment: Moment) -> Found:
@@ -92,7 +92,7 @@ def _no_json(frame: Frame, reason: str = "") -> Problem:
     return Problem(f"a line is no JSON: “{text}”{f' ({reason})' if reason else ''}", (frame.n,))
 
 
-@check("ACP-L002", BROKEN, by=EVERY_FRAME, fix="Serialise messages without line breaks.")
+@check("ACP-L002", BROKEN, exercised_by=EVERY_FRAME, fix="Serialise messages without line breaks.")
 def no_message_over_several_lines(moment: Moment) -> Found:
     """Put lines together that are no JSON each on its own."""
     if not is_end(moment):
@@ -143,7 +143,7 @@ def _explained(moment: Moment) -> bool:
     )
 
 
-@check("ACP-L003", BROKEN, by=EVERY_FRAME, fix="Encode what is written as UTF-8.")
+@check("ACP-L003", BROKEN, exercised_by=EVERY_FRAME, fix="Encode what is written as UTF-8.")
 def bytes_are_utf8(moment: Moment) -> Found:
     """Tell of bytes that are no text."""
     if moment.kind != "broken" or moment.value:
@@ -170,7 +170,7 @@ def lines_end_with_lf(moment: Moment) -> Found:
     return FINE
 
 
-@check("ACP-L006", BROKEN, by=EVERY_FRAME, fix="Write nothing between messages.")
+@check("ACP-L006", BROKEN, exercised_by=EVERY_FRAME, fix="Write nothing between messages.")
 def no_empty_lines(moment: Moment) -> Found:
     """Tell of lines without anything on them."""
     if not moment.frame.raw or moment.frame.raw.isspace():
@@ -178,7 +178,7 @@ def no_empty_lines(moment: Moment) -> Found:
     return FINE
 
 
-@check("ACP-L007", BROKEN, by=EVERY_FRAME, fix="Write lines, without LSP's headers.")
+@check("ACP-L007", BROKEN, exercised_by=EVERY_FRAME, fix="Write lines, without LSP's headers.")
 def no_lsp_headers(moment: Moment) -> Found:
     """Tell of the framing of another protocol."""
     if moment.kind == "broken" and _HEADER.match(moment.frame.raw):
@@ -214,7 +214,7 @@ def _is_log_text(moment: Moment) -> bool:
     "ACP-L009",
     BROKEN,
     BATCHES,
-    by=EVERY_FRAME,
+    exercised_by=EVERY_FRAME,
     fix="Send each message as an object on a line of its own.",
 )
 def top_level_is_an_object(moment: Moment) -> Found:
@@ -245,7 +245,7 @@ def stream_ends_with_a_whole_line(ending: Ending) -> Found:
     )
 
 
-@check("ACP-L012", BROKEN, by=EVERY_FRAME, fix="End each message with a line break.")
+@check("ACP-L012", BROKEN, exercised_by=EVERY_FRAME, fix="End each message with a line break.")
 def one_message_on_a_line(moment: Moment) -> Found:
     """Tell of messages that are glued together, and of bytes after one."""
     if moment.kind == "broken" and not moment.value and _is_glued(moment):

@@ -5,8 +5,8 @@ Source: ACP version 1, "Initialization", client capabilities; schema, Notice and
 
 from __future__ import annotations
 
-from acp_inspector.lint.checks import check, updates
 from acp_inspector.lint.moment import FINE, Found, Moment
+from acp_inspector.lint.registry import check, updates
 
 
 @check("ACP-L279", updates("plan_update", "plan_removed"), fix="Send the update plan instead.")

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from acp_inspector.journal import JournalEvent, StderrText
-from acp_inspector.lint.checks import check_beside
 from acp_inspector.lint.moment import FINE, Found, Problem, entries, members
+from acp_inspector.lint.registry import check_beside
 from acp_inspector.lint.state import State
 from acp_protocol.jsonrpc import Json, parse
 from acp_protocol.schema.methods import find_method

@@ -9,7 +9,8 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from acp_inspector.journal import JournalEvent, StderrText
-from acp_inspector.lint.checks import (
+from acp_inspector.lint.moment import FINE, Found, Moment, Problem, quoted
+from acp_inspector.lint.registry import (
     EVERY_FRAME,
     answers,
     asks,
@@ -17,7 +18,6 @@ from acp_inspector.lint.checks import (
     check,
     check_beside,
 )
-from acp_inspector.lint.moment import FINE, Found, Moment, Problem, quoted
 from acp_inspector.lint.rules.http_carriage import (
     CONNECTION,
     SESSION,
@@ -26,7 +26,6 @@ from acp_inspector.lint.rules.http_carriage import (
     carried,
     headers,
     posted,
-    without_http,
 )
 from acp_inspector.lint.state import State
 
@@ -119,7 +118,6 @@ def posts_are_accepted(entry: StderrText | JournalEvent, state: State) -> Found:
 @check(
     "ACP-L414",
     EVERY_FRAME,
-    glance=without_http,
     fix="Answer 202 at once; the result comes on a stream.",
 )
 def bodies_are_empty(moment: Moment) -> Found:
@@ -136,7 +134,6 @@ def bodies_are_empty(moment: Moment) -> Found:
 @check(
     "ACP-L415",
     EVERY_FRAME,
-    glance=without_http,
     fix="Send the Acp-Connection-Id that initialize was answered with.",
 )
 def posts_name_their_connection(moment: Moment) -> Found:
@@ -153,7 +150,7 @@ def posts_name_their_connection(moment: Moment) -> Found:
     return FINE
 
 
-@check("ACP-L416", calls(), glance=without_http, fix="Send Acp-Session-Id as the message has it.")
+@check("ACP-L416", calls(), fix="Send Acp-Session-Id as the message has it.")
 def posts_name_their_session(moment: Moment) -> Found:
     """Tell of messages about a session that the headers do not name."""
     exchange = posted(moment)
@@ -166,9 +163,7 @@ def posts_name_their_session(moment: Moment) -> Found:
     return moment.problem(f"Acp-Session-Id {what}; the message says {quoted(moment.session_id)}")
 
 
-@check(
-    "ACP-L416", answers(), glance=without_http, fix="Send Acp-Session-Id as the question had it."
-)
+@check("ACP-L416", answers(), fix="Send Acp-Session-Id as the question had it.")
 def answers_name_their_session(moment: Moment) -> Found:
     """Tell of answers to questions about a session that the headers do not name."""
     return posts_name_their_session.look(moment)
@@ -178,7 +173,6 @@ def answers_name_their_session(moment: Moment) -> Found:
     "ACP-L417",
     calls(),
     answers(),
-    glance=without_http,
     fix="Send what is about a session on its stream.",
 )
 def messages_come_on_their_stream(moment: Moment) -> Found:
@@ -250,7 +244,6 @@ def nothing_follows_the_end(entry: StderrText | JournalEvent, state: State) -> F
 @check(
     "ACP-L424",
     asks(),
-    glance=without_http,
     fix="Open the connection's stream right after initialize.",
 )
 def streams_are_open_in_time(moment: Moment) -> Found:
@@ -279,7 +272,7 @@ def streams_have_one_reader(entry: StderrText | JournalEvent, state: State) -> F
     return FINE
 
 
-@check("ACP-L513", EVERY_FRAME, glance=without_http, fix="Send one object in each event.")
+@check("ACP-L513", EVERY_FRAME, fix="Send one object in each event.")
 def events_hold_one_object(moment: Moment) -> Found:
     """Tell of events with arrays, scalars, or no JSON."""
     found = carried(moment)
@@ -293,7 +286,6 @@ def events_hold_one_object(moment: Moment) -> Found:
 @check(
     "ACP-L514",
     asks("initialize"),
-    glance=without_http,
     fix="Send initialize first, without Acp-Connection-Id.",
 )
 def initialize_comes_without_connection(moment: Moment) -> Found:
@@ -312,7 +304,6 @@ def initialize_comes_without_connection(moment: Moment) -> Found:
 @check(
     "ACP-L516",
     calls(*sorted(ALONE)),
-    glance=without_http,
     fix="Send it on the connection's stream.",
 )
 def lonely_messages_come_on_the_connections_stream(moment: Moment) -> Found:

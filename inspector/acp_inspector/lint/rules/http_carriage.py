@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from acp_inspector.journal import JournalEvent, StderrText
-from acp_inspector.lint.checks import EVERY_FRAME, learns, learns_beside
 from acp_inspector.lint.moment import Moment, members
+from acp_inspector.lint.registry import EVERY_FRAME, learns, learns_beside
 from acp_inspector.lint.state import State
 from acp_protocol.jsonrpc import Json
 
@@ -28,7 +28,6 @@ SESSION: Final = "acp-session-id"
 EVENTS: Final = frozenset(
     {"http_request", "http_response", "sse_event", "ws_message", "ws_close", "http_end"}
 )
-NOTHING: Final = frozenset[str]()
 EXCHANGES: Final = 10_000
 """Exchanges that are remembered."""
 
@@ -108,12 +107,6 @@ def posted(moment: Moment) -> Exchange | None:
     found = carried(moment)
     is_post = found is not None and found[0].name == "http_request" and found[1].method == "POST"
     return found[1] if found is not None and is_post and moment.side == "client" else None
-
-
-def without_http(moment: Moment) -> frozenset[str] | None:
-    """Pass over frames that no event of HTTP carries, which is all of them on stdio."""
-    carrier = moment.state.of(Carriage).carrier
-    return NOTHING if carrier is None or carrier.n + 1 != moment.n else None
 
 
 @learns(EVERY_FRAME)

@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from acp_inspector.lint.checks import asks, calls, check, learns, results, tells
 from acp_inspector.lint.moment import FINE, INITIALIZE, Found, Moment, members, quoted
+from acp_inspector.lint.registry import asks, calls, check, learns, results, tells
 from acp_inspector.lint.state import Ask, Point
 from acp_protocol.jsonrpc import Json
 
@@ -77,7 +77,7 @@ def initialize_is_sent_once(moment: Moment) -> Found:
     "ACP-L051",
     asks(),
     tells("session/update"),
-    by=results("initialize"),
+    exercised_by=results("initialize"),
     fix="Send nothing before the answer to initialize.",
 )
 def an_agent_waits_for_its_own_answer(moment: Moment) -> Found:
@@ -153,7 +153,7 @@ def _keep_refusal(moment: Moment) -> None:
 @check(
     "ACP-L055",
     calls(),
-    by=results("initialize"),
+    exercised_by=results("initialize"),
     fix="Close the connection when the answered version is none that you speak.",
 )
 def a_client_goes_on_in_the_answered_version(moment: Moment) -> Found:
@@ -182,7 +182,7 @@ def a_client_goes_on_in_the_answered_version(moment: Moment) -> Found:
     "ACP-L056",
     calls(),
     results(),
-    by=results("initialize"),
+    exercised_by=results("initialize"),
     fix="Use the names of the version that was agreed upon.",
 )
 def names_are_of_the_answered_version(moment: Moment) -> Found:

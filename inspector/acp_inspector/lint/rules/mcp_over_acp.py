@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from acp_inspector.lint.checks import answers, asks, calls, check, learns, results, tells
 from acp_inspector.lint.moment import FINE, Found, Moment, entries, is_one_of, members, quoted
+from acp_inspector.lint.registry import answers, asks, calls, check, learns, results, tells
 from acp_inspector.lint.state import Ask, Point
 from acp_protocol.jsonrpc import Json
 

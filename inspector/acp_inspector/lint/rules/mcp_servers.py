@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from acp_inspector.lint.checks import asks, check
 from acp_inspector.lint.moment import FINE, Found, Moment, Problem, entries, members, quoted
 from acp_inspector.lint.paths import is_absolute
+from acp_inspector.lint.registry import asks, check
 from acp_protocol.jsonrpc import Json
 
 SETUPS: Final = ("session/new", "session/load", "session/resume", "session/fork")

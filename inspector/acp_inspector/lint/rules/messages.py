@@ -8,9 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from acp_inspector.lint.checks import asks, calls, check, learns, results, updates
 from acp_inspector.lint.moment import FINE, Found, Moment, entries, members, quoted
-from acp_inspector.lint.rules.updates import CHUNKS, WHOLE, well_told
+from acp_inspector.lint.registry import asks, calls, check, learns, results, updates
+from acp_inspector.lint.rules.updates import CHUNKS, WHOLE
 from acp_inspector.lint.state import Ask, Point
 
 REMEMBERED: Final = 50_000
@@ -114,34 +114,9 @@ def _keep_chunk(moment: Moment) -> None:
         told.messages[name] = _Message(role, moment.point, moment.session.last_prompt)
 
 
-_NAMED: Final = frozenset({"ACP-L185", "ACP-L186", "ACP-L187", "ACP-L189"})
-_NAMELESS: Final = frozenset({"ACP-L187"})
-_NOTHING: Final = frozenset[str]()
-
-
-def goes_on(moment: Moment) -> frozenset[str] | None:
-    """Pass over chunks that go on with the message before them."""
-    session, told = moment.session, _told(moment)
-    if moment.version != 1:
-        return _NOTHING
-    if told is None or session is None or session.is_replaying:
-        return None
-    stream = told.streams.get(moment.variant or "")
-    id_ = moment.update.get("messageId")
-    if stream is None or stream.current != id_:
-        return None
-    if id_ is None:
-        return None if stream.has_ids else _NAMELESS
-    message = told.messages.get(id_) if stream.has_ids else None
-    if message is None or message.role != moment.variant:
-        return None
-    return _NAMED if message.prompt is session.last_prompt else None
-
-
 @check(
     "ACP-L182",
     updates(*CHUNKS, *WHOLE),
-    glance=well_told,
     fix="Send the messageId with every piece.",
 )
 def messages_have_ids(moment: Moment) -> Found:
@@ -167,7 +142,6 @@ def _known(moment: Moment) -> _Message | None:
 @check(
     "ACP-L185",
     updates(*CHUNKS),
-    glance=goes_on,
     fix="Give what is of another kind another messageId.",
 )
 def ids_are_of_one_role(moment: Moment) -> Found:
@@ -187,7 +161,6 @@ def ids_are_of_one_role(moment: Moment) -> Found:
 @check(
     "ACP-L186",
     updates(*CHUNKS),
-    glance=goes_on,
     fix="End one message before the next of its kind begins.",
 )
 def messages_are_not_interleaved(moment: Moment) -> Found:
@@ -208,7 +181,6 @@ def messages_are_not_interleaved(moment: Moment) -> Found:
 @check(
     "ACP-L187",
     updates(*CHUNKS),
-    glance=goes_on,
     fix="Send the messageId with every chunk, or with none.",
 )
 def ids_are_there_or_not(moment: Moment) -> Found:
@@ -236,7 +208,7 @@ def clients_invent_no_ids(moment: Moment) -> Found:
     return moment.problem(f"{moment.method} has a messageId", path="params.messageId")
 
 
-@check("ACP-L189", updates(*CHUNKS), glance=goes_on, fix="Give every message an id of its own.")
+@check("ACP-L189", updates(*CHUNKS), fix="Give every message an id of its own.")
 def ids_are_not_used_again(moment: Moment) -> Found:
     """Tell of messages of version 1 with the id of one of an earlier turn."""
     message = _known(moment)

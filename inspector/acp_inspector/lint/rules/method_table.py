@@ -9,7 +9,8 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from acp_inspector.lint.checks import (
+from acp_inspector.lint.moment import FINE, Found, Moment, quoted
+from acp_inspector.lint.registry import (
     answers,
     asks,
     calls,
@@ -18,7 +19,6 @@ from acp_inspector.lint.checks import (
     results,
     tells,
 )
-from acp_inspector.lint.moment import FINE, Found, Moment, quoted
 from acp_inspector.lint.rules.envelope import UNREADABLE, Told, has_other_cause
 from acp_inspector.lint.state import State, other
 from acp_protocol.schema.method import Kind, Method
@@ -40,9 +40,7 @@ EMPTY: Final = frozenset({"session/load", "fs/write_text_file", "authenticate"})
 """Methods whose empty result was once null."""
 
 
-@check(
-    "ACP-L035", calls(), static=True, fix="Use methods of the version, or one that begins with “_”."
-)
+@check("ACP-L035", calls(), fix="Use methods of the version, or one that begins with “_”.")
 def methods_are_known(moment: Moment) -> Found:
     """Tell of methods that no version has."""
     method = moment.method or ""
@@ -71,13 +69,13 @@ def is_ours(method: str) -> bool:
     return method.partition("/")[0] in _NAMESPACES
 
 
-@check("ACP-L036", calls(), static=True, fix="Use version 2's way, or ask for version 1.")
+@check("ACP-L036", calls(), fix="Use version 2's way, or ask for version 1.")
 def no_v1_methods_in_v2(moment: Moment) -> Found:
     """Tell of methods that version 2 has no more."""
     return _of_other_version(moment, 1)
 
 
-@check("ACP-L037", calls(), static=True, fix="Use version 1's way, or ask for version 2.")
+@check("ACP-L037", calls(), fix="Use version 1's way, or ask for version 2.")
 def no_v2_methods_in_v1(moment: Moment) -> Found:
     """Tell of methods that version 1 does not have yet."""
     return _of_other_version(moment, 2)
@@ -96,7 +94,7 @@ def _of_other_version(moment: Moment, other: int) -> Found:
     return FINE
 
 
-@check("ACP-L038", calls(), static=True, fix="Send only what your side sends.")
+@check("ACP-L038", calls(), fix="Send only what your side sends.")
 def methods_come_from_the_right_side(moment: Moment) -> Found:
     """Tell of methods that go the wrong way."""
     rows = [row for row in _rows(moment) if row.name == moment.method]
@@ -107,7 +105,7 @@ def methods_come_from_the_right_side(moment: Moment) -> Found:
     return moment.problem(f"{moment.method} comes from the {moment.side}", path="method")
 
 
-@check("ACP-L039", asks(), static=True, fix="Send it without an id.")
+@check("ACP-L039", asks(), fix="Send it without an id.")
 def notifications_have_no_id(moment: Moment) -> Found:
     """Tell of notifications that ask for an answer."""
     kinds = _kinds(moment)
@@ -118,7 +116,7 @@ def notifications_have_no_id(moment: Moment) -> Found:
     return moment.problem(f"{moment.method} is a notification and has an id", path="id")
 
 
-@check("ACP-L040", tells(), static=True, fix="Send it with an id, and wait for the answer.")
+@check("ACP-L040", tells(), fix="Send it with an id, and wait for the answer.")
 def requests_have_ids(moment: Moment) -> Found:
     """Tell of requests that ask for no answer."""
     kinds = _kinds(moment)
@@ -161,7 +159,7 @@ def _of_the_other_version(moment: Moment) -> Found:
 @check(
     "ACP-L042",
     failures(),
-    by=tells(),
+    exercised_by=tells(),
     fix="Pass over notifications that are not known.",
 )
 def unknown_notifications_are_passed_over(moment: Moment) -> Found:

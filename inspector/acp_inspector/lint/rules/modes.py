@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from acp_inspector.lint.checks import asks, check, learns, results, updates
 from acp_inspector.lint.moment import FINE, Found, Moment, entries, members, quoted
+from acp_inspector.lint.registry import asks, check, learns, results, updates
 from acp_inspector.lint.rules.config_options import OPENERS, Options, opened
 from acp_inspector.lint.state import Point
 from acp_protocol.jsonrpc import Json

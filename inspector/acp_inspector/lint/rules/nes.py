@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from acp_inspector.lint.checks import asks, calls, check, learns, results, tells
 from acp_inspector.lint.moment import FINE, Found, Moment, entries, members, quoted
+from acp_inspector.lint.registry import asks, calls, check, learns, results, tells
 from acp_inspector.lint.state import Point
 from acp_protocol.jsonrpc import Json
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from acp_inspector.lint.checks import answers, asks, check, learns, results, tells
 from acp_inspector.lint.moment import FINE, Found, Moment, Problem, members, quoted
+from acp_inspector.lint.registry import answers, asks, check, learns, results, tells
 from acp_inspector.lint.rules.permissions import PERMISSION, options_of
 from acp_inspector.lint.rules.tool_calls import TOLD
 from acp_inspector.lint.rules.tool_progress import GOING, live_tool, new_status
@@ -152,7 +152,7 @@ def only_stopped_work_is_cancelled(moment: Moment) -> Found:
 @check(
     "ACP-L232",
     answers("session/prompt"),
-    by=results(PERMISSION),
+    exercised_by=results(PERMISSION),
     fix="Answer requests for permission while the turn runs.",
 )
 def requests_are_answered_within_the_turn(moment: Moment) -> Found:

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from acp_inspector.lint.bookkeeping import FINAL, permission_tool
-from acp_inspector.lint.checks import asks, check, learns, results
 from acp_inspector.lint.moment import FINE, Found, Moment, Problem, entries, members, quoted
 from acp_inspector.lint.paths import is_absolute
+from acp_inspector.lint.registry import asks, check, learns, results
 from acp_inspector.lint.rules.tool_calls import known_tool, place_of
 from acp_inspector.lint.state import Point
 from acp_protocol.jsonrpc import Json
@@ -182,7 +182,10 @@ def one_can_reject(moment: Moment) -> Found:
 
 
 @check(
-    "ACP-L239", asks(PERMISSION), by=results(PERMISSION), fix="Remember what was chosen for good."
+    "ACP-L239",
+    asks(PERMISSION),
+    exercised_by=results(PERMISSION),
+    fix="Remember what was chosen for good.",
 )
 def choices_for_good_last(moment: Moment) -> Found:
     """Tell of requests that come again, word for word, after an answer for good."""

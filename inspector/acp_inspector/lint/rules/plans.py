@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
-from acp_inspector.lint.checks import check, learns, results, updates
 from acp_inspector.lint.moment import FINE, Found, Moment, entries, members, quoted
+from acp_inspector.lint.registry import check, learns, results, updates
 from acp_inspector.lint.rules.foreground import foreground
 from acp_inspector.lint.state import Point
 from acp_protocol.jsonrpc import Json

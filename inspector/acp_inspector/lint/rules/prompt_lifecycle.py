@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from acp_inspector.lint.checks import answers, asks, check, check_at_end, failures, results, updates
 from acp_inspector.lint.moment import (
     FINE,
     PATIENCE,
@@ -19,6 +18,15 @@ from acp_inspector.lint.moment import (
     entries,
     members,
     quoted,
+)
+from acp_inspector.lint.registry import (
+    answers,
+    asks,
+    check,
+    check_at_end,
+    failures,
+    results,
+    updates,
 )
 from acp_inspector.lint.rules.content import REQUIRED, takes
 from acp_inspector.lint.rules.errors import INVALID_PARAMS, OTHER_REASONS

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from acp_inspector.lint.checks import answers, asks, check, learns, results, updates
 from acp_inspector.lint.moment import (
     FINE,
     PATIENCE,
@@ -19,6 +18,7 @@ from acp_inspector.lint.moment import (
     members,
     quoted,
 )
+from acp_inspector.lint.registry import answers, asks, check, learns, results, updates
 from acp_inspector.lint.state import Ask, Session, ToolCall
 from acp_protocol.jsonrpc import Json
 
@@ -58,22 +58,6 @@ class _Strays:
 
     echoed: dict[str, int] = field(default_factory=dict[str, int])
     """For each session the prompt in whose turn the user's words were sent back; 0: none."""
-
-
-NOTHING: Final[frozenset[str]] = frozenset()
-_IN_TURN: Final = frozenset({"ACP-L149"})
-_IN_CANCELLED_TURN: Final = frozenset({"ACP-L148", "ACP-L149"})
-"""Rules that output keeps while a prompt waits for its answer."""
-
-
-def within_turn(moment: Moment) -> frozenset[str] | None:
-    """Pass over output that comes while a prompt waits for its answer."""
-    session = moment.session
-    if session is None:
-        return NOTHING
-    if not session.prompts:
-        return None
-    return _IN_TURN if session.cancel is None else _IN_CANCELLED_TURN
 
 
 @check("ACP-L134", asks("session/prompt"), fix="Wait for the answer before the next prompt.")
@@ -135,7 +119,6 @@ def turns_end_for_a_known_reason(moment: Moment) -> Found:
 @check(
     "ACP-L149",
     updates(*OUTPUT),
-    glance=within_turn,
     fix="Tell of work while a prompt waits for its answer.",
 )
 def work_is_told_within_turns(moment: Moment) -> Found:

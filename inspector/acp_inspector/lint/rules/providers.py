@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from acp_inspector.lint.checks import answers, asks, check, learns, results
 from acp_inspector.lint.moment import FINE, Found, Moment, entries, members, quoted
+from acp_inspector.lint.registry import answers, asks, check, learns, results
 from acp_inspector.lint.rules.errors import OTHER_REASONS
 from acp_inspector.lint.state import Point
 from acp_protocol.jsonrpc import Json

@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from acp_inspector.lint.checks import answers, asks, calls, check, learns, results
 from acp_inspector.lint.moment import FINE, Found, Moment, members, quoted
+from acp_inspector.lint.registry import answers, asks, calls, check, learns, results
 from acp_inspector.lint.state import Ask
 from acp_protocol.jsonrpc import Json
 

@@ -13,8 +13,8 @@ from collections.abc import Callable
 from functools import cache
 from typing import Final
 
-from acp_inspector.lint.checks import calls, check, results
 from acp_inspector.lint.moment import FINE, Found, Moment, Problem, entries, members
+from acp_inspector.lint.registry import calls, check, results
 from acp_inspector.lint.rules.method_table import EMPTY
 from acp_inspector.lint.state import other
 from acp_protocol.framing import Side
@@ -26,10 +26,6 @@ from acp_protocol.schema.validate import check as complaints_of
 
 PLACES: Final = 5
 """Places in one message that are told of; a message in another dialect would have dozens."""
-NOTHING: Final = frozenset[str]()
-_BOTH: Final = frozenset({"ACP-L046", "ACP-L047", "ACP-L371", "ACP-L373", "ACP-L378"})
-KEPT: Final = {1: _BOTH | {"ACP-L377"}, 2: _BOTH | {"ACP-L376"}}
-"""The rules that a message keeps which its schema knows all of."""
 MISSPELT: Final = frozenset({"meta", "metadata", "extensions"})
 OF_BOTH_VERSIONS: Final = frozenset({"params.clientCapabilities", "params.clientInfo"})
 """What a client sends beside version 2's members so that an agent of version 1 knows it too."""
@@ -118,14 +114,6 @@ def _knows(definition: str, version: int) -> Callable[[Json], bool]:
     return accepts(definition, version, known_only=True)
 
 
-def fits(moment: Moment) -> frozenset[str] | None:
-    """Pass over messages that fit their schema and hold nothing that it does not know."""
-    what = said(moment)
-    if what is None:
-        return KEPT[moment.version or 1]
-    return None if isinstance(what, Said) else NOTHING
-
-
 def _each(moment: Moment, find: Callable[[Said], list[Problem]]) -> Found:
     what = said(moment)
     if what is None:
@@ -139,7 +127,6 @@ def _each(moment: Moment, find: Callable[[Said], list[Problem]]) -> Found:
     "ACP-L046",
     calls(),
     results(),
-    glance=fits,
     fix="Send what the schema asks for; see the method's page.",
 )
 def messages_fit_their_schema(moment: Moment) -> Found:
@@ -151,7 +138,6 @@ def messages_fit_their_schema(moment: Moment) -> Found:
     "ACP-L047",
     calls(),
     results(),
-    glance=fits,
     fix="Send what the schema asks for, though readers survive it.",
 )
 def tolerated_members_are_well_formed(moment: Moment) -> Found:
@@ -171,7 +157,6 @@ def _complaints(moment: Moment, what: Said, *, lenient: bool) -> list[Problem]:
     "ACP-L377",
     calls(),
     results(),
-    glance=fits,
     fix="Use one of the known values; version 1 takes no other.",
 )
 def words_of_version_1_are_known(moment: Moment) -> Found:
@@ -187,7 +172,7 @@ def words_of_version_1_are_known(moment: Moment) -> Found:
     return _each(moment, find)
 
 
-@check("ACP-L376", calls(), results(), glance=fits, fix="Begin values of your own with “_”.")
+@check("ACP-L376", calls(), results(), fix="Begin values of your own with “_”.")
 def words_of_version_2_are_known_or_own(moment: Moment) -> Found:
     """Tell of values that a later version may give another meaning."""
 
@@ -201,7 +186,7 @@ def words_of_version_2_are_known_or_own(moment: Moment) -> Found:
     return _each(moment, find)
 
 
-@check("ACP-L371", calls(), results(), glance=fits, fix="Put what is your own into _meta.")
+@check("ACP-L371", calls(), results(), fix="Put what is your own into _meta.")
 def members_are_known(moment: Moment) -> Found:
     """Tell of members that the protocol does not have."""
 
@@ -215,7 +200,7 @@ def members_are_known(moment: Moment) -> Found:
     return _each(moment, find)
 
 
-@check("ACP-L373", calls(), results(), glance=fits, fix="Call it _meta.")
+@check("ACP-L373", calls(), results(), fix="Call it _meta.")
 def meta_is_spelt_right(moment: Moment) -> Found:
     """Tell of names that look like a misspelt `_meta`."""
 
@@ -233,7 +218,6 @@ def meta_is_spelt_right(moment: Moment) -> Found:
     "ACP-L378",
     calls(),
     results(),
-    glance=fits,
     fix="Write members in camelCase, values in snake_case.",
 )
 def names_are_spelt_as_the_protocol_does(moment: Moment) -> Found:

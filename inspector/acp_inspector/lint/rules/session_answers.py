@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from acp_inspector.lint.checks import answers, asks, check, learns, results, updates
 from acp_inspector.lint.moment import FINE, Found, Moment, entries, members, quoted
+from acp_inspector.lint.registry import answers, asks, check, learns, results, updates
 from acp_inspector.lint.rules.config_options import Option, Options, each_option
 from acp_inspector.lint.rules.errors import INVALID_PARAMS, OTHER_REASONS
 from acp_inspector.lint.rules.foreground import foreground

@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from acp_inspector.lint.checks import answers, asks, calls, check, failures, learns, results
 from acp_inspector.lint.moment import FINE, Found, Moment, Problem, members, quoted
+from acp_inspector.lint.registry import answers, asks, calls, check, failures, learns, results
 from acp_inspector.lint.rules.session_ends import ended_by, idle_before
 from acp_inspector.lint.rules.session_gates import gated
 from acp_inspector.lint.rules.session_list import listed
@@ -181,7 +181,7 @@ def unknown_filters_are_refused(moment: Moment) -> Found:
 @check(
     "ACP-L474",
     calls("session/update"),
-    by=results("session/unarchive"),
+    exercised_by=results("session/unarchive"),
     fix="Wait for a load or resume before anything is told.",
 )
 def unarchiving_loads_nothing(moment: Moment) -> Found:

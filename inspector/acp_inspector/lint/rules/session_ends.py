@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from acp_inspector.lint.checks import (
+from acp_inspector.lint.moment import FINE, PATIENCE, Ending, Found, Moment, Problem, quoted
+from acp_inspector.lint.registry import (
     answers,
     asks,
     calls,
@@ -17,12 +18,13 @@ from acp_inspector.lint.checks import (
     results,
     updates,
 )
-from acp_inspector.lint.moment import FINE, PATIENCE, Ending, Found, Moment, Problem, quoted
-from acp_inspector.lint.rules.sessions import REMEMBERED, USES, is_open, is_taken_up
+from acp_inspector.lint.rules.sessions import REMEMBERED, USES, is_taken_up
 from acp_inspector.lint.state import Ask, Point
 
 
-@check("ACP-L116", asks(*USES), by=results("session/close"), fix="Load or resume it first.")
+@check(
+    "ACP-L116", asks(*USES), exercised_by=results("session/close"), fix="Load or resume it first."
+)
 def closed_sessions_are_not_used(moment: Moment) -> Found:
     """Tell of sessions that the client uses though it closed them."""
     session = moment.session
@@ -38,8 +40,7 @@ def closed_sessions_are_not_used(moment: Moment) -> Found:
 @check(
     "ACP-L117",
     calls("session/update"),
-    glance=is_open,
-    by=results("session/close"),
+    exercised_by=results("session/close"),
     fix="Send the last updates before the answer that the session is closed.",
 )
 def closed_sessions_are_silent(moment: Moment) -> Found:

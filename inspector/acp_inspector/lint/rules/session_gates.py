@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from acp_inspector.lint.checks import asks, calls, check
 from acp_inspector.lint.moment import FINE, Found, Moment
+from acp_inspector.lint.registry import asks, calls, check
 
 SESSION_CALLS: Final = (
     "session/new",

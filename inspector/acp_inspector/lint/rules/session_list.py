@@ -9,9 +9,9 @@ import re
 from datetime import datetime
 from typing import Final
 
-from acp_inspector.lint.checks import Trigger, asks, check, results, updates
 from acp_inspector.lint.moment import FINE, Found, Moment, Problem, entries, members, quoted
 from acp_inspector.lint.paths import is_absolute, is_inside, may_be_same, normalized
+from acp_inspector.lint.registry import Trigger, asks, check, results, updates
 from acp_inspector.lint.rules.session_gates import gated
 from acp_protocol.jsonrpc import Json
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from acp_inspector.lint.checks import asks, check, learns, results
 from acp_inspector.lint.moment import FINE, Found, Moment, quoted
+from acp_inspector.lint.registry import asks, check, learns, results
 from acp_inspector.lint.rules.session_list import listed
 from acp_inspector.lint.state import Ask, Point
 from acp_protocol.jsonrpc import Json

@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from acp_inspector.lint.checks import answers, asks, check, learns, results, updates
 from acp_inspector.lint.moment import FINE, Found, Moment, entries, members, quoted
+from acp_inspector.lint.registry import answers, asks, check, learns, results, updates
 from acp_inspector.lint.state import Ask, Point
 from acp_protocol.jsonrpc import Json
 
@@ -159,7 +159,7 @@ def _may_be_echo(moment: Moment) -> bool:
     "ACP-L110",
     updates("user_message_chunk", "agent_message_chunk", "agent_thought_chunk"),
     updates("tool_call", "tool_call_update", "plan"),
-    by=asks("session/resume"),
+    exercised_by=asks("session/resume"),
     fix="Tell history only for session/load.",
 )
 def resume_replays_nothing(moment: Moment) -> Found:

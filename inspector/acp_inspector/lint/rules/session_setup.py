@@ -5,9 +5,9 @@ Source: ACP, "Session Setup"; the RFD about additional directories.
 
 from __future__ import annotations
 
-from acp_inspector.lint.checks import asks, check, results
 from acp_inspector.lint.moment import FINE, Found, Moment, Problem, entries, quoted
 from acp_inspector.lint.paths import is_absolute, may_be_same, normalized
+from acp_inspector.lint.registry import asks, check, results
 from acp_inspector.lint.rules.mcp_servers import SETUPS
 from acp_inspector.lint.rules.session_gates import gated
 from acp_inspector.lint.rules.session_list import listed

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from acp_inspector.journal import JournalEvent, StderrText
-from acp_inspector.lint.checks import (
+from acp_inspector.lint.moment import FINE, Ending, Found, Moment, Problem, members, quoted
+from acp_inspector.lint.registry import (
     check,
     check_at_end,
     check_beside,
     updates,
 )
-from acp_inspector.lint.moment import FINE, Ending, Found, Moment, Problem, members, quoted
 from acp_inspector.lint.rules.foreground import WORDS, foreground, foregrounds_of
 from acp_inspector.lint.state import State
 
@@ -28,7 +28,6 @@ STOP_REASONS: Final = frozenset(
 STRICT: Final = frozenset({"running", "requires_action", "unknown"})
 """States whose members are settled; custom ones may have any."""
 ONLY_IDLE: Final = ("stopReason", "error", "usage")
-NOTHING: Final[frozenset[str]] = frozenset()
 BURST: Final = 4
 """Repetitions of one state, right behind each other, that are worth telling of."""
 SILENCE: Final = 10.0
@@ -160,18 +159,9 @@ def cancelled_work_says_so(moment: Moment) -> Found:
     )
 
 
-def while_running(moment: Moment) -> frozenset[str] | None:
-    """Pass over what an agent says while it says that it runs."""
-    session = moment.session
-    if session is not None and session.state == "running" and moment.variant != "state_update":
-        return NOTHING
-    return None
-
-
 @check(
     "ACP-L166",
     updates("agent_message_chunk", "agent_thought_chunk", "tool_call_update", "state_update"),
-    glance=while_running,
     fix="Send what is left of cancelled work before you say that it ended.",
 )
 def nothing_follows_cancelled_work(moment: Moment) -> Found:
@@ -202,7 +192,6 @@ def nothing_follows_cancelled_work(moment: Moment) -> Found:
 @check(
     "ACP-L167",
     updates("state_update", "agent_message_chunk", "agent_thought_chunk"),
-    glance=while_running,
     fix="Say requires_action while nothing goes on without the user; then running.",
 )
 def who_waits_is_silent(moment: Moment) -> Found:
@@ -250,7 +239,6 @@ def states_are_told_when_they_change(moment: Moment) -> Found:
 @check(
     "ACP-L172",
     updates(*WORDS[:2]),
-    glance=while_running,
     fix="Tell that the session runs before it answers.",
 )
 def who_is_idle_does_not_answer(moment: Moment) -> Found:

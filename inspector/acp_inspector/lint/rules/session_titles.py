@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from acp_inspector.lint.checks import answers, asks, calls, check, learns, results, updates
 from acp_inspector.lint.moment import FINE, Found, Moment, Problem, members, quoted
+from acp_inspector.lint.registry import answers, asks, calls, check, learns, results, updates
 from acp_inspector.lint.rules.session_gates import gated
 from acp_inspector.lint.rules.session_list import listed
 from acp_inspector.lint.rules.session_replay import GENERAL
@@ -48,7 +48,7 @@ def status_is_claimed(moment: Moment) -> Found:
 @check(
     "ACP-L477",
     calls("session/update"),
-    by=results("session/status"),
+    exercised_by=results("session/status"),
     fix="Look, and leave everything as it is.",
 )
 def status_changes_nothing(moment: Moment) -> Found:
@@ -69,7 +69,7 @@ def status_changes_nothing(moment: Moment) -> Found:
 @check(
     "ACP-L478",
     calls(*USES, "session/cancel"),
-    by=results("session/status"),
+    exercised_by=results("session/status"),
     fix="Load or resume the session here first.",
 )
 def open_elsewhere_is_not_open_here(moment: Moment) -> Found:

@@ -8,8 +8,17 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from acp_inspector.lint.checks import Trigger, answers, asks, calls, check, learns, results, updates
 from acp_inspector.lint.moment import FINE, Found, Moment, Problem, quoted
+from acp_inspector.lint.registry import (
+    Trigger,
+    answers,
+    asks,
+    calls,
+    check,
+    learns,
+    results,
+    updates,
+)
 from acp_inspector.lint.state import Point
 
 USES: Final = (
@@ -112,17 +121,7 @@ def is_taken_up(moment: Moment) -> bool:
     )
 
 
-_KNOWN: Final = frozenset({"ACP-L102"})
-
-
-def is_open(moment: Moment) -> frozenset[str] | None:
-    """Pass over what is said of sessions that are open."""
-    return _KNOWN if moment.session is not None and moment.session.is_open else None
-
-
-@check(
-    "ACP-L102", OF_AGENT, glance=is_open, fix="Name a session that the client created or took up."
-)
+@check("ACP-L102", OF_AGENT, fix="Name a session that the client created or took up.")
 def agents_speak_of_known_sessions(moment: Moment) -> Found:
     """Tell of sessions that nobody asked for, once for each id."""
     id_, strangers = moment.session_id, moment.state.of(Strangers)

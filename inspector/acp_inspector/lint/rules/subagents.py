@@ -9,8 +9,8 @@ import re
 from dataclasses import dataclass, field
 from typing import Final
 
-from acp_inspector.lint.checks import calls, check, learns, updates
 from acp_inspector.lint.moment import FINE, Found, Moment, entries, members, quoted
+from acp_inspector.lint.registry import calls, check, learns, updates
 from acp_inspector.lint.state import Point
 from acp_protocol.jsonrpc import Json
 

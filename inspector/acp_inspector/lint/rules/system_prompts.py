@@ -9,8 +9,8 @@ import json
 from dataclasses import dataclass, field
 from typing import Final
 
-from acp_inspector.lint.checks import asks, check, learns, results
 from acp_inspector.lint.moment import FINE, Found, Moment, Problem, entries, members, quoted
+from acp_inspector.lint.registry import asks, check, learns, results
 from acp_inspector.lint.rules.mcp_servers import SETUPS
 from acp_inspector.lint.rules.session_gates import gated
 from acp_inspector.lint.state import Point

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from acp_inspector.lint.bookkeeping import find_terminal
-from acp_inspector.lint.checks import check, learns, results
 from acp_inspector.lint.moment import FINE, PATIENCE, Found, Moment, members, quoted
+from acp_inspector.lint.registry import check, learns, results
 from acp_inspector.lint.state import Point, Terminal
 from acp_protocol.jsonrpc import Json
 

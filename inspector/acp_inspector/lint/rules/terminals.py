@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Final
 
 from acp_inspector.lint.bookkeeping import find_terminal
-from acp_inspector.lint.checks import asks, check, check_at_end, results
 from acp_inspector.lint.moment import (
     FINE,
     PATIENCE,
@@ -21,6 +20,7 @@ from acp_inspector.lint.moment import (
     quoted,
 )
 from acp_inspector.lint.paths import is_absolute
+from acp_inspector.lint.registry import asks, check, check_at_end, results
 from acp_inspector.lint.state import Session
 from acp_protocol.jsonrpc import Json
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from acp_inspector.lint.bookkeeping import permission_tool
-from acp_inspector.lint.checks import Trigger, asks, check, learns, updates
 from acp_inspector.lint.moment import FINE, Found, Moment, Problem, quoted
+from acp_inspector.lint.registry import Trigger, asks, check, learns, updates
 from acp_inspector.lint.state import ToolCall
 from acp_protocol.jsonrpc import Json
 

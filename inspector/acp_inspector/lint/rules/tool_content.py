@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from acp_inspector.lint.checks import check, updates
 from acp_inspector.lint.moment import FINE, Found, Moment, Problem, entries, members, quoted
 from acp_inspector.lint.paths import is_absolute
+from acp_inspector.lint.registry import check, updates
 from acp_inspector.lint.rules.tool_calls import ASKED, known_tool, place_of, told_of
 from acp_inspector.lint.state import Terminal
 from acp_protocol.jsonrpc import Json

@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Final
 
 from acp_inspector.lint.bookkeeping import FINAL
-from acp_inspector.lint.checks import asks, check, updates
 from acp_inspector.lint.moment import FINE, Found, Moment, quoted
+from acp_inspector.lint.registry import asks, check, updates
 from acp_inspector.lint.rules.tool_calls import (
     ASKED,
     TOLD,

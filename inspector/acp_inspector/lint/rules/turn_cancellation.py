@@ -11,9 +11,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from acp_inspector.lint.checks import answers, asks, check, learns, results, tells, updates
 from acp_inspector.lint.moment import FINE, Found, Moment, members, quoted
-from acp_inspector.lint.rules.prompt_turn import OUTPUT, after_cancelled_turn, within_turn
+from acp_inspector.lint.registry import answers, asks, check, learns, results, tells, updates
+from acp_inspector.lint.rules.prompt_turn import OUTPUT, after_cancelled_turn
 from acp_inspector.lint.state import Ask, Point
 
 CANCELLED: Final = -32800
@@ -119,7 +119,6 @@ def turns_are_cancelled_by_clients(moment: Moment) -> Found:
 @check(
     "ACP-L148",
     updates(*OUTPUT),
-    glance=within_turn,
     fix="Send what is left before you answer a cancelled prompt.",
 )
 def nothing_follows_a_cancelled_turn(moment: Moment) -> Found:

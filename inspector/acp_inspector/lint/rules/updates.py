@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from acp_inspector.lint.checks import calls, check, updates
 from acp_inspector.lint.moment import FINE, Found, Moment, Problem, members, quoted
+from acp_inspector.lint.registry import calls, check, updates
 from acp_inspector.lint.rules.schemas import Said, said
 from acp_protocol.jsonrpc import Json
 
@@ -74,41 +74,11 @@ PAYLOAD: Final = {
 """A member by which what belongs to a variant is known."""
 COMPLAINTS: Final = 5
 """Places in one update that are told of."""
-_OF_ALL: Final = frozenset({"ACP-L175", "ACP-L176", "ACP-L181"})
-_OF_VERSION: Final = {1: frozenset({"ACP-L177"}), 2: frozenset({"ACP-L180"})}
-_OF_CHUNKS: Final = {
-    1: frozenset({"ACP-L183", "ACP-L190"}),
-    2: frozenset({"ACP-L182", "ACP-L183", "ACP-L190"}),
-}
-_OF_WHOLE: Final = frozenset({"ACP-L182", "ACP-L184"})
-
-
-def _kept(variant: str, version: int) -> frozenset[str]:
-    kept = _OF_ALL | _OF_VERSION[version]
-    if variant in CHUNKS:
-        return kept | _OF_CHUNKS[version]
-    return kept | _OF_WHOLE if variant in WHOLE else kept
-
-
-_KEPT: Final = {
-    (version, variant): _kept(variant, version)
-    for version, known in KNOWN.items()
-    for variant in known - UNSTABLE[version]
-}
-"""The rules that an update keeps which its schema knows all of."""
-
-
-def well_told(moment: Moment) -> frozenset[str] | None:
-    """Pass over updates that fit their schema, unless there is nothing in them."""
-    if said(moment) is not None or members(moment.update.get("content")).get("text") == "":
-        return None
-    return _KEPT.get((moment.version or 1, moment.variant or ""))
 
 
 @check(
     "ACP-L175",
     calls("session/update"),
-    glance=well_told,
     fix='Send "update": {"sessionUpdate": …} with what belongs to it.',
 )
 def updates_are_tagged(moment: Moment) -> Found:
@@ -126,7 +96,6 @@ def updates_are_tagged(moment: Moment) -> Found:
 @check(
     "ACP-L176",
     calls("session/update"),
-    glance=well_told,
     fix="Name the variant by sessionUpdate, with its members beside it.",
 )
 def updates_are_flat(moment: Moment) -> Found:
@@ -156,7 +125,7 @@ def updates_are_flat(moment: Moment) -> Found:
     return FINE
 
 
-@check("ACP-L177", updates(), glance=well_told, fix="Send only variants that version 1 has.")
+@check("ACP-L177", updates(), fix="Send only variants that version 1 has.")
 def variants_are_of_version_1(moment: Moment) -> Found:
     """Tell of variants that no version 1 has; an unstable one is info where it is not allowed."""
     variant = moment.variant
@@ -178,7 +147,9 @@ def _known(moment: Moment, variant: str, version: int) -> Found:
     return FINE
 
 
-@check("ACP-L178", updates(*REMOVED), by=updates(), fix="Send what version 2 has instead.")
+@check(
+    "ACP-L178", updates(*REMOVED), exercised_by=updates(), fix="Send what version 2 has instead."
+)
 def removed_variants_are_not_sent(moment: Moment) -> Found:
     """Tell of variants that version 2 took out."""
     return moment.problem(
@@ -188,7 +159,7 @@ def removed_variants_are_not_sent(moment: Moment) -> Found:
     )
 
 
-@check("ACP-L179", updates(*ADDED), by=updates(), fix="Send what version 1 has instead.")
+@check("ACP-L179", updates(*ADDED), exercised_by=updates(), fix="Send what version 1 has instead.")
 def added_variants_are_not_sent(moment: Moment) -> Found:
     """Tell of variants that came with version 2."""
     return moment.problem(
@@ -198,9 +169,7 @@ def added_variants_are_not_sent(moment: Moment) -> Found:
     )
 
 
-@check(
-    "ACP-L180", updates(), glance=well_told, fix="Begin the names of variants of your own with “_”."
-)
+@check("ACP-L180", updates(), fix="Begin the names of variants of your own with “_”.")
 def variants_of_ones_own_have_an_underscore(moment: Moment) -> Found:
     """Tell of variants in the name space of the protocol; unstable ones are info."""
     variant = moment.variant
@@ -212,7 +181,6 @@ def variants_of_ones_own_have_an_underscore(moment: Moment) -> Found:
 @check(
     "ACP-L181",
     updates(),
-    glance=well_told,
     fix="Send what the schema asks for; see the variant's page.",
 )
 def known_variants_fit_their_schema(moment: Moment) -> Found:
@@ -231,7 +199,7 @@ def known_variants_fit_their_schema(moment: Moment) -> Found:
     return tuple(found[:COMPLAINTS])
 
 
-@check("ACP-L183", updates(*CHUNKS), glance=well_told, fix="Send each block in a chunk of its own.")
+@check("ACP-L183", updates(*CHUNKS), fix="Send each block in a chunk of its own.")
 def chunks_have_one_block(moment: Moment) -> Found:
     """Tell of chunks whose content is a list."""
     if isinstance(moment.update.get("content"), list):
@@ -241,9 +209,7 @@ def chunks_have_one_block(moment: Moment) -> Found:
     return FINE
 
 
-@check(
-    "ACP-L184", updates(*WHOLE), glance=well_told, fix="Send all blocks of the message in an array."
-)
+@check("ACP-L184", updates(*WHOLE), fix="Send all blocks of the message in an array.")
 def whole_messages_have_a_list(moment: Moment) -> Found:
     """Tell of whole messages whose content is a single block, or a string."""
     content: Json = moment.update.get("content")
@@ -255,7 +221,7 @@ def whole_messages_have_a_list(moment: Moment) -> Found:
     )
 
 
-@check("ACP-L190", updates(*CHUNKS), glance=well_told, fix="Send a chunk only when there is text.")
+@check("ACP-L190", updates(*CHUNKS), fix="Send a chunk only when there is text.")
 def chunks_are_not_empty(moment: Moment) -> Found:
     """Tell of chunks of text without any."""
     content = members(moment.update.get("content"))

@@ -9,8 +9,8 @@ import re
 from dataclasses import dataclass, field
 from typing import Final, TypeGuard
 
-from acp_inspector.lint.checks import check, learns, results, updates
 from acp_inspector.lint.moment import FINE, Found, Moment, members, quoted
+from acp_inspector.lint.registry import check, learns, results, updates
 from acp_inspector.lint.state import Point
 from acp_protocol.jsonrpc import Json
 

@@ -8,15 +8,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from acp_inspector.lint.checks import (
-    answers,
-    asks,
-    check,
-    check_at_end,
-    failures,
-    learns,
-    results,
-)
 from acp_inspector.lint.moment import (
     FINE,
     UNSUPPORTED_VERSION,
@@ -27,6 +18,15 @@ from acp_inspector.lint.moment import (
     entries,
     members,
     quoted,
+)
+from acp_inspector.lint.registry import (
+    answers,
+    asks,
+    check,
+    check_at_end,
+    failures,
+    learns,
+    results,
 )
 from acp_inspector.lint.state import Point
 from acp_protocol.jsonrpc import Json

@@ -8,14 +8,13 @@ from __future__ import annotations
 from typing import Final
 
 from acp_inspector.journal import JournalEvent, StderrText
-from acp_inspector.lint.checks import EVERY_FRAME, check, check_beside
 from acp_inspector.lint.moment import FINE, Found, Moment, Problem
+from acp_inspector.lint.registry import EVERY_FRAME, check, check_beside
 from acp_inspector.lint.rules.http_carriage import (
     CONNECTION,
     Carriage,
     carried,
     headers,
-    without_http,
 )
 from acp_inspector.lint.state import State
 
@@ -28,7 +27,6 @@ PROTOCOL: Final = 1002
 @check(
     "ACP-L421",
     EVERY_FRAME,
-    glance=without_http,
     fix="Send initialize first, and each message as text.",
 )
 def sockets_begin_with_initialize(moment: Moment) -> Found:

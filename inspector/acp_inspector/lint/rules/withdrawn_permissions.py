@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from acp_inspector.lint.bookkeeping import permission_tool
-from acp_inspector.lint.checks import answers, check, check_at_end, learns, tells, updates
 from acp_inspector.lint.moment import (
     FINE,
     PATIENCE,
@@ -20,6 +19,7 @@ from acp_inspector.lint.moment import (
     members,
     quoted,
 )
+from acp_inspector.lint.registry import answers, check, check_at_end, learns, tells, updates
 from acp_inspector.lint.rules.foreground import background_of, foregrounds_of
 from acp_inspector.lint.state import Ask, Point, Session, State
 from acp_protocol.jsonrpc import Json

@@ -1,0 +1,328 @@
+"""How a lint check is written, and which checks look at which message.
+
+    @check("ACP-L134", on_request("session/prompt"), fix="Wait for the response first.")
+    def one_prompt_at_a_time(context: Context) -> CheckResult:
+        ...
+
+A check returns None if the frame gave it nothing to look at, `OK` if the rule holds, or problems.
+It sees the state as it was before the frame and changes nothing. What a subject wants to remember
+is recorded by a function marked `track`, which runs after all checks have looked and the shared
+state has been updated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from typing import Final, NamedTuple, TypeAlias, TypeVar, cast
+
+from acp_inspector.journal import JournalEvent, StderrText
+from acp_inspector.lint.catalogue import EARLY_FAMILIES, Rule, rules
+from acp_inspector.lint.moment import Ending, Found, Moment
+from acp_inspector.lint.rules import MODULES
+from acp_inspector.lint.state import State, other
+from acp_protocol.framing import Side
+from acp_protocol.schema.methods import METHODS, VERSIONS, find_method
+
+Trigger: TypeAlias = tuple[str, str | None]
+"""A kind of message and a method or update variant; None stands for any."""
+
+EVERY_FRAME: Final[Trigger] = ("frame", None)
+"""Every frame, whatever it holds."""
+BROKEN: Final[Trigger] = ("broken", None)
+"""Frames that hold no message, not even an array of them."""
+BATCHES: Final[Trigger] = ("batch", None)
+"""Frames that hold an array."""
+EVERY_MESSAGE: Final[Trigger] = ("message", None)
+"""Every frame that is one JSON object."""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """Finds violations of one rule in a frame."""
+
+    rule: str
+    triggers: tuple[Trigger, ...]
+    look: Callable[[Moment], Found]
+    fix: str
+    """What the side at fault should do, in one sentence."""
+    exercised_by: tuple[Trigger, ...] = ()
+    """Messages that exercise the rule although only `triggers` can violate it."""
+
+
+@dataclass(frozen=True, slots=True)
+class EndCheck:
+    """Finds, at the end of a recording, that something never came."""
+
+    rule: str
+    look: Callable[[Ending], Found]
+    fix: str
+
+
+@dataclass(frozen=True, slots=True)
+class EventCheck:
+    """Looks at stderr text and journal events."""
+
+    rule: str
+    look: Callable[[StderrText | JournalEvent, State], Found]
+    fix: str
+
+
+@dataclass(frozen=True, slots=True)
+class Tracker:
+    """Records something about a frame for the checks of one subject."""
+
+    triggers: tuple[Trigger, ...]
+    update: Callable[[Moment], None]
+
+
+@dataclass(frozen=True, slots=True)
+class EventTracker:
+    """Records something about stderr text and journal events."""
+
+    update: Callable[[StderrText | JournalEvent, State], None]
+
+
+def asks(*methods: str) -> tuple[Trigger, ...]:
+    """Look at requests of these methods; of any method if none is given."""
+    return tuple(("request", method) for method in methods or (None,))
+
+
+def tells(*methods: str) -> tuple[Trigger, ...]:
+    """Look at notifications of these methods; of any method if none is given."""
+    return tuple(("notification", method) for method in methods or (None,))
+
+
+def calls(*methods: str) -> tuple[Trigger, ...]:
+    """Look at requests and notifications of these methods; of any method if none is given."""
+    return (*asks(*methods), *tells(*methods))
+
+
+def results(*methods: str) -> tuple[Trigger, ...]:
+    """Look at successful responses to these methods; to any method if none is given."""
+    return tuple(("result", method) for method in methods or (None,))
+
+
+def failures(*methods: str) -> tuple[Trigger, ...]:
+    """Look at error responses to these methods; to any method if none is given."""
+    return tuple(("failure", method) for method in methods or (None,))
+
+
+def answers(*methods: str) -> tuple[Trigger, ...]:
+    """Look at responses of both kinds."""
+    return (*results(*methods), *failures(*methods))
+
+
+def updates(*variants: str) -> tuple[Trigger, ...]:
+    """Look at session updates of these variants; of any variant if none is given."""
+    return tuple(("update", variant) for variant in variants or (None,))
+
+
+def check(
+    rule: str,
+    *triggers: Trigger | tuple[Trigger, ...],
+    fix: str,
+    exercised_by: Trigger | tuple[Trigger, ...] = (),
+) -> Callable[[Callable[[Moment], Found]], Check]:
+    """Make a function the check of the rule with this id; see `Check`."""
+
+    def made(look: Callable[[Moment], Found]) -> Check:
+        return Check(rule, _flat(triggers), look, fix, _flat((exercised_by,)))
+
+    return made
+
+
+def check_at_end(rule: str, *, fix: str) -> Callable[[Callable[[Ending], Found]], EndCheck]:
+    """Make a function the check of a rule that is violated by what never came."""
+
+    def made(look: Callable[[Ending], Found]) -> EndCheck:
+        return EndCheck(rule, look, fix)
+
+    return made
+
+
+def check_beside(
+    rule: str, *, fix: str
+) -> Callable[[Callable[[StderrText | JournalEvent, State], Found]], EventCheck]:
+    """Make a function the check of a rule about stderr text and journal events."""
+
+    def made(look: Callable[[StderrText | JournalEvent, State], Found]) -> EventCheck:
+        return EventCheck(rule, look, fix)
+
+    return made
+
+
+def learns(
+    *triggers: Trigger | tuple[Trigger, ...],
+) -> Callable[[Callable[[Moment], None]], Tracker]:
+    """Make a function record something of the frames that it is called for."""
+
+    def made(update: Callable[[Moment], None]) -> Tracker:
+        return Tracker(_flat(triggers), update)
+
+    return made
+
+
+def learns_beside(update: Callable[[StderrText | JournalEvent, State], None]) -> EventTracker:
+    """Make a function record something of stderr text and events, after all checks looked."""
+    return EventTracker(update)
+
+
+def _flat(triggers: Iterable[Trigger | tuple[Trigger, ...]]) -> tuple[Trigger, ...]:
+    flat: list[Trigger] = []
+    for each in triggers:
+        # A trigger is a pair of words, a group of them a tuple of pairs.
+        if each and isinstance(each[0], str):
+            flat.append(cast("Trigger", each))
+        else:
+            flat.extend(cast("tuple[Trigger, ...]", each))
+    return tuple(flat)
+
+
+Part = TypeVar("Part", Check, EndCheck, EventCheck, Tracker, EventTracker)
+
+
+@dataclass(frozen=True, slots=True)
+class Registry:
+    """All checks and trackers, as the modules of `lint.rules` define them."""
+
+    checks: tuple[Check, ...]
+    end_checks: tuple[EndCheck, ...]
+    event_checks: tuple[EventCheck, ...]
+    trackers: tuple[Tracker, ...]
+    event_trackers: tuple[EventTracker, ...]
+
+    @property
+    def implemented(self) -> Mapping[str, str]:
+        """The rules that have a check, each with its fix."""
+        every = (*self.checks, *self.end_checks, *self.event_checks)
+        return {each.rule: each.fix for each in every}
+
+
+@cache
+def registry() -> Registry:
+    """Return every check and tracker.
+
+    Raises:
+        KeyError: a check names a rule that is withdrawn or not in the catalog.
+    """
+    modules = [import_module(f"acp_inspector.lint.rules.{name}") for name in MODULES]
+    found = [value for module in modules for value in vars(module).values()]
+
+    def of(type_: type[Part]) -> tuple[Part, ...]:
+        return tuple(each for each in found if isinstance(each, type_))
+
+    every = Registry(of(Check), of(EndCheck), of(EventCheck), of(Tracker), of(EventTracker))
+    for id_ in every.implemented:
+        if rules()[id_].severity is None:
+            raise KeyError(f"{id_} is withdrawn")
+    return every
+
+
+class MessageKind(NamedTuple):
+    """What the messages that the same checks look at have in common."""
+
+    version: int | None
+    side: Side
+    kind: str
+    method: str | None
+    """None: a method that no check names."""
+    variant: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class CheckSet:
+    """The checks and trackers for messages of one kind."""
+
+    checks: tuple[Check, ...]
+    trackers: tuple[Tracker, ...]
+    exercised: frozenset[str]
+    """Rules that every message of the kind exercises."""
+
+
+@cache
+def _names() -> frozenset[str | None]:
+    """Methods and variants that checks name; all others look alike to every check."""
+    parts = (*registry().checks, *registry().trackers)
+    named = {name for each in parts for _, name in each.triggers}
+    return frozenset(named | {row.name for row in METHODS})
+
+
+def kind_of(moment: Moment) -> MessageKind:
+    """Return the kind of a message."""
+    names, kind = _names(), moment.kind
+    return MessageKind(
+        moment.version,
+        moment.side,
+        kind if kind != "broken" or moment.value else "no object",
+        moment.method if moment.method in names else None,
+        moment.variant if moment.variant in names else None,
+    )
+
+
+@cache
+def check_set(kind: MessageKind, *, unstable: bool) -> CheckSet:
+    """Return what looks at messages of a kind."""
+    triggers = triggers_of(kind)
+    checks = [
+        each
+        for each in registry().checks
+        if applies(rules()[each.rule], kind.version, unstable=unstable)
+    ]
+    return CheckSet(
+        tuple(each for each in checks if triggers.intersection(each.triggers)),
+        tuple(each for each in registry().trackers if triggers.intersection(each.triggers)),
+        frozenset(each.rule for each in checks if triggers.intersection(each.exercised_by)),
+    )
+
+
+def triggers_of(kind: MessageKind) -> frozenset[Trigger]:
+    """Return all that messages of a kind trigger."""
+    return frozenset(_triggers(kind))
+
+
+def _triggers(kind: MessageKind) -> Iterator[Trigger]:
+    yield EVERY_FRAME
+    if kind.kind == "batch":
+        yield BATCHES
+    if kind.kind not in {"batch", "no object"}:
+        yield EVERY_MESSAGE
+    if kind.kind in {"broken", "no object"}:
+        yield BROKEN
+    if kind.kind not in {"request", "notification", "result", "failure"}:
+        return
+    yield kind.kind, None
+    is_call = kind.kind in {"request", "notification"}
+    caller = kind.side if is_call else other(kind.side)
+    if kind.method is None or not _may_send(caller, kind.method, kind.version):
+        return
+    yield kind.kind, kind.method
+    if kind.method == "session/update" and is_call:
+        yield "update", None
+        if kind.variant is not None:
+            yield "update", kind.variant
+
+
+def _may_send(side: Side, method: str, version: int | None) -> bool:
+    """Return whether `side` may call `method`; both may call a method that no version has."""
+    order = (version, *VERSIONS) if version in VERSIONS else tuple(VERSIONS)
+    for each in order:
+        row = find_method(method, each or 1)
+        if row is not None:
+            senders = {row.sent_by}
+            twin = find_method(method, each or 1, kind="notification")
+            if twin is not None:
+                senders.add(twin.sent_by)
+            return bool(senders & {side, "either"})
+    return True
+
+
+def applies(rule: Rule, version: int | None, *, unstable: bool) -> bool:
+    """Return whether a rule applies to messages of a version; None: not negotiated yet."""
+    if rule.is_unstable and not unstable:
+        return False
+    if version is None:
+        return rule.family in EARLY_FAMILIES and rule.versions == VERSIONS
+    return version in rule.versions
