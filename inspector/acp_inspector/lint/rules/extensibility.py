@@ -80,10 +80,11 @@ def own_requests_are_answered(ending: Ending) -> Found:
 @check("ACP-L372", EVERY_MESSAGE, fix="Make _meta an object.")
 def meta_is_an_object(moment: Moment) -> Found:
     """Tell of `_meta` that is a text, a list or a number."""
-    for path, meta in _metas(moment):
+    found = list(_metas(moment))
+    for path, meta in found:
         if meta is not None and not isinstance(meta, dict):
             return moment.problem(f"_meta is {quoted(meta)}", path=path)
-    return FINE
+    return FINE if found else None
 
 
 def _metas(moment: Moment) -> Iterator[tuple[str, Json]]:
