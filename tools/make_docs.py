@@ -13,7 +13,7 @@ from typing import Final
 from acp_console.cli.main import COMMANDS
 from acp_console.tui.commands import COMMANDS as DEEDS
 from acp_console.tui.commands import EDITOR_KEYS, SCOPES
-from acp_inspector.lint.catalogue import BASES, FAMILIES, UNSTABLE_FAMILIES, Rule, rules
+from acp_inspector.lint.catalog import BASES, FAMILIES, UNSTABLE_FAMILIES, LintRule, rules
 from acp_inspector.lint.registry import registry
 
 FOLDER: Final = Path(__file__).parent.parent / "docs"
@@ -68,7 +68,7 @@ def rule_catalogue() -> str:
     return "\n".join(parts)
 
 
-def _rule(rule: Rule) -> str:
+def _rule(rule: LintRule) -> str:
     versions = ", ".join(map(str, sorted(rule.versions)))
     fix = registry().implemented.get(rule.id, "not checked yet")
     cells = (

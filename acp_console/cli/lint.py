@@ -21,9 +21,9 @@ from acp_inspector.analysis.reading import Reader
 from acp_inspector.filter.frames import FrameFacts
 from acp_inspector.filter.language import Filter
 from acp_inspector.journal import Frame, JournalEvent, StderrText
-from acp_inspector.lint.catalogue import SEVERITIES
-from acp_inspector.lint.engine import Finding, Linter, Report
-from acp_inspector.lint.joining import joined
+from acp_inspector.lint.catalog import SEVERITIES
+from acp_inspector.lint.engine import Finding, Linter, LintReport
+from acp_inspector.lint.reframe import reframe
 from acp_inspector.recording.reader import LineFault, Row, read_lines
 from acp_protocol.dialects.catalogue import DIALECTS, open_dialect
 from acp_protocol.jsonrpc import Json
@@ -41,7 +41,7 @@ VERSION: Final = 1
 class _Linted:
     """What came of one file."""
 
-    report: Report
+    report: LintReport
     faults: list[LineFault] = field(default_factory=list[LineFault])
     """The first lines that could not be read."""
     unread: int = 0
@@ -169,7 +169,7 @@ def _meant(file: Path, wanted: Filter, dialect: str | None) -> set[int]:
     has_lengths = spoken is not None and spoken.framing == "headers"
 
     def rows() -> Iterator[Row]:
-        return joined(read_lines(file)) if has_lengths else read_lines(file)
+        return reframe(read_lines(file)) if has_lengths else read_lines(file)
 
     for row in rows():
         if isinstance(row, Frame):
@@ -207,22 +207,24 @@ def _print(
         case "json":
             click.echo(ascii_json(lint_json(reports, faults)))
         case "sarif":
-            from acp_inspector.lint.sarif import sarif
+            from acp_inspector.lint.reports import sarif_report
 
             found = {file: report.findings for file, report in reports.items()}
             lines = {file: _lines(file, each) for file, each in found.items()}
             failed = {file: report.failed for file, report in reports.items()}
-            click.echo(ascii_json(sarif(found, lines, faults, failed)))
+            click.echo(ascii_json(sarif_report(found, lines, faults, failed)))
         case "junit":
-            from acp_inspector.lint.junit import junit
+            from acp_inspector.lint.reports import junit_report
 
             failing = _faults_fail(fail_on)
-            said = junit(reports, lambda each: fails(each, fail_on), faults, faults_fail=failing)
+            said = junit_report(
+                reports, lambda each: fails(each, fail_on), faults, faults_fail=failing
+            )
             click.echo(said)
 
 
 def lint_json(
-    reports: Mapping[str, Report], faults: Mapping[str, Sequence[LineFault]]
+    reports: Mapping[str, LintReport], faults: Mapping[str, Sequence[LineFault]]
 ) -> dict[str, Json]:
     """Return reports as JSON, and what could not be read, by the names of the files."""
     findings = [

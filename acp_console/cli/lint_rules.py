@@ -10,7 +10,7 @@ import click
 from acp_console.cli import exits
 from acp_console.cli.printer import ascii_json
 from acp_console.cli.studies import Layout, print_table
-from acp_inspector.lint.catalogue import BASES, FAMILIES, Rule, rules
+from acp_inspector.lint.catalog import BASES, FAMILIES, LintRule, rules
 from acp_inspector.lint.registry import registry
 from acp_protocol.jsonrpc import Json
 
@@ -44,7 +44,7 @@ def print_rules(names: Sequence[str], format_: str) -> int:
     return exits.DONE
 
 
-def rule_json(rule: Rule) -> dict[str, Json]:
+def rule_json(rule: LintRule) -> dict[str, Json]:
     """Return all that is known of a rule."""
     return {
         "rule": rule.id,
@@ -62,7 +62,7 @@ def rule_json(rule: Rule) -> dict[str, Json]:
     }
 
 
-def _cells(rule: Rule) -> list[str]:
+def _cells(rule: LintRule) -> list[str]:
     versions = "+".join(map(str, sorted(rule.versions)))
     checked = "yes" if rule.id in registry().implemented else "no"
     return [
@@ -77,7 +77,7 @@ def _cells(rule: Rule) -> list[str]:
     ]
 
 
-def _told(rule: Rule) -> str:
+def _told(rule: LintRule) -> str:
     versions = " and ".join(map(str, sorted(rule.versions)))
     kind = rule.severity or "withdrawn"
     said = [

@@ -12,8 +12,8 @@ from rich.table import Table
 from rich.text import Text
 
 from acp_console.cli.studies import print_plainly
-from acp_inspector.lint.catalogue import SEVERITIES, Severity
-from acp_inspector.lint.engine import Finding, Report
+from acp_inspector.lint.catalog import SEVERITIES, Severity
+from acp_inspector.lint.engine import Finding, LintReport
 from acp_protocol.host.text import one_line, visible
 
 SHOWN: Final = 3
@@ -25,7 +25,7 @@ WIDTH: Final = 400
 COLOURS: Final[dict[Severity, str]] = {"error": "red", "warning": "yellow", "info": "cyan"}
 
 
-def print_report(file: str, report: Report, *, is_all: bool) -> None:
+def print_report(file: str, report: LintReport, *, is_all: bool) -> None:
     """Print a report: its findings, the gravest first, and what was looked at."""
     click.echo(f"{visible(file)}: {_heading(report)}")
     order = sorted(
@@ -45,7 +45,7 @@ def print_report(file: str, report: Report, *, is_all: bool) -> None:
     click.echo(_ending(report))
 
 
-def _heading(report: Report) -> str:
+def _heading(report: LintReport) -> str:
     said = [f"{report.counts[word]} {_plural(word, report.counts[word])}" for word in _order()]
     versions = ", ".join(f"version {version}" for version in sorted(report.versions))
     return f"{', '.join(said)}{f' ({versions})' if versions else ''}"
@@ -84,7 +84,7 @@ def _frames(finding: Finding) -> str:
     return ("… " if len(finding.frames) > FRAMES else "") + ", ".join(f"#{n}" for n in named)
 
 
-def _ending(report: Report) -> str:
+def _ending(report: LintReport) -> str:
     exercised, applied = len(report.exercised & report.applied), len(report.applied)
     failed = len(report.failed.keys() - report.exercised)
     broken = f"; {failed} could not be judged" if failed else ""

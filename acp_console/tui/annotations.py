@@ -16,7 +16,7 @@ from typing import Final
 from acp_inspector.filter.facts import Notes, Severity, Verdict
 from acp_inspector.filter.frames import NO_NOTES
 from acp_inspector.journal import Entry, Frame, JournalEvent
-from acp_inspector.lint.catalogue import SEVERITIES
+from acp_inspector.lint.catalog import SEVERITIES
 from acp_inspector.lint.engine import Finding
 
 LARGEST: Final = 1 << 24

@@ -19,7 +19,7 @@ from acp_console.tui.commands import bindings
 from acp_console.tui.widgets.analysis_lines import GivenLines, Line, LineList
 from acp_console.tui.widgets.analysis_tab import AnalysisTab
 from acp_console.tui.widgets.numbers import many, number
-from acp_inspector.lint.catalogue import BASES, SEVERITIES, Severity
+from acp_inspector.lint.catalog import BASES, SEVERITIES, Severity
 from acp_inspector.lint.engine import Finding, Linter
 from acp_protocol.host.text import one_line
 

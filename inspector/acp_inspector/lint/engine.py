@@ -14,21 +14,21 @@ from functools import cache
 from typing import Final
 
 from acp_inspector.journal import Entry, Frame, JournalEvent, StderrText
-from acp_inspector.lint import bookkeeping
-from acp_inspector.lint.catalogue import Rule, Severity, rules
-from acp_inspector.lint.joining import Joining
-from acp_inspector.lint.moment import Ending, Found, Moment, Problem
+from acp_inspector.lint import tracker as state_tracker
+from acp_inspector.lint.catalog import LintRule, Severity, rules
+from acp_inspector.lint.context import CheckResult, Context, EndContext, Problem
+from acp_inspector.lint.reframe import Reframer
 from acp_inspector.lint.registry import (
     CheckSet,
     MessageKind,
     Tracker,
     applies,
-    check_set,
+    checks_for,
     kind_of,
     registry,
     triggers_of,
 )
-from acp_inspector.lint.state import Point, State
+from acp_inspector.lint.state import LintState, Point
 from acp_protocol.dialects.dialect import Dialect
 from acp_protocol.dialects.recognition import Recognition
 from acp_protocol.framing import Side
@@ -49,7 +49,7 @@ SIDES: Final[tuple[Side, ...]] = ("client", "agent")
 class Finding:
     """A breach of a rule."""
 
-    rule: Rule
+    rule: LintRule
     severity: Severity
     message: str
     """What was wrong with what, in one sentence."""
@@ -62,7 +62,7 @@ class Finding:
 
 
 @dataclass(slots=True)
-class Report:
+class LintReport:
     """What came of holding a connection against the rules."""
 
     findings: list[Finding] = field(default_factory=list[Finding])
@@ -117,15 +117,15 @@ class Linter:
         self._limit = limit
         self._counts = counts
         self._kept: Counter[str] = Counter()
-        self.report = Report(applied=_applied(unstable=unstable))
+        self.report = LintReport(applied=_applied(unstable=unstable))
         self._begin()
         has_lengths = self._dialect is not None and self._dialect.framing == "headers"
-        self._joining = Joining() if has_lengths else None
+        self._joining = Reframer() if has_lengths else None
 
     def _begin(self) -> None:
         self._dialect = None if self._dialect_name is None else _opened(self._dialect_name)
         self._recognition = Recognition() if self._dialect is None else None
-        self._state = State(unstable=self._unstable)
+        self._state = LintState(unstable=self._unstable)
         self._last = Point(0, 0.0)
         self._exit: JournalEvent | None = None
         self._is_over = False
@@ -140,7 +140,7 @@ class Linter:
         if self._joining is None:
             return self._whole(entry)
         whole = self._joining.feed(entry)
-        self.report.is_joined = self._joining.has_joined
+        self.report.is_joined = self._joining.has_reframed
         return tuple(found for each in whole for found in self._whole(each))
 
     def _whole(self, entry: Entry) -> tuple[Finding, ...]:
@@ -170,7 +170,7 @@ class Linter:
 
     def _end(self) -> tuple[Finding, ...]:
         code = self._exit.data.get("code") if self._exit is not None else None
-        ending = Ending(self._state, self._last, is_orderly=code == 0, is_over=self._is_over)
+        ending = EndContext(self._state, self._last, is_orderly=code == 0, is_over=self._is_over)
         found: list[Finding] = []
         version = self._state.version
         for each in registry().end_checks:
@@ -208,23 +208,23 @@ class Linter:
         return self._frame(frame)
 
     def _frame(self, frame: Frame) -> list[Finding]:
-        moment = Moment(frame, self._state)
-        kind = kind_of(moment)
-        checks = check_set(kind, unstable=self._unstable)
+        context = Context(frame, self._state)
+        kind = kind_of(context)
+        checks = checks_for(kind, unstable=self._unstable)
         self.report.exercised |= checks.exercised
-        found = self._check(moment, checks)
+        found = self._check(context, checks)
         try:
-            self._track(moment, kind, checks)
+            self._track(context, kind, checks)
         except Exception as problem:  # noqa: BLE001 - a border: one message must not end all
             self._broken("bookkeeping", problem)
         return _without_repetition(found) if len(found) > 1 else found
 
-    def _check(self, moment: Moment, checks: CheckSet) -> list[Finding]:
+    def _check(self, context: Context, checks: CheckSet) -> list[Finding]:
         found: list[Finding] = []
         exercised = self.report.exercised
         for each in checks.checks:
             try:
-                problems = each.look(moment)
+                problems = each.look(context)
             except Exception as problem:  # noqa: BLE001 - a border: one check must not end all
                 self._broken(each.rule, problem)
                 continue
@@ -234,15 +234,15 @@ class Linter:
                 found += [self._finding(each.rule, each.fix, one) for one in problems]
         return found
 
-    def _track(self, moment: Moment, kind: MessageKind, checks: CheckSet) -> None:
-        bookkeeping.remember(moment)
+    def _track(self, context: Context, kind: MessageKind, checks: CheckSet) -> None:
+        state_tracker.update_state(context)
         for tracker in _state_trackers(kind):
-            tracker.update(moment)
+            tracker.update(context)
         if checks.trackers:
-            if moment.session_id is not None:
-                moment.session = self._state.sessions.get(moment.session_id)
+            if context.session_id is not None:
+                context.session = self._state.sessions.get(context.session_id)
             for tracker in checks.trackers:
-                tracker.update(moment)
+                tracker.update(context)
 
     def _beside(self, entry: StderrText | JournalEvent) -> list[Finding]:
         found: list[Finding] = []
@@ -259,7 +259,7 @@ class Linter:
             self._is_over = self._is_over or entry.name in {"exit", "eof"}
         return found
 
-    def _looked(self, rule: str, look: Callable[[], Found]) -> Found:
+    def _looked(self, rule: str, look: Callable[[], CheckResult]) -> CheckResult:
         try:
             problems = look()
         except Exception as problem:  # noqa: BLE001 - a border: one check must not end all
@@ -271,7 +271,7 @@ class Linter:
 
     def _broken(self, rule: str, problem: Exception) -> None:
         if rule not in self.report.failed:
-            logger.error("%s broke down at entry %d", rule, self._last.n, exc_info=problem)
+            logger.error("%s broke down at entry %d", rule, self._last.seq, exc_info=problem)
             self.report.failed[rule] = f"{type(problem).__name__}: {problem}"
 
     def _finding(self, rule_id: str, fix: str, problem: Problem) -> Finding:
@@ -280,7 +280,9 @@ class Linter:
         return Finding(rule, severity, problem.text, problem.frames, fix, problem.path)
 
 
-def lint(entries: Iterable[Entry], *, unstable: bool = False, dialect: str | None = None) -> Report:
+def lint(
+    entries: Iterable[Entry], *, unstable: bool = False, dialect: str | None = None
+) -> LintReport:
     """Hold a whole recording against the rules; see `Linter`."""
     linter = Linter(unstable=unstable, dialect=dialect)
     for entry in entries:
@@ -291,7 +293,7 @@ def lint(entries: Iterable[Entry], *, unstable: bool = False, dialect: str | Non
 
 @cache
 def _state_trackers(kind: MessageKind) -> tuple[Tracker, ...]:
-    trackers = [each for each in vars(bookkeeping).values() if isinstance(each, Tracker)]
+    trackers = [each for each in vars(state_tracker).values() if isinstance(each, Tracker)]
     return tuple(each for each in trackers if triggers_of(kind).intersection(each.triggers))
 
 

@@ -19,10 +19,10 @@ from importlib import import_module
 from typing import Final, NamedTuple, TypeAlias, TypeVar, cast
 
 from acp_inspector.journal import JournalEvent, StderrText
-from acp_inspector.lint.catalogue import EARLY_FAMILIES, Rule, rules
-from acp_inspector.lint.moment import Ending, Found, Moment
+from acp_inspector.lint.catalog import EARLY_FAMILIES, LintRule, rules
+from acp_inspector.lint.context import CheckResult, Context, EndContext
 from acp_inspector.lint.rules import MODULES
-from acp_inspector.lint.state import State, other
+from acp_inspector.lint.state import LintState, opposite
 from acp_protocol.framing import Side
 from acp_protocol.schema.methods import METHODS, VERSIONS, find_method
 
@@ -31,7 +31,7 @@ Trigger: TypeAlias = tuple[str, str | None]
 
 EVERY_FRAME: Final[Trigger] = ("frame", None)
 """Every frame, whatever it holds."""
-BROKEN: Final[Trigger] = ("broken", None)
+INVALID: Final[Trigger] = ("broken", None)
 """Frames that hold no message, not even an array of them."""
 BATCHES: Final[Trigger] = ("batch", None)
 """Frames that hold an array."""
@@ -45,7 +45,7 @@ class Check:
 
     rule: str
     triggers: tuple[Trigger, ...]
-    look: Callable[[Moment], Found]
+    look: Callable[[Context], CheckResult]
     fix: str
     """What the side at fault should do, in one sentence."""
     exercised_by: tuple[Trigger, ...] = ()
@@ -57,7 +57,7 @@ class EndCheck:
     """Finds, at the end of a recording, that something never came."""
 
     rule: str
-    look: Callable[[Ending], Found]
+    look: Callable[[EndContext], CheckResult]
     fix: str
 
 
@@ -66,7 +66,7 @@ class EventCheck:
     """Looks at stderr text and journal events."""
 
     rule: str
-    look: Callable[[StderrText | JournalEvent, State], Found]
+    look: Callable[[StderrText | JournalEvent, LintState], CheckResult]
     fix: str
 
 
@@ -75,47 +75,47 @@ class Tracker:
     """Records something about a frame for the checks of one subject."""
 
     triggers: tuple[Trigger, ...]
-    update: Callable[[Moment], None]
+    update: Callable[[Context], None]
 
 
 @dataclass(frozen=True, slots=True)
 class EventTracker:
     """Records something about stderr text and journal events."""
 
-    update: Callable[[StderrText | JournalEvent, State], None]
+    update: Callable[[StderrText | JournalEvent, LintState], None]
 
 
-def asks(*methods: str) -> tuple[Trigger, ...]:
+def on_request(*methods: str) -> tuple[Trigger, ...]:
     """Look at requests of these methods; of any method if none is given."""
     return tuple(("request", method) for method in methods or (None,))
 
 
-def tells(*methods: str) -> tuple[Trigger, ...]:
+def on_notification(*methods: str) -> tuple[Trigger, ...]:
     """Look at notifications of these methods; of any method if none is given."""
     return tuple(("notification", method) for method in methods or (None,))
 
 
-def calls(*methods: str) -> tuple[Trigger, ...]:
+def on_call(*methods: str) -> tuple[Trigger, ...]:
     """Look at requests and notifications of these methods; of any method if none is given."""
-    return (*asks(*methods), *tells(*methods))
+    return (*on_request(*methods), *on_notification(*methods))
 
 
-def results(*methods: str) -> tuple[Trigger, ...]:
+def on_result(*methods: str) -> tuple[Trigger, ...]:
     """Look at successful responses to these methods; to any method if none is given."""
     return tuple(("result", method) for method in methods or (None,))
 
 
-def failures(*methods: str) -> tuple[Trigger, ...]:
+def on_error(*methods: str) -> tuple[Trigger, ...]:
     """Look at error responses to these methods; to any method if none is given."""
     return tuple(("failure", method) for method in methods or (None,))
 
 
-def answers(*methods: str) -> tuple[Trigger, ...]:
+def on_response(*methods: str) -> tuple[Trigger, ...]:
     """Look at responses of both kinds."""
-    return (*results(*methods), *failures(*methods))
+    return (*on_result(*methods), *on_error(*methods))
 
 
-def updates(*variants: str) -> tuple[Trigger, ...]:
+def on_update(*variants: str) -> tuple[Trigger, ...]:
     """Look at session updates of these variants; of any variant if none is given."""
     return tuple(("update", variant) for variant in variants or (None,))
 
@@ -125,47 +125,49 @@ def check(
     *triggers: Trigger | tuple[Trigger, ...],
     fix: str,
     exercised_by: Trigger | tuple[Trigger, ...] = (),
-) -> Callable[[Callable[[Moment], Found]], Check]:
+) -> Callable[[Callable[[Context], CheckResult]], Check]:
     """Make a function the check of the rule with this id; see `Check`."""
 
-    def made(look: Callable[[Moment], Found]) -> Check:
+    def made(look: Callable[[Context], CheckResult]) -> Check:
         return Check(rule, _flat(triggers), look, fix, _flat((exercised_by,)))
 
     return made
 
 
-def check_at_end(rule: str, *, fix: str) -> Callable[[Callable[[Ending], Found]], EndCheck]:
+def check_at_end(
+    rule: str, *, fix: str
+) -> Callable[[Callable[[EndContext], CheckResult]], EndCheck]:
     """Make a function the check of a rule that is violated by what never came."""
 
-    def made(look: Callable[[Ending], Found]) -> EndCheck:
+    def made(look: Callable[[EndContext], CheckResult]) -> EndCheck:
         return EndCheck(rule, look, fix)
 
     return made
 
 
-def check_beside(
+def check_event(
     rule: str, *, fix: str
-) -> Callable[[Callable[[StderrText | JournalEvent, State], Found]], EventCheck]:
+) -> Callable[[Callable[[StderrText | JournalEvent, LintState], CheckResult]], EventCheck]:
     """Make a function the check of a rule about stderr text and journal events."""
 
-    def made(look: Callable[[StderrText | JournalEvent, State], Found]) -> EventCheck:
+    def made(look: Callable[[StderrText | JournalEvent, LintState], CheckResult]) -> EventCheck:
         return EventCheck(rule, look, fix)
 
     return made
 
 
-def learns(
+def track(
     *triggers: Trigger | tuple[Trigger, ...],
-) -> Callable[[Callable[[Moment], None]], Tracker]:
+) -> Callable[[Callable[[Context], None]], Tracker]:
     """Make a function record something of the frames that it is called for."""
 
-    def made(update: Callable[[Moment], None]) -> Tracker:
+    def made(update: Callable[[Context], None]) -> Tracker:
         return Tracker(_flat(triggers), update)
 
     return made
 
 
-def learns_beside(update: Callable[[StderrText | JournalEvent, State], None]) -> EventTracker:
+def track_event(update: Callable[[StderrText | JournalEvent, LintState], None]) -> EventTracker:
     """Make a function record something of stderr text and events, after all checks looked."""
     return EventTracker(update)
 
@@ -250,20 +252,20 @@ def _names() -> frozenset[str | None]:
     return frozenset(named | {row.name for row in METHODS})
 
 
-def kind_of(moment: Moment) -> MessageKind:
+def kind_of(context: Context) -> MessageKind:
     """Return the kind of a message."""
-    names, kind = _names(), moment.kind
+    names, kind = _names(), context.kind
     return MessageKind(
-        moment.version,
-        moment.side,
-        kind if kind != "broken" or moment.value else "no object",
-        moment.method if moment.method in names else None,
-        moment.variant if moment.variant in names else None,
+        context.version,
+        context.side,
+        kind if kind != "broken" or context.value else "no object",
+        context.method if context.method in names else None,
+        context.variant if context.variant in names else None,
     )
 
 
 @cache
-def check_set(kind: MessageKind, *, unstable: bool) -> CheckSet:
+def checks_for(kind: MessageKind, *, unstable: bool) -> CheckSet:
     """Return what looks at messages of a kind."""
     triggers = triggers_of(kind)
     checks = [
@@ -290,12 +292,12 @@ def _triggers(kind: MessageKind) -> Iterator[Trigger]:
     if kind.kind not in {"batch", "no object"}:
         yield EVERY_MESSAGE
     if kind.kind in {"broken", "no object"}:
-        yield BROKEN
+        yield INVALID
     if kind.kind not in {"request", "notification", "result", "failure"}:
         return
     yield kind.kind, None
     is_call = kind.kind in {"request", "notification"}
-    caller = kind.side if is_call else other(kind.side)
+    caller = kind.side if is_call else opposite(kind.side)
     if kind.method is None or not _may_send(caller, kind.method, kind.version):
         return
     yield kind.kind, kind.method
@@ -319,7 +321,7 @@ def _may_send(side: Side, method: str, version: int | None) -> bool:
     return True
 
 
-def applies(rule: Rule, version: int | None, *, unstable: bool) -> bool:
+def applies(rule: LintRule, version: int | None, *, unstable: bool) -> bool:
     """Return whether a rule applies to messages of a version; None: not negotiated yet."""
     if rule.is_unstable and not unstable:
         return False

@@ -43,16 +43,16 @@ LONGEST_NUMBER: Final = 20
 class Point:
     """A frame, and when it went."""
 
-    n: int
-    at: float
+    seq: int
+    time: float
 
 
 @dataclass(slots=True)
-class Ask:
+class SentRequest:
     """A request, from its question to its answer and beyond."""
 
-    n: int
-    at: float
+    seq: int
+    time: float
     side: Side
     """Who asked."""
     id: RequestId
@@ -62,7 +62,7 @@ class Ask:
     session: str | None
     cancelled: Point | None = None
     """The `$/cancel_request` that named it."""
-    answered: Point | None = None
+    responded: Point | None = None
     result: Json = None
     """What the answer said, where it went well."""
     error: dict[str, Json] | None = None
@@ -70,7 +70,7 @@ class Ask:
 
 
 @dataclass(slots=True)
-class ToolCall:
+class SeenToolCall:
     """A tool call, as its updates and permission requests tell of it."""
 
     id: str
@@ -87,7 +87,7 @@ class ToolCall:
     """Where `status` was set last."""
     ended: Point | None = None
     """Where it became final."""
-    permission: Ask | None = None
+    permission: SentRequest | None = None
     """The last request for permission about it."""
     outcome: str | None = None
     """How that was answered: the chosen option's kind, `cancelled`, or another outcome's name."""
@@ -98,13 +98,13 @@ class ToolCall:
 
 
 @dataclass(slots=True)
-class Terminal:
+class SeenTerminal:
     """A terminal: the client's (v1), or one that the agent shows (v2)."""
 
     id: str
     session: str
     first: Point
-    create: Ask | None = None
+    create: SentRequest | None = None
     """The `terminal/create` that made it (v1)."""
     released: Point | None = None
     killed: Point | None = None
@@ -115,7 +115,7 @@ class Terminal:
 
 
 @dataclass(slots=True)
-class Session:
+class SeenSession:
     """A session, as the messages about it tell."""
 
     id: str
@@ -128,23 +128,23 @@ class Session:
     """It was created, loaded, resumed or forked here, and not closed since."""
     closed: Point | None = None
     deleted: Point | None = None
-    replays: list[Ask] = field(default_factory=list[Ask])
+    replays: list[SentRequest] = field(default_factory=list[SentRequest])
     """Loads, or resumes with replay, that are not answered yet."""
-    prompts: list[Ask] = field(default_factory=list[Ask])
+    prompts: list[SentRequest] = field(default_factory=list[SentRequest])
     """Prompts that are not answered yet, oldest first."""
-    last_prompt: Ask | None = None
+    last_prompt: SentRequest | None = None
     """The newest one, answered or not."""
     cancel: Point | None = None
     """The `session/cancel` that the running work has not ended from yet."""
     state: str | None = None
     """The last that a `state_update` told (v2)."""
     state_at: Point | None = None
-    tools: dict[str, ToolCall] = field(default_factory=dict[str, ToolCall])
-    terminals: dict[str, Terminal] = field(default_factory=dict[str, Terminal])
+    tools: dict[str, SeenToolCall] = field(default_factory=dict[str, SeenToolCall])
+    terminals: dict[str, SeenTerminal] = field(default_factory=dict[str, SeenTerminal])
     """Those of v1 and v2 alike."""
 
     @property
-    def replay(self) -> Ask | None:
+    def replay(self) -> SentRequest | None:
         """The oldest of those, if there is one."""
         return self.replays[0] if self.replays else None
 
@@ -161,7 +161,7 @@ class Session:
         return self.state != "idle" or bool(self.prompts)
 
 
-class State:
+class LintState:
     """One connection so far."""
 
     def __init__(self, *, unstable: bool = False) -> None:
@@ -169,7 +169,7 @@ class State:
         """Whether the parts of the protocol that are not stable yet are allowed here."""
         self.version: int | None = None
         """The negotiated one; taken for 1 when a connection goes on without `initialize`."""
-        self.initialize: Ask | None = None
+        self.initialize: SentRequest | None = None
         """The newest `initialize`."""
         self.is_ready = False
         """`initialize` was answered with a result."""
@@ -178,19 +178,19 @@ class State:
         self.auth_methods: list[dict[str, Json]] = []
         self.login: Point | None = None
         """The last login that went well and was not followed by a logout."""
-        self.asks: dict[IdKey, Ask] = {}
+        self.requests: dict[IdKey, SentRequest] = {}
         """Requests that wait for their answer, the oldest of each id."""
-        self.later: dict[IdKey, deque[Ask]] = {}
+        self.later: dict[IdKey, deque[SentRequest]] = {}
         """Newer ones that have the id of one that waits."""
-        self.newest: Ask | None = None
+        self.newest: SentRequest | None = None
         """The last request."""
-        self._open: dict[tuple[Side, str, str | None], dict[int, Ask]] = {}
+        self._open: dict[tuple[Side, str, str | None], dict[int, SentRequest]] = {}
         """Requests that wait: for each side by "method" and by "session"; several may come in one
         frame, so it does not tell them apart."""
-        self.answered: dict[IdKey, Ask] = {}
+        self.responded: dict[IdKey, SentRequest] = {}
         """The newest answered request of each id, as far as they are remembered."""
-        self.sessions: dict[str, Session] = {}
-        self.terminals: dict[str, Terminal] = {}
+        self.sessions: dict[str, SeenSession] = {}
+        self.terminals: dict[str, SeenTerminal] = {}
         """The newest client's terminal (v1) of each id, of whatever session."""
         self.seen: dict[Side, int] = {"client": 0, "agent": 0}
         """Number of the newest frame of the other side that each has provably received."""
@@ -208,7 +208,7 @@ class State:
             own = self._own[kind] = kind()
             return own
 
-    def taken_for(self, side: Side) -> int | None:
+    def assumed_version(self, side: Side) -> int | None:
         """Return the version by which to read a call before any was agreed upon.
 
         Who goes on without `initialize` is taken for version 1, who goes on in spite of its failure
@@ -221,26 +221,26 @@ class State:
         wanted = self.initialize.params.get("protocolVersion")
         return 2 if type(wanted) is int and wanted >= 2 else 1
 
-    def twin(self, side: Side, id_: RequestId) -> Ask | None:
+    def twin(self, side: Side, id_: RequestId) -> SentRequest | None:
         """Return the request of `side` that waits with the same id in another type."""
         if isinstance(id_, int):
-            return self.asks.get((side, *id_key(str(id_))))
+            return self.requests.get((side, *id_key(str(id_))))
         if not isinstance(id_, str) or len(id_) > LONGEST_NUMBER:
             return None
         is_number = id_.removeprefix("-").isdecimal() and id_.isascii()
-        ask = self.asks.get((side, *id_key(int(id_)))) if is_number else None
+        ask = self.requests.get((side, *id_key(int(id_)))) if is_number else None
         return ask if ask is not None and str(ask.id) == id_ else None
 
-    def open(self) -> Iterator[Ask]:
+    def open(self) -> Iterator[SentRequest]:
         """Yield the requests that wait for their answer, oldest first as a rule."""
-        yield from self.asks.values()
+        yield from self.requests.values()
         for later in self.later.values():
             yield from later
 
-    def ask(self, key: IdKey, ask: Ask) -> None:
+    def add_request(self, key: IdKey, ask: SentRequest) -> None:
         """Take note of a request."""
         self.newest = ask
-        if self.asks.setdefault(key, ask) is not ask:
+        if self.requests.setdefault(key, ask) is not ask:
             self.later.setdefault(key, deque()).append(ask)
         for way in _ways(ask):
             self._open.setdefault(way, {})[id(ask)] = ask
@@ -250,19 +250,19 @@ class State:
 
         Peers answer in order more often than not: the oldest of one id is the likeliest.
         """
-        ask = self.asks.pop(key)
+        ask = self.requests.pop(key)
         for way in _ways(ask):
             del self._open[way][id(ask)]
             if not self._open[way]:
                 del self._open[way]
         if later := self.later.get(key):
-            self.asks[key] = later.popleft()
+            self.requests[key] = later.popleft()
             if not later:
                 del self.later[key]
 
     def waiting(
         self, side: Side, method: str | None = None, session: str | None = None
-    ) -> Iterator[Ask]:
+    ) -> Iterator[SentRequest]:
         """Yield the requests of `side` that wait for their answer, oldest first."""
         if session is None and method is None:
             yield from (ask for ask in self.open() if ask.side == side)
@@ -293,10 +293,10 @@ class State:
         return isinstance(value, dict)
 
 
-def _ways(ask: Ask) -> tuple[tuple[Side, str, str | None], ...]:
+def _ways(ask: SentRequest) -> tuple[tuple[Side, str, str | None], ...]:
     return (ask.side, "method", ask.method), (ask.side, "session", ask.session)
 
 
-def other(side: Side) -> Side:
+def opposite(side: Side) -> Side:
     """Return the side that faces `side`."""
     return "agent" if side == "client" else "client"

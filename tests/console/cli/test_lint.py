@@ -12,8 +12,8 @@ import pytest
 from acp_console.cli import exits
 from acp_console.cli.lint import KEPT, lint_json
 from acp_console.cli.lint_text import print_report
-from acp_inspector.lint.catalogue import rules
-from acp_inspector.lint.engine import Report
+from acp_inspector.lint.catalog import rules
+from acp_inspector.lint.engine import LintReport
 from acp_inspector.recording.format import Header, encode_entry, encode_header
 from tests.console.conftest import Call
 from tests.inspector.lint.talk import Talk
@@ -276,7 +276,7 @@ def test_frames_are_judged_by_their_lengths_where_the_dialect_writes_them(
 def test_a_rule_that_could_not_be_judged_is_not_called_idle(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    report = Report(applied=frozenset({"ACP-L001", "ACP-L002", "ACP-L003"}))
+    report = LintReport(applied=frozenset({"ACP-L001", "ACP-L002", "ACP-L003"}))
     report.exercised.add("ACP-L003")
     report.failed["ACP-L001"] = "ValueError: no"
     told = lint_json({"a": report}, {"a": []})

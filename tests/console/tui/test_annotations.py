@@ -10,7 +10,7 @@ from acp_console.tui.annotations import LARGEST, Annotations
 from acp_inspector.filter.facts import Notes, Verdict
 from acp_inspector.filter.frames import NO_NOTES
 from acp_inspector.journal import Frame, JournalEvent
-from acp_inspector.lint.catalogue import SEVERITIES, Severity, rules
+from acp_inspector.lint.catalog import SEVERITIES, Severity, rules
 from acp_inspector.lint.engine import Finding
 
 

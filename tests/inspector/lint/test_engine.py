@@ -15,8 +15,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from acp_inspector.journal import Entry, Frame, JournalEvent, StderrText
-from acp_inspector.lint.catalogue import rules
-from acp_inspector.lint.engine import Linter, Report, lint
+from acp_inspector.lint.catalog import rules
+from acp_inspector.lint.engine import Linter, LintReport, lint
 from acp_inspector.lint.registry import registry
 from acp_inspector.recording.format import decode_line, encode_entry
 from tests.inspector.lint.talk import Case, Talk, cases
@@ -32,7 +32,7 @@ def recorded(talk: Talk) -> list[Entry]:
     return [line for line in lines if isinstance(line, Frame | StderrText | JournalEvent)]
 
 
-def report_of(case: Case) -> Report:
+def report_of(case: Case) -> LintReport:
     """Return what the linter says of a case."""
     report = lint(recorded(case.talk()), unstable=case.is_unstable)
     assert not report.failed
@@ -89,7 +89,7 @@ def test_the_catalogue_is_the_published_one(shared: Path) -> None:
         if line.startswith("| ACP-L")
     ]
     wanted = {row[0]: (row[1], row[2], row[3], row[4]) for row in rows}
-    with Path("inspector/acp_inspector/lint/catalogue.csv").open(newline="") as table:
+    with Path("inspector/acp_inspector/lint/catalog.csv").open(newline="") as table:
         ours = {
             row["id"]: (row["severity"], row["version"], row["side"], row["basis"])
             for row in csv.DictReader(table)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_inspector.lint.git_patches import PatchedFile, read_patch, unquoted
+from acp_inspector.lint.text_checks import PatchedFile, read_patch, unquoted
 
 
 def _only(text: str) -> PatchedFile:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from acp_inspector.journal import Entry, Frame, Journal, JournalEvent
 from acp_inspector.lint.engine import lint
-from acp_inspector.lint.joining import Joining, joined
+from acp_inspector.lint.reframe import Reframer, reframe
 from acp_protocol.framing import HEADER_LIMIT, LineFramer, Side, frame_bytes
 
 
@@ -38,7 +38,7 @@ class Wire:
 
 
 def frames(entries: list[Entry]) -> list[tuple[Side, bytes]]:
-    return [(each.side, each.raw) for each in joined(entries) if isinstance(each, Frame)]
+    return [(each.side, each.raw) for each in reframe(entries) if isinstance(each, Frame)]
 
 
 def opened() -> Wire:
@@ -69,11 +69,11 @@ def test_lines_are_judged_as_they_are_where_no_lengths_stand() -> None:
     journal = Journal()
     journal.line("client", b'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}')
     assert not lint(journal.entries, dialect="openoxide").is_joined
-    assert [each.raw for each in joined(journal.entries) if isinstance(each, Frame)]
+    assert [each.raw for each in reframe(journal.entries) if isinstance(each, Frame)]
 
 
 def test_a_frame_stands_where_its_header_stands() -> None:
-    whole = [each for each in joined(opened().end()) if isinstance(each, Frame)]
+    whole = [each for each in reframe(opened().end()) if isinstance(each, Frame)]
     assert [each.side for each in whole] == ["client", "agent", "client", "agent"]
     assert [each.n for each in whole] == sorted(each.n for each in whole)
     assert json.loads(whole[2].raw)["method"] == "session/new"
@@ -82,7 +82,7 @@ def test_a_frame_stands_where_its_header_stands() -> None:
 def test_a_frame_that_never_became_whole_is_no_whole_line() -> None:
     wire = Wire()
     wire.write("client", b'Content-Length: 9\r\n\r\n{"a"')
-    (cut, eof) = joined(wire.end())
+    (cut, eof) = reframe(wire.end())
     assert isinstance(cut, Frame)
     assert (cut.raw, cut.end) == (b'{"a"', b"")
     assert isinstance(eof, JournalEvent)
@@ -91,7 +91,7 @@ def test_a_frame_that_never_became_whole_is_no_whole_line() -> None:
 def test_another_process_ends_what_was_not_whole() -> None:
     wire = opened()
     wire.journal.event("spawn", pid=2)
-    joining = Joining()
+    joining = Reframer()
     told = [each for entry in wire.journal.entries for each in joining.feed(entry)]
     assert isinstance(told[-1], JournalEvent)
     assert len(told) == 6
@@ -102,7 +102,7 @@ def test_headers_without_end_are_told_as_the_lines_they_are() -> None:
     journal.line("client", b"Content-Length: 3")
     for _ in range(HEADER_LIMIT // 1000 + 1):
         journal.line("client", b"X: " + b"x" * 1000)
-    assert journal.entries[-1] in list(joined(journal.entries))
+    assert journal.entries[-1] in list(reframe(journal.entries))
 
 
 @given(

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acp_inspector.lint.engine import lint
-from acp_inspector.lint.junit import junit
+from acp_inspector.lint.reports import junit_report
 from tests.inspector.lint.talk import Talk
 
 
@@ -16,7 +16,7 @@ from tests.inspector.lint.talk import Talk
 def test_any_bytes_give_a_document(raw: bytes) -> None:
     talk = Talk()
     talk.send("agent", raw.replace(b"\n", b""))
-    said = junit({"a\x00b": lint(talk.entries)}, lambda finding: finding.severity == "error")
+    said = junit_report({"a\x00b": lint(talk.entries)}, lambda finding: finding.severity == "error")
     assert ElementTree.fromstring(said).tag == "testsuites"
 
 
@@ -24,7 +24,7 @@ def test_a_check_that_breaks_down_is_an_error_and_not_skipped() -> None:
     report = lint(Talk().entries)
     report.failed["ACP-L339"] = "RecursionError: too deep"
     assert "ACP-L339" not in report.idle
-    root = ElementTree.fromstring(junit({"a": report}, lambda finding: True))
+    root = ElementTree.fromstring(junit_report({"a": report}, lambda finding: True))
     suite = root.find("testsuite")
     assert suite is not None
     assert suite.get("errors") == "1"

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_inspector.lint.lines import spells_json
+from acp_inspector.lint.json_lines import spells_json
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text()
 VALUES: st.SearchStrategy[Any] = st.recursive(

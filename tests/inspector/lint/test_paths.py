@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from acp_inspector.lint.paths import is_absolute, is_inside, may_be_same
+from acp_inspector.lint.text_checks import is_absolute, is_inside, may_be_same
 
 
 @pytest.mark.parametrize("path", ["/", "/a b", "C:\\a", "c:/a", "\\\\host\\share", "//host/share"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from acp_inspector.lint.patterns import is_pattern
+from acp_inspector.lint.text_checks import is_pattern
 
 SOME = [
     *("", "^a+$", "a|b", "(|a)", "()", "(?:a|b)*?", "^.{1,50}$", "a{2}?", "x{1}y", r"\bfoo\b"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from acp_inspector.lint.engine import lint
-from acp_inspector.lint.sarif import sarif
+from acp_inspector.lint.reports import sarif_report
 from tests.inspector.lint.talk import Talk
 
 
@@ -16,7 +16,7 @@ def test_each_rule_is_described_once_and_each_frame_has_its_place() -> None:
     talk.answer(call)
     report = lint(talk.entries)
     twice = [each for each in report.findings if each.rule.id == "ACP-L026"]
-    log = sarif({"a.ndjson": twice}, {"a.ndjson": {n: n + 1 for n in range(20)}})
+    log = sarif_report({"a.ndjson": twice}, {"a.ndjson": {n: n + 1 for n in range(20)}})
     run = log["runs"][0]
     assert [rule["id"] for rule in run["tool"]["driver"]["rules"]] == ["ACP-L026"]
     assert len(run["results"]) == 2
@@ -30,12 +30,14 @@ def test_each_rule_is_described_once_and_each_frame_has_its_place() -> None:
 def test_a_file_without_lines_is_named_alone() -> None:
     talk = Talk()
     talk.send("client", b"oops")
-    log = sarif({"a.ndjson": lint(talk.entries).findings}, {})
+    log = sarif_report({"a.ndjson": lint(talk.entries).findings}, {})
     assert "region" not in log["runs"][0]["results"][0]["locations"][0]["physicalLocation"]
 
 
 def test_a_check_that_breaks_down_is_told_of() -> None:
-    log = sarif({"a.ndjson": []}, {}, failed={"a.ndjson": {"ACP-L339": "RecursionError: too deep"}})
+    log = sarif_report(
+        {"a.ndjson": []}, {}, failed={"a.ndjson": {"ACP-L339": "RecursionError: too deep"}}
+    )
     (invocation,) = log["runs"][0]["invocations"]
     assert not invocation["executionSuccessful"]
     (note,) = invocation["toolExecutionNotifications"]

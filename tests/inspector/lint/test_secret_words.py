@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from acp_inspector.lint.secret_words import asks_secret, names_secret
+from acp_inspector.lint.text_checks import asks_secret, names_secret
 
 SECRETS = [
     *("password", "github_token", "githubToken", "GitHub tokens", "Your API key", "API_KEY"),

@@ -9,10 +9,27 @@ import json
 from dataclasses import dataclass, field
 from typing import Final
 
-from acp_inspector.lint.moment import FINE, Found, Moment, Problem, quoted
-from acp_inspector.lint.registry import answers, asks, check, failures, learns, results
-from acp_inspector.lint.rules.session_gates import gated
-from acp_inspector.lint.state import Ask, Point
+from acp_inspector.lint.context import (
+    OK,
+    CheckResult,
+    Context,
+    Problem,
+    as_array,
+    as_object,
+    quoted,
+)
+from acp_inspector.lint.registry import (
+    Trigger,
+    check,
+    on_error,
+    on_notification,
+    on_request,
+    on_response,
+    on_result,
+    track,
+)
+from acp_inspector.lint.rules.capability_gates import gated
+from acp_inspector.lint.state import Point, SentRequest
 from acp_protocol.jsonrpc import Json
 
 LOGINS: Final = ("authenticate", "auth/login")
@@ -51,162 +68,422 @@ def _id(method: dict[str, Json]) -> Json:
     return method.get("id", method.get("methodId"))
 
 
-@check("ACP-L068", asks("authenticate"), fix="Use the id of one of the offered authMethods.")
-def logins_were_offered(moment: Moment) -> Found:
+@check("ACP-L068", on_request("authenticate"), fix="Use the id of one of the offered authMethods.")
+def logins_were_offered(context: Context) -> CheckResult:
     """Tell of logins of version 1 by a method that was not offered."""
-    return _offered(moment)
+    return _offered(context)
 
 
-@check("ACP-L069", asks("auth/login"), fix="Use the methodId of one of the offered authMethods.")
-def logins_of_version_2_were_offered(moment: Moment) -> Found:
+@check(
+    "ACP-L069", on_request("auth/login"), fix="Use the methodId of one of the offered authMethods."
+)
+def logins_of_version_2_were_offered(context: Context) -> CheckResult:
     """Tell of logins of version 2 by a method that was not offered."""
-    return _offered(moment)
+    return _offered(context)
 
 
-def _offered(moment: Moment) -> Found:
-    if not moment.state.is_ready:
+def _offered(context: Context) -> CheckResult:
+    if not context.state.is_ready:
         return None
-    wanted = moment.params.get("methodId")
-    if any(_id(each) == wanted for each in moment.state.auth_methods):
-        return FINE
-    return moment.problem(
+    wanted = context.params.get("methodId")
+    if any(_id(each) == wanted for each in context.state.auth_methods):
+        return OK
+    return context.problem(
         f"the method {quoted(wanted)} was not offered",
-        moment.state.initialize,
+        context.state.initialize,
         path="params.methodId",
     )
 
 
-@check("ACP-L070", asks(*LOGINS), fix="Start the agent in a terminal, with the method's args.")
-def terminal_methods_are_not_passed_on(moment: Moment) -> Found:
+@check(
+    "ACP-L070", on_request(*LOGINS), fix="Start the agent in a terminal, with the method's args."
+)
+def terminal_methods_are_not_passed_on(context: Context) -> CheckResult:
     """Tell of methods for a terminal that the agent is asked to do by itself."""
-    if not moment.state.auth_methods:
+    if not context.state.auth_methods:
         return None
-    wanted = moment.params.get("methodId")
+    wanted = context.params.get("methodId")
     if any(
-        each.get("type") == "terminal" and _id(each) == wanted for each in moment.state.auth_methods
+        each.get("type") == "terminal" and _id(each) == wanted
+        for each in context.state.auth_methods
     ):
-        return moment.problem(
+        return context.problem(
             f"the method {quoted(wanted)} is one for a terminal",
-            moment.state.initialize,
+            context.state.initialize,
             path="params.methodId",
         )
-    return FINE
+    return OK
 
 
-@check("ACP-L073", asks("logout"), fix="Call logout only where the agent claimed auth.logout.")
-def logout_is_claimed(moment: Moment) -> Found:
+@check(
+    "ACP-L073", on_request("logout"), fix="Call logout only where the agent claimed auth.logout."
+)
+def logout_is_claimed(context: Context) -> CheckResult:
     """Tell of logouts from an agent that has none."""
-    return gated(moment, "auth.logout")
+    return gated(context, "auth.logout")
 
 
 @check(
     "ACP-L074",
-    asks("auth/login", "auth/logout"),
+    on_request("auth/login", "auth/logout"),
     fix="Call neither where no authMethods were offered.",
 )
-def there_are_methods_to_log_in_by(moment: Moment) -> Found:
+def there_are_methods_to_log_in_by(context: Context) -> CheckResult:
     """Tell of logins and logouts where the agent offers no way to log in."""
-    if not moment.state.is_ready:
+    if not context.state.is_ready:
         return None
-    if moment.state.auth_methods:
-        return FINE
-    return moment.problem(
-        f"{moment.method} was sent though no authMethods were offered",
-        moment.state.initialize,
+    if context.state.auth_methods:
+        return OK
+    return context.problem(
+        f"{context.method} was sent though no authMethods were offered",
+        context.state.initialize,
         path="method",
     )
 
 
 @check(
     "ACP-L075",
-    answers("auth/login", "auth/logout"),
+    on_response("auth/login", "auth/logout"),
     fix="Answer auth/login and auth/logout wherever authMethods are offered.",
 )
-def offered_logins_are_there(moment: Moment) -> Found:
+def offered_logins_are_there(context: Context) -> CheckResult:
     """Tell of logins that are not found though methods for them were offered."""
-    if moment.ask is None or not moment.state.auth_methods:
+    if context.request is None or not context.state.auth_methods:
         return None
-    if moment.code == -32601:
-        return moment.problem(
-            f"{moment.ask.method} is not found though authMethods were offered",
-            moment.state.initialize,
-            moment.ask,
+    if context.code == -32601:
+        return context.problem(
+            f"{context.request.method} is not found though authMethods were offered",
+            context.state.initialize,
+            context.request,
         )
-    return FINE
+    return OK
 
 
-@check("ACP-L081", answers(*GUARDED), fix="Let in whoever has logged in, until the logout.")
-def logins_last(moment: Moment) -> Found:
+@check("ACP-L081", on_response(*GUARDED), fix="Let in whoever has logged in, until the logout.")
+def logins_last(context: Context) -> CheckResult:
     """Tell of requests that need a login though there was one."""
-    login, ask = moment.state.login, moment.ask
-    if login is None or ask is None or ask.n < login.n:
+    login, ask = context.state.login, context.request
+    if login is None or ask is None or ask.seq < login.seq:
         return None
-    if moment.kind == "failure" and moment.code == REQUIRED:
-        return moment.problem(f"{ask.method} needs a login though there was one", login, ask)
-    return FINE
+    if context.kind == "failure" and context.code == REQUIRED:
+        return context.problem(f"{ask.method} needs a login though there was one", login, ask)
+    return OK
 
 
-@check("ACP-L082", answers(*GUARDED), fix="Answer -32000 to what needs a login again.")
-def logouts_break_nothing_else(moment: Moment) -> Found:
+@check("ACP-L082", on_response(*GUARDED), fix="Answer -32000 to what needs a login again.")
+def logouts_break_nothing_else(context: Context) -> CheckResult:
     """Tell of requests that fail after a logout, and not for want of a login."""
-    logout, ask = moment.state.of(_Doors).logout, moment.ask
-    if logout is None or ask is None or ask.n < logout.n:
+    logout, ask = context.state.of(_Doors).logout, context.request
+    if logout is None or ask is None or ask.seq < logout.seq:
         return None
-    if moment.kind == "result" or moment.code in EXPLAINED:
-        return FINE
-    return moment.problem(
-        f"{ask.method} failed with {quoted(moment.error.get('code'))} after the logout",
+    if context.kind == "result" or context.code in EXPLAINED:
+        return OK
+    return context.problem(
+        f"{ask.method} failed with {quoted(context.error.get('code'))} after the logout",
         logout,
         ask,
     )
 
 
 @check(
-    "ACP-L083", asks(*GUARDED), exercised_by=failures(*GUARDED), fix="Log in first, then ask again."
+    "ACP-L083",
+    on_request(*GUARDED),
+    exercised_by=on_error(*GUARDED),
+    fix="Log in first, then ask again.",
 )
-def refused_requests_are_not_repeated(moment: Moment) -> Found:
+def refused_requests_are_not_repeated(context: Context) -> CheckResult:
     """Tell of requests that were refused for want of a login, and come again without one.
 
     Where a login happens in a terminal, it does not show in the recording.
     """
-    refused = moment.state.of(_Doors).refused
-    point = refused.get(_request(moment)) if refused else None
-    if point is None or any(each.get("type") == "terminal" for each in moment.state.auth_methods):
+    refused = context.state.of(_Doors).refused
+    point = refused.get(_request(context)) if refused else None
+    if point is None or any(each.get("type") == "terminal" for each in context.state.auth_methods):
         return None
-    return moment.problem(f"{moment.method} comes again, and there was no login", point)
+    return context.problem(f"{context.method} comes again, and there was no login", point)
 
 
-def _request(call: Moment | Ask) -> int:
+def _request(call: Context | SentRequest) -> int:
     """Return what tells requests apart, apart from their ids."""
     return hash((call.method, json.dumps(call.params, sort_keys=True, default=str)))
 
 
-@learns(asks(*LOGINS), results(*LOGOUTS), failures(*GUARDED))
-def _keep_doors(moment: Moment) -> None:
-    doors = moment.state.of(_Doors)
-    if moment.kind == "request":
+@track(on_request(*LOGINS), on_result(*LOGOUTS), on_error(*GUARDED))
+def _keep_doors(context: Context) -> None:
+    doors = context.state.of(_Doors)
+    if context.kind == "request":
         doors.refused.clear()
-    elif moment.kind == "result":
-        doors.logout = moment.point
-    elif moment.ask is not None and moment.code == REQUIRED and len(doors.refused) < REMEMBERED:
-        doors.refused[_request(moment.ask)] = moment.point
+    elif context.kind == "result":
+        doors.logout = context.point
+    elif (
+        context.request is not None and context.code == REQUIRED and len(doors.refused) < REMEMBERED
+    ):
+        doors.refused[_request(context.request)] = context.point
 
 
-@learns(results(*LOGINS))
-def _end_logout(moment: Moment) -> None:
-    moment.state.of(_Doors).logout = None
+@track(on_result(*LOGINS))
+def _end_logout(context: Context) -> None:
+    context.state.of(_Doors).logout = None
 
 
-@check("ACP-L084", asks(*LOGINS), fix="Send only methodId; let the agent ask for the rest itself.")
-def credentials_are_not_sent(moment: Moment) -> Found:
+@check(
+    "ACP-L084",
+    on_request(*LOGINS),
+    fix="Send only methodId; let the agent ask for the rest itself.",
+)
+def credentials_are_not_sent(context: Context) -> CheckResult:
     """Tell of members beside methodId; those that sound like a secret are errors."""
-    strange = [name for name in moment.params if name not in {"methodId", "_meta"}]
+    strange = [name for name in context.params if name not in {"methodId", "_meta"}]
     return tuple(
         Problem(
-            f"{moment.method} has {quoted(name)}",
-            (moment.n,),
+            f"{context.method} has {quoted(name)}",
+            (context.seq,),
             None if any(word in name.casefold() for word in SECRETS) else "warning",
             f"params.{name}",
         )
         for name in strange
     )
+
+
+def _offers(context: Context) -> list[tuple[str, dict[str, Json]]]:
+    """Return each method that `initialize` offers, with its place."""
+    return [
+        (f"result.authMethods.{index}", as_object(each))
+        for index, each in enumerate(as_array(context.result_object.get("authMethods")))
+    ]
+
+
+def _terminals(context: Context) -> list[tuple[str, dict[str, Json]]]:
+    return [(place, each) for place, each in _offers(context) if each.get("type") == "terminal"]
+
+
+@check(
+    "ACP-L071", on_result("initialize"), fix="Offer it only for clientCapabilities.auth.terminal."
+)
+def terminal_methods_are_claimed(context: Context) -> CheckResult:
+    """Tell of terminals offered in version 1 to a client that has none for that."""
+    return _has_terminal(context, "clientCapabilities")
+
+
+@check("ACP-L072", on_result("initialize"), fix="Offer it only for capabilities.auth.terminal.")
+def terminal_methods_of_version_2_are_claimed(context: Context) -> CheckResult:
+    """Tell of terminals offered in version 2 to a client that has none for that."""
+    return _has_terminal(context, "capabilities")
+
+
+def _has_terminal(context: Context, name: str) -> CheckResult:
+    offers = _terminals(context)
+    if not offers or context.request is None:
+        return None
+    claim = as_object(as_object(context.request.params.get(name)).get("auth")).get("terminal")
+    if claim is True if context.version == 1 else isinstance(claim, dict):
+        return OK
+    return context.problem(
+        f"a method for a terminal is offered though the client did not claim {name}.auth.terminal",
+        context.request,
+        path=f"{offers[0][0]}.type",
+    )
+
+
+@check(
+    "ACP-L076",
+    on_result("initialize"),
+    fix='Give each method type and methodId; types are "agent", "terminal", or begin with “_”.',
+)
+def methods_of_version_2_are_complete(context: Context) -> CheckResult:
+    """Tell of methods of version 2 that do not say what they are, or by what they are called."""
+    return _complete(context, ("type", "methodId"), "id")
+
+
+@check("ACP-L077", on_result("initialize"), fix="Give each method id and name.")
+def methods_are_complete(context: Context) -> CheckResult:
+    """Tell of methods of version 1 without id or name."""
+    return _complete(context, ("id", "name"), "methodId")
+
+
+def _complete(context: Context, wanted: tuple[str, ...], foreign: str) -> CheckResult:
+    offers = _offers(context)
+    if not offers:
+        return None
+    problems: list[Problem] = []
+    for place, each in offers:
+        for name in wanted:
+            if not isinstance(each.get(name), str):
+                hint = f", but {foreign}" if foreign in each and name != "name" else ""
+                text = f"the auth method has no {name}{hint}"
+                problems.append(Problem(text, (context.seq,), path=f"{place}.{name}"))
+        kind = each.get("type")
+        if context.version == 2 and isinstance(kind, str) and not _is_type(kind):
+            text = f"the type {quoted(kind)} does not begin with “_”"
+            problems.append(Problem(text, (context.seq,), path=f"{place}.type"))
+    return tuple(problems)
+
+
+def _is_type(kind: str) -> bool:
+    return kind in {"agent", "terminal"} or kind.startswith("_")
+
+
+@check("ACP-L078", on_result("initialize"), fix='Write env as an object: {"NAME": "value"}.')
+def environments_are_objects(context: Context) -> CheckResult:
+    """Tell of environments of version 1 that are no map of strings."""
+    offers = [each for each in _terminals(context) if each[1].get("env") is not None]
+    if not offers:
+        return None
+    problems: list[Problem] = []
+    for place, each in offers:
+        env = each["env"]
+        if not isinstance(env, dict):
+            text = "the env of a method for a terminal is no object"
+            problems.append(Problem(text, (context.seq,), path=f"{place}.env"))
+        problems += [
+            Problem(
+                f"the variable {quoted(name)} is no string", (context.seq,), path=f"{place}.env"
+            )
+            for name, value in as_object(env).items()
+            if not isinstance(value, str)
+        ]
+    return tuple(problems)
+
+
+@check(
+    "ACP-L079", on_result("initialize"), fix='Write env as [{"name": …, "value": …}], each once.'
+)
+def environments_are_pairs(context: Context) -> CheckResult:
+    """Tell of environments of version 2 that are no list of pairs, or name one twice."""
+    offers = [each for each in _terminals(context) if each[1].get("env") is not None]
+    if not offers:
+        return None
+    problems: list[Problem] = []
+    for place, each in offers:
+        if not isinstance(each["env"], list):
+            text = "the env of a method for a terminal is no array"
+            problems.append(Problem(text, (context.seq,), path=f"{place}.env"))
+        seen: set[str] = set()
+        for index, pair in enumerate(map(as_object, as_array(each["env"]))):
+            name, value = pair.get("name"), pair.get("value")
+            text = ""
+            if not isinstance(name, str) or not isinstance(value, str):
+                text = "the entry is no object with name and value"
+            elif name in seen:
+                text = f"the variable {quoted(name)} is there twice"
+            else:
+                seen.add(name)
+            if text:
+                problems.append(Problem(text, (context.seq,), path=f"{place}.env.{index}"))
+    return tuple(problems)
+
+
+@check(
+    "ACP-L080", on_result("initialize"), fix="Offer only args and env; the client knows the rest."
+)
+def terminal_methods_have_no_command(context: Context) -> CheckResult:
+    """Tell of methods that want to say what the client starts."""
+    offers = _terminals(context)
+    if not offers:
+        return None
+    return tuple(
+        Problem("a method for a terminal has a command", (context.seq,), path=f"{place}.command")
+        for place, each in offers
+        if "command" in each
+    )
+
+
+STATES: Final = frozenset({"authenticated", "unauthenticated", "not_required", "unknown"})
+TOLD: Final[tuple[Trigger, ...]] = (
+    *on_result("auth/status"),
+    *on_notification("auth/status_update"),
+)
+"""Messages that tell the status."""
+
+
+@dataclass(slots=True)
+class _Status:
+    """What was told last."""
+
+    digest: int | None = None
+    at: Point | None = None
+    early: Point | None = None
+    """An update that came before a version was agreed upon."""
+
+
+def _told(context: Context) -> tuple[str, dict[str, Json]]:
+    if context.kind == "result":
+        return "result", context.result_object
+    return "params", context.params
+
+
+def _digest(told: dict[str, Json]) -> int:
+    status: list[Json] = [told.get("state"), as_array(told.get("accounts"))]
+    return hash(json.dumps(status, sort_keys=True, default=str))
+
+
+@check("ACP-L489", on_request("auth/status"), fix="Ask only where the agent claimed auth.status.")
+def auth_status_is_claimed(context: Context) -> CheckResult:
+    """Tell of a status that is asked of an agent that has none."""
+    return gated(context, "auth.status")
+
+
+@check("ACP-L490", on_response("auth/status"), fix="Answer with the state “unauthenticated”.")
+def the_status_needs_no_login(context: Context) -> CheckResult:
+    """Tell of a status that needs a login.
+
+    That asking changes nothing, a recording does not tell.
+    """
+    if context.kind == "failure" and context.code == -32000:
+        return context.problem("auth/status was answered -32000", context.request)
+    return OK
+
+
+@check(
+    "ACP-L491",
+    on_notification("auth/status_update"),
+    fix="Tell the status only where it is claimed, and after initialize.",
+)
+def told_statuses_are_claimed(context: Context) -> CheckResult:
+    """Tell of a status that comes though the agent did not claim to tell it."""
+    return gated(context, "auth.status")
+
+
+@check("ACP-L491", on_result("initialize"), fix="Tell the status only after initialize.")
+def told_statuses_come_after_initialize(context: Context) -> CheckResult:
+    """Tell of a status that came before a version was agreed upon."""
+    early = context.state.of(_Status).early
+    if early is None:
+        return None
+    return context.problem("auth/status_update came before initialize was answered", early)
+
+
+@check("ACP-L492", on_notification("auth/status_update"), fix="Tell only of changes.")
+def told_statuses_are_new(context: Context) -> CheckResult:
+    """Tell of a status that was told already."""
+    status = context.state.of(_Status)
+    if status.digest is None or status.digest != _digest(context.params):
+        return OK
+    return context.problem("the status was told already", status.at)
+
+
+@track(TOLD)
+def _keep_status(context: Context) -> None:
+    status = context.state.of(_Status)
+    status.digest, status.at = _digest(_told(context)[1]), context.point
+    if context.kind == "notification" and context.version is None:
+        status.early = status.early or context.point
+
+
+@check("ACP-L493", TOLD, fix="Tell a state, and a label for each account.")
+def statuses_are_complete(context: Context) -> CheckResult:
+    """Tell of a status without a state, of states in the protocol's name space, of no labels."""
+    place, told = _told(context)
+    state: Json = told.get("state")
+    problems: list[Problem] = []
+    if not isinstance(state, str):
+        what = "no string" if "state" in told else "missing"
+        problems += context.problem(f"the state is {what}", path=f"{place}.state")
+    elif state not in STATES and not state.startswith("_"):
+        text = f"the state {quoted(state)} does not begin with “_”"
+        problems += context.problem(text, path=f"{place}.state")
+    for index, each in enumerate(as_array(told.get("accounts"))):
+        if not isinstance(as_object(each).get("label"), str):
+            path = f"{place}.accounts.{index}.label"
+            problems += context.problem("an account has no label", path=path)
+    return tuple(problems)

@@ -8,10 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from acp_inspector.lint.moment import FINE, Found, Moment, quoted
-from acp_inspector.lint.registry import check, learns, updates
-from acp_inspector.lint.rules.foreground import REMEMBERED, background_of, foreground
-from acp_inspector.lint.state import Point, Session
+from acp_inspector.lint.context import OK, CheckResult, Context, quoted
+from acp_inspector.lint.registry import check, on_update, track
+from acp_inspector.lint.rules.v2_turn_state import REMEMBERED, background_of, foreground
+from acp_inspector.lint.state import Point, SeenSession
 from acp_protocol.jsonrpc import Json
 
 Item: TypeAlias = tuple[str, str]
@@ -35,54 +35,54 @@ class _Sessions:
     by_id: dict[str, _Background] = field(default_factory=dict[str, _Background])
 
 
-@check("ACP-L440", updates("state_update"), fix="List the background work with every state.")
-def lists_are_told_with_every_state(moment: Moment) -> Found:
+@check("ACP-L440", on_update("state_update"), fix="List the background work with every state.")
+def lists_are_told_with_every_state(context: Context) -> CheckResult:
     """Tell of states without the list that earlier states of the session had."""
-    own = _of(moment)
+    own = _of(context)
     if own is None or own.listed is None:
         return None
-    if background_of(moment.update) is None:
-        return moment.problem(
+    if background_of(context.update) is None:
+        return context.problem(
             "the state does not list the background work, as an earlier one did",
             own.listed,
             path="params.update.background",
         )
-    return FINE
+    return OK
 
 
-@check("ACP-L441", updates("state_update"), fix="Announce what goes on before you list it.")
-def listed_work_was_announced(moment: Moment) -> Found:
+@check("ACP-L441", on_update("state_update"), fix="Announce what goes on before you list it.")
+def listed_work_was_announced(context: Context) -> CheckResult:
     """Tell of listed work that nothing told of before.
 
     Sessions that began elsewhere may list what was announced there. Child sessions are looked for
     only where the unstable parts of the protocol are allowed.
     """
-    session, listed = moment.session, background_of(moment.update)
+    session, listed = context.session, background_of(context.update)
     if session is None or not listed or session.origin != "new" or session.is_replaying:
         return None
-    own = _of(moment)
-    found: Found = None
+    own = _of(context)
+    found: CheckResult = None
     for i, each in enumerate(listed):
-        item = _item(each) or _child(moment, each)
+        item = _item(each) or _child(context, each)
         if item is None:
             continue
-        found = FINE
+        found = OK
         if not _is_announced(session, item) and (own is None or item not in own.announced):
-            return moment.problem(
+            return context.problem(
                 f"the {item[0]} {quoted(item[1])} is listed, but was not announced",
                 path=f"params.update.background.{i}",
             )
     return found
 
 
-def _child(moment: Moment, listed: dict[str, Json]) -> Item | None:
+def _child(context: Context, listed: dict[str, Json]) -> Item | None:
     id_ = listed.get("sessionId")
-    if not moment.state.unstable or listed.get("type") != "subagent" or not isinstance(id_, str):
+    if not context.state.unstable or listed.get("type") != "subagent" or not isinstance(id_, str):
         return None
     return ("subagent", id_)
 
 
-def _is_announced(session: Session, item: Item) -> bool:
+def _is_announced(session: SeenSession, item: Item) -> bool:
     kind, id_ = item
     if kind == "tool_call":
         return id_ in session.tools
@@ -94,26 +94,26 @@ def _is_announced(session: Session, item: Item) -> bool:
     return any(id_ in tool.terminals for tool in session.tools.values())
 
 
-@check("ACP-L442", updates("state_update"), fix="Report how work ended before you unlist it.")
-def unlisted_work_has_ended(moment: Moment) -> Found:
+@check("ACP-L442", on_update("state_update"), fix="Report how work ended before you unlist it.")
+def unlisted_work_has_ended(context: Context) -> CheckResult:
     """Tell of work that vanishes from the list without an end."""
-    session, listed, own = moment.session, background_of(moment.update), _of(moment)
+    session, listed, own = context.session, background_of(context.update), _of(context)
     if session is None or listed is None or own is None or own.listed is None:
         return None
     if session.is_replaying:
         return None
     gone = own.items - _items(listed)
     for kind, id_ in sorted(gone):
-        if _may_go_on(moment, session, kind, id_):
-            return moment.problem(
+        if _may_go_on(context, session, kind, id_):
+            return context.problem(
                 f"the {kind} {quoted(id_)} is listed no more, but has not ended",
                 own.listed,
                 path="params.update.background",
             )
-    return FINE if gone or own.items else None
+    return OK if gone or own.items else None
 
 
-def _may_go_on(moment: Moment, session: Session, kind: str, id_: str) -> bool:
+def _may_go_on(context: Context, session: SeenSession, kind: str, id_: str) -> bool:
     """Tell whether an entity has not ended; one that nothing is known of has.
 
     A terminal that only a tool call named has told nothing of its end, unless that was before the
@@ -123,15 +123,15 @@ def _may_go_on(moment: Moment, session: Session, kind: str, id_: str) -> bool:
         tool = session.tools.get(id_)
         return tool is not None and tool.ended is None
     terminal = session.terminals.get(id_)
-    if terminal is None and session.origin == "new" and foreground(moment).replayed is None:
+    if terminal is None and session.origin == "new" and foreground(context).replayed is None:
         return _is_announced(session, ("terminal", id_))
     return terminal is not None and terminal.exited is None
 
 
-@check("ACP-L443", updates("state_update"), fix="List work of a process as its terminal, only.")
-def processes_are_listed_once(moment: Moment) -> Found:
+@check("ACP-L443", on_update("state_update"), fix="List work of a process as its terminal, only.")
+def processes_are_listed_once(context: Context) -> CheckResult:
     """Tell of work that is listed as a terminal and as the tool call that shows it."""
-    session, listed = moment.session, background_of(moment.update)
+    session, listed = context.session, background_of(context.update)
     if session is None or not listed:
         return None
     items = _items(listed)
@@ -141,38 +141,38 @@ def processes_are_listed_once(moment: Moment) -> Found:
             [] if tool is None else [each for each in tool.terminals if ("terminal", each) in items]
         )
         if both:
-            return moment.problem(
+            return context.problem(
                 f"the tool call {quoted(id_)} is listed beside its terminal {quoted(both[0])}",
                 None if tool is None else tool.first,
                 path="params.update.background",
             )
-    return FINE
+    return OK
 
 
-@learns(updates("state_update"))
-def _keep_list(moment: Moment) -> None:
-    listed = background_of(moment.update)
-    if moment.version != 2 or moment.session is None or listed is None:
+@track(on_update("state_update"))
+def _keep_list(context: Context) -> None:
+    listed = background_of(context.update)
+    if context.version != 2 or context.session is None or listed is None:
         return
-    own = moment.state.of(_Sessions).by_id.setdefault(moment.session.id, _Background())
-    own.listed, own.items = moment.point, _items(listed)
+    own = context.state.of(_Sessions).by_id.setdefault(context.session.id, _Background())
+    own.listed, own.items = context.point, _items(listed)
     # A later replay may leave out what has ended by then.
     if len(own.announced) < REMEMBERED:
         own.announced |= own.items
 
 
-@learns(updates("subagent_update"))
-def _keep_child(moment: Moment) -> None:
-    id_ = moment.update.get("sessionId")
-    if moment.version != 2 or moment.session is None or not isinstance(id_, str):
+@track(on_update("subagent_update"))
+def _keep_child(context: Context) -> None:
+    id_ = context.update.get("sessionId")
+    if context.version != 2 or context.session is None or not isinstance(id_, str):
         return
-    own = moment.state.of(_Sessions).by_id.setdefault(moment.session.id, _Background())
+    own = context.state.of(_Sessions).by_id.setdefault(context.session.id, _Background())
     if len(own.announced) < REMEMBERED:
         own.announced.add(("subagent", id_))
 
 
-def _of(moment: Moment) -> _Background | None:
-    return moment.state.of(_Sessions).by_id.get(moment.session_id or "")
+def _of(context: Context) -> _Background | None:
+    return context.state.of(_Sessions).by_id.get(context.session_id or "")
 
 
 def _items(listed: list[dict[str, Json]]) -> set[Item]:

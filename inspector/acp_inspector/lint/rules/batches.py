@@ -8,19 +8,26 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from acp_inspector.lint.lines import is_piece
-from acp_inspector.lint.moment import (
-    FINE,
-    Ending,
-    Found,
-    Moment,
+from acp_inspector.lint.context import (
+    OK,
+    CheckResult,
+    Context,
+    EndContext,
     Problem,
-    entries,
-    members,
+    as_array,
+    as_object,
     quoted,
 )
-from acp_inspector.lint.registry import BATCHES, EVERY_FRAME, answers, check, check_at_end, learns
-from acp_inspector.lint.state import Point, other
+from acp_inspector.lint.json_lines import is_piece
+from acp_inspector.lint.registry import (
+    BATCHES,
+    EVERY_FRAME,
+    check,
+    check_at_end,
+    on_response,
+    track,
+)
+from acp_inspector.lint.state import Point, opposite
 from acp_protocol.framing import Side
 from acp_protocol.jsonrpc import Json, RequestId, id_key, is_request_id, parse
 
@@ -49,85 +56,85 @@ class _Batches:
 
 
 @check("ACP-L357", BATCHES, exercised_by=EVERY_FRAME, fix="Send each message by itself.")
-def messages_go_alone(moment: Moment) -> Found:
+def messages_go_alone(context: Context) -> CheckResult:
     """Tell of arrays."""
-    if is_piece(moment):
-        return FINE
-    count = len(_held(moment))
+    if is_piece(context):
+        return OK
+    count = len(_held(context))
     what = "an empty array is sent" if not count else f"an array of {count} messages is sent"
-    return moment.problem(what)
+    return context.problem(what)
 
 
 @check("ACP-L360", BATCHES, exercised_by=EVERY_FRAME, fix="Answer each request by itself.")
-def answers_go_alone(moment: Moment) -> Found:
+def answers_go_alone(context: Context) -> CheckResult:
     """Tell of arrays of answers."""
-    for each in map(members, _held(moment)):
+    for each in map(as_object, _held(context)):
         if "method" not in each and ("result" in each or "error" in each):
-            return moment.problem("answers are sent as an array")
-    return FINE
+            return context.problem("answers are sent as an array")
+    return OK
 
 
-@check("ACP-L359", answers(), fix="Answer an array with -32600 and the id null, once.")
-def arrays_are_refused(moment: Moment) -> Found:
+@check("ACP-L359", on_response(), fix="Answer an array with -32600 and the id null, once.")
+def arrays_are_refused(context: Context) -> CheckResult:
     """Tell of arrays of which an entry is answered, and of other errors for them."""
-    sent = moment.state.of(_Batches).sent.get(other(moment.side))
-    if not sent or moment.ask is not None or "id" not in moment.value:
+    sent = context.state.of(_Batches).sent.get(opposite(context.side))
+    if not sent or context.request is not None or "id" not in context.value:
         return None
-    if moment.id is not None and is_request_id(moment.id):
-        entry = id_key(moment.id)
+    if context.id is not None and is_request_id(context.id):
+        entry = id_key(context.id)
         for batch in sent:
-            if entry in batch.ids and moment.key not in moment.state.answered:
-                return moment.problem(
-                    f"the request {quoted(moment.id)} of an array is answered", batch.point
+            if entry in batch.ids and context.key not in context.state.responded:
+                return context.problem(
+                    f"the request {quoted(context.id)} of an array is answered", batch.point
                 )
         return None
-    batch, last = sent[-1], moment.state.last.get(other(moment.side))
-    if last is None or last.n != batch.point.n:
+    batch, last = sent[-1], context.state.last.get(opposite(context.side))
+    if last is None or last.n != batch.point.seq:
         return None
     if batch.refused is not None and all(each.refused is not None for each in sent):
-        return moment.problem("the array is refused twice", batch.point, batch.refused)
-    if moment.code == INVALID_REQUEST:
-        return FINE
-    what = "a result" if moment.kind == "result" else f"the error {moment.code}"
-    return moment.problem(f"the array is answered with {what}", batch.point)
+        return context.problem("the array is refused twice", batch.point, batch.refused)
+    if context.code == INVALID_REQUEST:
+        return OK
+    what = "a result" if context.kind == "result" else f"the error {context.code}"
+    return context.problem(f"the array is answered with {what}", batch.point)
 
 
 @check_at_end("ACP-L359", fix="Answer an array with -32600 and the id null.")
-def arrays_were_refused(ending: Ending) -> Found:
+def arrays_were_refused(ending: EndContext) -> CheckResult:
     """Tell of arrays that got no answer."""
     found = [
-        Problem("an array was never refused", (batch.point.n,))
+        Problem("an array was never refused", (batch.point.seq,))
         for sent in ending.state.of(_Batches).sent.values()
         for batch in sent
-        if batch.refused is None and ending.point.at - batch.point.at > GRACE
+        if batch.refused is None and ending.point.time - batch.point.time > GRACE
     ]
     return tuple(found) or None
 
 
-@learns(BATCHES)
-def _keep_batch(moment: Moment) -> None:
-    if is_piece(moment):
+@track(BATCHES)
+def _keep_batch(context: Context) -> None:
+    if is_piece(context):
         return
     ids = {
         id_key(id_)
-        for each in map(members, _held(moment)[:IDS])
+        for each in map(as_object, _held(context)[:IDS])
         if "method" in each and is_request_id(id_ := each.get("id"))
     }
-    sent = moment.state.of(_Batches).sent.setdefault(moment.side, [])
+    sent = context.state.of(_Batches).sent.setdefault(context.side, [])
     if len(sent) < ARRAYS:
-        sent.append(_Batch(moment.point, ids))
+        sent.append(_Batch(context.point, ids))
 
 
-@learns(answers())
-def _keep_refusal(moment: Moment) -> None:
-    if moment.id is not None:
+@track(on_response())
+def _keep_refusal(context: Context) -> None:
+    if context.id is not None:
         return
-    for batch in moment.state.of(_Batches).sent.get(other(moment.side), ()):
+    for batch in context.state.of(_Batches).sent.get(opposite(context.side), ()):
         # Later ones are about something else that could not be read.
-        if batch.refused is None and moment.at - batch.point.at <= GRACE:
-            batch.refused = moment.point
+        if batch.refused is None and context.time - batch.point.time <= GRACE:
+            batch.refused = context.point
             return
 
 
-def _held(moment: Moment) -> list[Json]:
-    return entries(parse(moment.frame.raw))
+def _held(context: Context) -> list[Json]:
+    return as_array(parse(context.frame.raw))

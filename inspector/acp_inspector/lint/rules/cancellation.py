@@ -5,14 +5,34 @@ Source: ACP, "Cancellation".
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Final, cast
 
-from acp_inspector.lint.moment import FINE, Ending, Found, Moment, Problem, entries, members, quoted
-from acp_inspector.lint.registry import answers, check, check_at_end, failures, tells, updates
+from acp_inspector.lint.context import (
+    OK,
+    CheckResult,
+    Context,
+    EndContext,
+    Problem,
+    as_array,
+    as_object,
+    quoted,
+)
+from acp_inspector.lint.registry import (
+    check,
+    check_at_end,
+    on_error,
+    on_notification,
+    on_request,
+    on_response,
+    on_result,
+    on_update,
+    track,
+)
 from acp_inspector.lint.rules.envelope import Told
-from acp_inspector.lint.rules.foreground import foreground
-from acp_inspector.lint.rules.turn_cancellation import Cancels
-from acp_inspector.lint.state import Ask, other
+from acp_inspector.lint.rules.prompt_turn import OUTPUT, after_cancelled_turn
+from acp_inspector.lint.rules.v2_turn_state import foreground
+from acp_inspector.lint.state import Point, SentRequest, opposite
 from acp_protocol.jsonrpc import Json, RequestId, id_key, is_request_id
 
 CANCEL: Final = "$/cancel_request"
@@ -21,177 +41,378 @@ GRACE: Final = 10.0
 """Seconds in which a cancelled request should be answered."""
 
 
-@check("ACP-L349", tells(CANCEL), fix="Cancel requests of your own that wait for their answer.")
-def what_is_cancelled_is_pending(moment: Moment) -> Found:
+@check(
+    "ACP-L349",
+    on_notification(CANCEL),
+    fix="Cancel requests of your own that wait for their answer.",
+)
+def what_is_cancelled_is_pending(context: Context) -> CheckResult:
     """Tell of cancellations of what nobody asked, or what was answered before."""
-    id_: Json = moment.params.get("requestId")
+    id_: Json = context.params.get("requestId")
     if id_ is None or not is_request_id(id_):
         return None
-    key = (moment.side, *id_key(cast("RequestId", id_)))
-    if key in moment.state.asks or _alike(moment, id_) is not None:
-        return FINE
-    answered = moment.state.answered.get(key)
+    key = (context.side, *id_key(cast("RequestId", id_)))
+    if key in context.state.requests or _alike(context, id_) is not None:
+        return OK
+    answered = context.state.responded.get(key)
     if answered is None:
-        if moment.state.initialize is None:
+        if context.state.initialize is None:
             # The recording began in the middle.
             return None
-        return moment.problem(
+        return context.problem(
             f"no request with the id {quoted(id_)} waits for an answer", path="params.requestId"
         )
-    if answered.answered is not None and not moment.knew(answered.answered):
+    if answered.responded is not None and not context.had_received(answered.responded):
         # The answer and the cancellation crossed.
-        return FINE
-    return moment.problem(
+        return OK
+    return context.problem(
         f"{answered.method} with the id {quoted(id_)} was answered before",
         answered,
-        answered.answered,
+        answered.responded,
         path="params.requestId",
     )
 
 
-@check("ACP-L352", tells(CANCEL), fix="Name the request's id as requestId, type and all.")
-def what_is_cancelled_is_named(moment: Moment) -> Found:
+@check("ACP-L352", on_notification(CANCEL), fix="Name the request's id as requestId, type and all.")
+def what_is_cancelled_is_named(context: Context) -> CheckResult:
     """Tell of cancellations without an id, or with one of another type."""
-    id_: Json = moment.params.get("requestId")
+    id_: Json = context.params.get("requestId")
     if id_ is None or not is_request_id(id_):
-        what = f"is {quoted(id_)}" if "requestId" in moment.params else "is missing"
-        return moment.problem(f"requestId {what}", path="params.requestId")
-    key = (moment.side, *id_key(cast("RequestId", id_)))
-    alike = None if key in moment.state.asks else _alike(moment, id_)
+        what = f"is {quoted(id_)}" if "requestId" in context.params else "is missing"
+        return context.problem(f"requestId {what}", path="params.requestId")
+    key = (context.side, *id_key(cast("RequestId", id_)))
+    alike = None if key in context.state.requests else _alike(context, id_)
     if alike is not None:
-        return moment.problem(
+        return context.problem(
             f"requestId {quoted(id_)} is that of the request {quoted(alike.id)} in another type",
             alike,
             path="params.requestId",
         )
-    return FINE
+    return OK
 
 
-def _alike(moment: Moment, id_: Json) -> Ask | None:
+def _alike(context: Context, id_: Json) -> SentRequest | None:
     """Return the request that waits with the same id in another type, unless `id_` was used."""
-    if (moment.side, *id_key(cast("RequestId", id_))) in moment.state.answered:
+    if (context.side, *id_key(cast("RequestId", id_))) in context.state.responded:
         return None
-    return moment.state.twin(moment.side, cast("RequestId", id_))
+    return context.state.twin(context.side, cast("RequestId", id_))
 
 
-@check("ACP-L350", answers(), fix="Answer cancelled requests, with -32800 if need be.")
-def cancelled_requests_get_an_answer(moment: Moment) -> Found:
+@check("ACP-L350", on_response(), fix="Answer cancelled requests, with -32800 if need be.")
+def cancelled_requests_get_an_answer(context: Context) -> CheckResult:
     """Look at cancelled requests that are answered; those that are not show at the end."""
-    return FINE if moment.ask is not None and moment.ask.cancelled is not None else None
+    return OK if context.request is not None and context.request.cancelled is not None else None
 
 
 @check_at_end("ACP-L350", fix="Answer cancelled requests, with -32800 if need be.")
-def cancelled_requests_were_answered(ending: Ending) -> Found:
+def cancelled_requests_were_answered(ending: EndContext) -> CheckResult:
     """Tell of cancelled requests that got no answer."""
     found: list[Problem] = []
     for ask in ending.state.open():
-        if ask.cancelled is not None and ending.point.at - ask.cancelled.at > GRACE:
+        if ask.cancelled is not None and ending.point.time - ask.cancelled.time > GRACE:
             text = f"{ask.method} with the id {quoted(ask.id)} was cancelled, but never answered"
-            found.append(Problem(text, (ask.n, ask.cancelled.n)))
+            found.append(Problem(text, (ask.seq, ask.cancelled.seq)))
     return tuple(found) or None
 
 
-@check("ACP-L351", answers(), exercised_by=tells(CANCEL), fix="Do not answer $/cancel_request.")
-def cancellations_are_not_answered(moment: Moment) -> Found:
+@check(
+    "ACP-L351",
+    on_response(),
+    exercised_by=on_notification(CANCEL),
+    fix="Do not answer $/cancel_request.",
+)
+def cancellations_are_not_answered(context: Context) -> CheckResult:
     """Tell of answers without an id right after a cancellation."""
-    told = moment.state.of(Told).last.get(other(moment.side))
-    if moment.id is not None or told is None or told.method != CANCEL:
+    told = context.state.of(Told).last.get(opposite(context.side))
+    if context.id is not None or told is None or told.method != CANCEL:
         return None
-    if moment.state.last.get(told.side) is not told.frame:
+    if context.state.last.get(told.side) is not told.frame:
         return None
-    return moment.problem(f"{CANCEL} was answered", told.point)
+    return context.problem(f"{CANCEL} was answered", told.point)
 
 
-@check("ACP-L353", failures(), fix="Say in data what cancelled the request.")
-def nothing_cancels_itself(moment: Moment) -> Found:
+@check("ACP-L353", on_error(), fix="Say in data what cancelled the request.")
+def nothing_cancels_itself(context: Context) -> CheckResult:
     """Tell of requests that were cancelled by nobody on the other side.
 
     A prompt ends with its session, and with `session/cancel`, too.
     """
-    ask = moment.ask
-    if ask is None or moment.code != CANCELLED:
+    ask = context.request
+    if ask is None or context.code != CANCELLED:
         return None
-    if ask.cancelled is not None or _ends_with_session(moment, ask):
-        return FINE
-    return moment.problem(f"{ask.method} says it was cancelled, but nobody did that", ask)
+    if ask.cancelled is not None or _ends_with_session(context, ask):
+        return OK
+    return context.problem(f"{ask.method} says it was cancelled, but nobody did that", ask)
 
 
-def _ends_with_session(moment: Moment, ask: Ask) -> bool:
-    own = moment.state.of(Cancels)
+def _ends_with_session(context: Context, ask: SentRequest) -> bool:
+    own = context.state.of(Cancels)
     for points in (own.cancels, own.ends):
         point = points.get(ask.session or "")
-        if point is not None and point.n > ask.n:
+        if point is not None and point.seq > ask.seq:
             return True
     return False
 
 
-@check("ACP-L354", answers(), fix="Answer a cancelled request at once.")
-def cancelled_requests_are_answered_soon(moment: Moment) -> Found:
+@check("ACP-L354", on_response(), fix="Answer a cancelled request at once.")
+def cancelled_requests_are_answered_soon(context: Context) -> CheckResult:
     """Tell of requests that go on long after they were cancelled."""
-    ask = moment.ask
+    ask = context.request
     if ask is None or ask.cancelled is None:
         return None
-    took = moment.at - ask.cancelled.at
+    took = context.time - ask.cancelled.time
     if took > GRACE:
-        return moment.problem(
+        return context.problem(
             f"{ask.method} is answered {took:.0f} seconds after it was cancelled",
             ask,
             ask.cancelled,
         )
-    return FINE
+    return OK
 
 
-@check("ACP-L355", answers("session/prompt"), fix="Cancel prompts with session/cancel.")
-def prompts_are_cancelled_by_session(moment: Moment) -> Found:
+@check("ACP-L355", on_response("session/prompt"), fix="Cancel prompts with session/cancel.")
+def prompts_are_cancelled_by_session(context: Context) -> CheckResult:
     """Tell of prompts that only `$/cancel_request` cancelled, which agents need not know."""
-    ask = moment.ask
+    ask = context.request
     if ask is None or ask.cancelled is None:
         return None
-    if _ends_with_session(moment, ask):
-        return FINE
-    return moment.problem(f"the prompt was cancelled by {CANCEL} only", ask, ask.cancelled)
+    if _ends_with_session(context, ask):
+        return OK
+    return context.problem(f"the prompt was cancelled by {CANCEL} only", ask, ask.cancelled)
 
 
 @check(
     "ACP-L356",
-    answers("session/prompt"),
-    updates("state_update"),
+    on_response("session/prompt"),
+    on_update("state_update"),
     fix="Take back your own requests before you say that the work was cancelled.",
 )
-def cancelled_work_leaves_nothing_open(moment: Moment) -> Found:
+def cancelled_work_leaves_nothing_open(context: Context) -> CheckResult:
     """Tell of the agent's requests that are open when it says that their work was cancelled.
 
     In version 2, work that the agent lists as going on behind may ask on.
     """
-    session = moment.session
+    session = context.session
     if session is None or session.cancel is None:
         return None
     cancel, since = session.cancel, 0
-    if moment.version == 2:
-        if moment.variant != "state_update" or moment.update.get("state") != "idle":
+    if context.version == 2:
+        if context.variant != "state_update" or context.update.get("state") != "idle":
             return None
-        began = foreground(moment).began
-        since = 0 if began is None else began.n
-    elif moment.ask is None:
+        began = foreground(context).began
+        since = 0 if began is None else began.seq
+    elif context.request is None:
         return None
     else:
-        since = moment.ask.n
-    behind = _behind(moment)
-    for ask in moment.state.waiting("agent", session=session.id):
-        if since < ask.n < cancel.n and ask.cancelled is None and not _is_of(ask, behind):
-            return moment.problem(
+        since = context.request.seq
+    behind = _behind(context)
+    for ask in context.state.waiting("agent", session=session.id):
+        if since < ask.seq < cancel.seq and ask.cancelled is None and not _is_of(ask, behind):
+            return context.problem(
                 f"the work was cancelled, but {ask.method} is left open", ask, cancel
             )
-    return FINE
+    return OK
 
 
-def _behind(moment: Moment) -> set[str]:
-    listed = map(members, entries(moment.update.get("background")))
+def _behind(context: Context) -> set[str]:
+    listed = map(as_object, as_array(context.update.get("background")))
     return {id_ for each in listed if isinstance(id_ := each.get("toolCallId"), str)}
 
 
-def _is_of(ask: Ask, behind: set[str]) -> bool:
-    subject = members(ask.params.get("subject"))
-    tool = members(subject.get("toolCall")) or subject
+def _is_of(ask: SentRequest, behind: set[str]) -> bool:
+    subject = as_object(ask.params.get("subject"))
+    tool = as_object(subject.get("toolCall")) or subject
     id_ = tool.get("toolCallId")
     return isinstance(id_, str) and id_ in behind
+
+
+@dataclass(slots=True)
+class Cancels:
+    """The newest cancellation of each session, and what else lets a turn end early."""
+
+    cancels: dict[str, Point] = field(default_factory=dict[str, Point])
+    ends: dict[str, Point] = field(default_factory=dict[str, Point])
+    """The newest `session/close`, or the like, or dismissed permission."""
+
+
+@track(on_notification("session/cancel"))
+def _keep_cancel(context: Context) -> None:
+    if context.session_id is not None and context.session is not None:
+        context.state.of(Cancels).cancels[context.session_id] = context.point
+
+
+@track(on_request("session/close", "session/delete", "session/archive"))
+def _keep_end(context: Context) -> None:
+    if context.session_id is not None and context.session is not None:
+        context.state.of(Cancels).ends[context.session_id] = context.point
+
+
+@track(on_result("session/request_permission", "elicitation/create"))
+def _keep_dismissal(context: Context) -> None:
+    if context.session_id is None or context.session is None:
+        return
+    outcome = as_object(context.result_object.get("outcome")).get("outcome")
+    if outcome == "cancelled" or context.result_object.get("action") == "cancel":
+        context.state.of(Cancels).ends[context.session_id] = context.point
+
+
+def _known_cancel(context: Context, ask: SentRequest) -> Point | None:
+    """Return the cancellation of a turn, where the agent must have read it."""
+    cancel = None if context.session is None else context.session.cancel
+    if cancel is None or cancel.seq < ask.seq or not context.had_received(cancel):
+        return None
+    return cancel
+
+
+@check(
+    "ACP-L145",
+    on_result("session/prompt"),
+    fix="Answer a cancelled prompt with the stop reason cancelled.",
+)
+def cancelled_turns_say_so(context: Context) -> CheckResult:
+    """Tell of turns that were cancelled and ended as if they had not been."""
+    ask = context.request
+    if ask is None or (cancel := _known_cancel(context, ask)) is None:
+        return None
+    reason = context.result_object.get("stopReason")
+    if reason == "cancelled":
+        return OK
+    return context.problem(
+        f"the turn was cancelled, but ends with {quoted(reason)}",
+        ask,
+        cancel,
+        path="result.stopReason",
+    )
+
+
+@check(
+    "ACP-L146",
+    on_response("session/prompt"),
+    fix="Catch what aborting throws, and answer with the stop reason cancelled.",
+)
+def cancelled_turns_do_not_fail(context: Context) -> CheckResult:
+    """Tell of turns that were cancelled and ended with an error."""
+    ask = context.request
+    if ask is None or (cancel := _known_cancel(context, ask)) is None:
+        return None
+    if context.kind == "result" or (context.code == CANCELLED and ask.cancelled is not None):
+        return OK
+    return context.problem(
+        f"the turn was cancelled, but ends with the error {context.code}", ask, cancel
+    )
+
+
+@check(
+    "ACP-L147", on_result("session/prompt"), fix="Say cancelled only where the client cancelled."
+)
+def turns_are_cancelled_by_clients(context: Context) -> CheckResult:
+    """Tell of turns that say they were cancelled, though nobody asked for it.
+
+    A permission request that was dismissed passes for asking.
+    """
+    ask, session = context.request, context.session
+    if context.result_object.get("stopReason") != "cancelled" or ask is None or session is None:
+        return None
+    own = context.state.of(Cancels)
+    points = (own.cancels.get(session.id), own.ends.get(session.id), ask.cancelled)
+    if any(point is not None and point.seq > ask.seq for point in points):
+        return OK
+    return context.problem(
+        "the turn ends as cancelled, but the client did not cancel it",
+        ask,
+        path="result.stopReason",
+    )
+
+
+@check(
+    "ACP-L148",
+    on_update(*OUTPUT),
+    fix="Send what is left before you answer a cancelled prompt.",
+)
+def nothing_follows_a_cancelled_turn(context: Context) -> CheckResult:
+    """Tell of output that comes after the answer to the prompt that was cancelled.
+
+    It is told of where it is close behind the answer, or about a tool call of that turn.
+    """
+    session = context.session
+    if session is None or session.last_prompt is None or session.last_prompt.responded is None:
+        return None if session is None or session.cancel is None else OK
+    ask = after_cancelled_turn(context, session)
+    if ask is None:
+        return None
+    return context.problem(
+        f"{context.variant} follows the answer to the cancelled prompt", ask, ask.responded
+    )
+
+
+@check(
+    "ACP-L151",
+    on_update("tool_call"),
+    on_request("session/request_permission"),
+    fix="Begin nothing new after session/cancel.",
+)
+def nothing_begins_after_a_cancel(context: Context) -> CheckResult:
+    """Tell of tool calls and requests for permission that begin in a cancelled turn."""
+    session = context.session
+    if session is None or session.cancel is None:
+        return None
+    if context.kind == "notification":
+        id_ = context.update.get("toolCallId")
+        if isinstance(id_, str) and id_ in session.tools:
+            return OK
+    if not context.had_received(session.cancel):
+        return OK
+    what = "a request for permission" if context.kind == "request" else "a tool call"
+    return context.problem(f"{what} begins after the turn was cancelled", session.cancel)
+
+
+@check(
+    "ACP-L153", on_notification("session/cancel"), fix="Cancel while a prompt waits for its answer."
+)
+def there_is_something_to_cancel(context: Context) -> CheckResult:
+    """Tell of cancellations that find nothing to cancel."""
+    session = context.session
+    if session is None:
+        return None
+    last = session.last_prompt
+    if session.is_busy:
+        return OK
+    if last is not None and last.responded is not None and not context.had_received(last.responded):
+        # The answer and the cancellation crossed.
+        return OK
+    return context.problem(
+        f"session {quoted(session.id)} works on no prompt that could be cancelled",
+        None if last is None else last.responded,
+    )
+
+
+@check(
+    "ACP-L157",
+    on_response("session/request_permission"),
+    fix="Answer every open request for permission with the outcome cancelled.",
+)
+def permissions_end_with_their_turn(context: Context) -> CheckResult:
+    """Tell of choices that are made for a turn that the client itself has cancelled."""
+    ask, session = context.request, context.session
+    if ask is None or session is None:
+        return None
+    cancel = context.state.of(Cancels).cancels.get(session.id)
+    if cancel is None or cancel.seq < ask.seq:
+        return None
+    if context.kind == "failure":
+        if context.code == CANCELLED and ask.cancelled is not None:
+            return OK
+        return context.problem(
+            f"after session/cancel the request for permission gets the error {context.code}",
+            ask,
+            cancel,
+        )
+    outcome = as_object(context.result_object.get("outcome")).get("outcome")
+    if outcome == "cancelled":
+        return OK
+    return context.problem(
+        f"after session/cancel the request for permission gets {quoted(outcome)}",
+        ask,
+        cancel,
+        path="result.outcome.outcome",
+    )

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from acp_inspector.lint.moment import FINE, Found, Moment, entries, members, quoted
-from acp_inspector.lint.registry import asks, check, failures, results
+from acp_inspector.lint.context import OK, CheckResult, Context, as_array, as_object, quoted
+from acp_inspector.lint.registry import check, on_error, on_request, on_result
 from acp_inspector.lint.state import FLAGS
 from acp_protocol.framing import Side
 from acp_protocol.jsonrpc import Json
@@ -74,27 +74,29 @@ PLACES_V2: Final = {
 }
 
 
-def _claimed(moment: Moment) -> tuple[str, dict[str, Json]] | None:
+def _claimed(context: Context) -> tuple[str, dict[str, Json]] | None:
     """Return where a side claims its capabilities, and which; None when it does not at all."""
-    if moment.version is None:
+    if context.version is None:
         return None
-    name = SETS[moment.version, moment.side]
-    place = "params" if moment.kind == "request" else "result"
-    said = moment.params if moment.kind == "request" else moment.result_object
+    name = SETS[context.version, context.side]
+    place = "params" if context.kind == "request" else "result"
+    said = context.params if context.kind == "request" else context.result_object
     claims = said.get(name)
-    return (f"{place}.{name}", members(claims)) if isinstance(claims, dict) else None
+    return (f"{place}.{name}", as_object(claims)) if isinstance(claims, dict) else None
 
 
-@check("ACP-L060", asks("initialize"), results("initialize"), fix="Claim by {}, deny by null.")
-def markers_are_objects(moment: Moment) -> Found:
+@check(
+    "ACP-L060", on_request("initialize"), on_result("initialize"), fix="Claim by {}, deny by null."
+)
+def markers_are_objects(context: Context) -> CheckResult:
     """Tell of true and false: they count as unsupported."""
-    claimed = _claimed(moment)
+    claimed = _claimed(context)
     if claimed is None:
         return None
     for path, value in _inner(*claimed):
         if isinstance(value, bool):
-            return moment.problem(f"{path} is {quoted(value)} instead of an object", path=path)
-    return FINE
+            return context.problem(f"{path} is {quoted(value)} instead of an object", path=path)
+    return OK
 
 
 def _inner(path: str, claims: dict[str, Json]) -> Iterator[tuple[str, Json]]:
@@ -106,128 +108,138 @@ def _inner(path: str, claims: dict[str, Json]) -> Iterator[tuple[str, Json]]:
             if name != "_meta":
                 yield f"{place}.{name}", value
                 if isinstance(value, dict):
-                    todo.append((f"{place}.{name}", members(value)))
+                    todo.append((f"{place}.{name}", as_object(value)))
 
 
-@check("ACP-L061", asks("initialize"), results("initialize"), fix="Claim by true, deny by false.")
-def flags_are_booleans(moment: Moment) -> Found:
+@check(
+    "ACP-L061",
+    on_request("initialize"),
+    on_result("initialize"),
+    fix="Claim by true, deny by false.",
+)
+def flags_are_booleans(context: Context) -> CheckResult:
     """Tell of objects and words where a boolean is asked for: they count as false."""
-    claimed = _claimed(moment)
+    claimed = _claimed(context)
     if claimed is None:
         return None
     place, claims = claimed
-    for path in FLAGS[moment.side]:
+    for path in FLAGS[context.side]:
         value = _at(claims, path)
         if value is not None and not isinstance(value, bool):
-            return moment.problem(
+            return context.problem(
                 f"{path} is {quoted(value)} instead of a boolean", path=f"{place}.{path}"
             )
-    return FINE
+    return OK
 
 
-@check("ACP-L062", results("initialize"), fix="Leave them out; version 2 has them always.")
-def no_leftovers_of_version_1(moment: Moment) -> Found:
+@check("ACP-L062", on_result("initialize"), fix="Leave them out; version 2 has them always.")
+def no_leftovers_of_version_1(context: Context) -> CheckResult:
     """Tell of markers that say nothing any more."""
-    claimed = _claimed(moment)
+    claimed = _claimed(context)
     if claimed is None:
         return None
     place, claims = claimed
     for path in LEFTOVERS:
         if _at(claims, path) is not None:
-            return moment.problem(f"{path} is a marker of version 1", path=f"{place}.{path}")
-    return FINE
+            return context.problem(f"{path} is a marker of version 1", path=f"{place}.{path}")
+    return OK
 
 
 @check(
-    "ACP-L063", asks("initialize"), results("initialize"), fix="Put what is your own into _meta."
+    "ACP-L063",
+    on_request("initialize"),
+    on_result("initialize"),
+    fix="Put what is your own into _meta.",
 )
-def own_capabilities_stand_in_meta(moment: Moment) -> Found:
+def own_capabilities_stand_in_meta(context: Context) -> CheckResult:
     """Tell of names that no capability has."""
-    claimed = _claimed(moment)
-    if claimed is None or moment.version is None:
+    claimed = _claimed(context)
+    if claimed is None or context.version is None:
         return None
     place, claims = claimed
-    elsewhere = _elsewhere(moment)
+    elsewhere = _elsewhere(context)
     strangers = [
         path
-        for path in find_strangers(shape(SHAPES[moment.side], moment.version), claims)
+        for path in find_strangers(shape(SHAPES[context.side], context.version), claims)
         if path not in elsewhere and path not in LEFTOVERS
     ]
     return tuple(
         problem
         for path in strangers[:5]
-        for problem in moment.problem(f"{path} is no capability", path=f"{place}.{path}")
+        for problem in context.problem(f"{path} is no capability", path=f"{place}.{path}")
     )
 
 
-@check("ACP-L064", results("initialize"), fix="Claim what the agent can do.")
-def agents_claim_something(moment: Moment) -> Found:
+@check("ACP-L064", on_result("initialize"), fix="Claim what the agent can do.")
+def agents_claim_something(context: Context) -> CheckResult:
     """Tell of an agent that claims nothing: all of it then counts as unsupported."""
-    claimed = _claimed(moment)
+    claimed = _claimed(context)
     if claimed is None or not claimed[1]:
-        return moment.problem("the agent claims no capabilities")
-    return FINE
+        return context.problem("the agent claims no capabilities")
+    return OK
 
 
-@check("ACP-L065", asks("initialize"), results("initialize"), fix="Claim it where it belongs.")
-def capabilities_stand_where_they_belong(moment: Moment) -> Found:
+@check(
+    "ACP-L065", on_request("initialize"), on_result("initialize"), fix="Claim it where it belongs."
+)
+def capabilities_stand_where_they_belong(context: Context) -> CheckResult:
     """Tell of capabilities that nobody looks for where they are."""
-    claimed = _claimed(moment)
+    claimed = _claimed(context)
     if claimed is None:
         return None
     place, claims = claimed
-    for name, right in _elsewhere(moment).items():
+    for name, right in _elsewhere(context).items():
         if name in claims:
-            return moment.problem(f"{name} belongs to {right}", path=f"{place}.{name}")
-    return FINE
+            return context.problem(f"{name} belongs to {right}", path=f"{place}.{name}")
+    return OK
 
 
-def _elsewhere(moment: Moment) -> dict[str, str]:
-    is_agent_of_v2 = moment.version != 1 and moment.side == "agent"
-    return PLACES_V2 if is_agent_of_v2 else PLACES[moment.side]
+def _elsewhere(context: Context) -> dict[str, str]:
+    is_agent_of_v2 = context.version != 1 and context.side == "agent"
+    return PLACES_V2 if is_agent_of_v2 else PLACES[context.side]
 
 
-@check("ACP-L066", results("initialize"), fix="Give each method to log in an id of its own.")
-def ways_to_log_in_are_told_apart(moment: Moment) -> Found:
+@check("ACP-L066", on_result("initialize"), fix="Give each method to log in an id of its own.")
+def ways_to_log_in_are_told_apart(context: Context) -> CheckResult:
     """Tell of ids that two methods share."""
-    name = "id" if moment.version == 1 else "methodId"
-    methods = entries(moment.result_object.get("authMethods"))
+    name = "id" if context.version == 1 else "methodId"
+    methods = as_array(context.result_object.get("authMethods"))
     seen: set[str] = set()
-    for place, method in enumerate(map(members, methods)):
+    for place, method in enumerate(map(as_object, methods)):
         id_ = method.get(name)
         if isinstance(id_, str):
             if id_ in seen:
-                return moment.problem(
+                return context.problem(
                     f"two ways to log in have the {name} {quoted(id_)}",
                     path=f"result.authMethods.{place}.{name}",
                 )
             seen.add(id_)
-    return FINE if methods else None
+    return OK if methods else None
 
 
-@check("ACP-L067", failures(), fix="Answer what you claim, or do not claim it.")
-def clients_answer_what_they_claim(moment: Moment) -> Found:
+@check("ACP-L067", on_error(), fix="Answer what you claim, or do not claim it.")
+def clients_answer_what_they_claim(context: Context) -> CheckResult:
     """Tell of a client that claims something and then does not know it."""
-    ask = moment.ask
-    if ask is None or ask.side != "agent" or moment.version is None:
+    ask = context.request
+    if ask is None or ask.side != "agent" or context.version is None:
         return None
-    row = find_method(ask.method, moment.version)
+    row = find_method(ask.method, context.version)
     if row is None or row.gate is None:
         return None
     whose, _, path = row.gate.partition(".")
-    if whose != "clientCapabilities" or not moment.state.claims("client", path):
+    if whose != "clientCapabilities" or not context.state.claims("client", path):
         return None
-    if moment.code == -32601:
-        return moment.problem(
+    if context.code == -32601:
+        return context.problem(
             f"{ask.method} was claimed by {row.gate} and is not found",
-            moment.state.initialize,
+            context.state.initialize,
             ask,
         )
-    return FINE
+    return OK
 
 
 def _at(claims: dict[str, Json], path: str) -> Json:
     value: Json = claims
     for name in path.split("."):
-        value = members(value).get(name)
+        value = as_object(value).get(name)
     return value

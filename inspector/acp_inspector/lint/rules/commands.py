@@ -9,13 +9,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
-from acp_inspector.lint.moment import FINE, Found, Moment, entries, members, quoted
-from acp_inspector.lint.registry import asks, check, learns, results, updates
+from acp_inspector.lint.context import OK, CheckResult, Context, as_array, as_object, quoted
+from acp_inspector.lint.registry import check, on_request, on_result, on_update, track
 from acp_inspector.lint.rules.config_options import OPENERS, opened
 from acp_inspector.lint.state import Point
 from acp_protocol.jsonrpc import Json
 
-TELLERS: Final = (*updates("available_commands_update"), *results(*OPENERS))
+TELLERS: Final = (*on_update("available_commands_update"), *on_result(*OPENERS))
 MOST: Final = 0.5
 """Share of a list that, once it is gone, makes the list look like a change alone."""
 
@@ -33,59 +33,59 @@ class _Commands:
     of: dict[str, _List] = field(default_factory=dict[str, _List])
 
 
-def _told(moment: Moment) -> tuple[str, list[dict[str, Json]]] | None:
-    is_update = moment.kind == "notification"
-    told: Json = (moment.update if is_update else moment.result_object).get("availableCommands")
+def _told(context: Context) -> tuple[str, list[dict[str, Json]]] | None:
+    is_update = context.kind == "notification"
+    told: Json = (context.update if is_update else context.result_object).get("availableCommands")
     if not isinstance(told, list):
         return None
     place = "params.update.availableCommands" if is_update else "result.availableCommands"
-    return place, [members(each) for each in entries(told)]
+    return place, [as_object(each) for each in as_array(told)]
 
 
-@learns(TELLERS)
-def _keep_commands(moment: Moment) -> None:
-    told, session = _told(moment), opened(moment)
+@track(TELLERS)
+def _keep_commands(context: Context) -> None:
+    told, session = _told(context), opened(context)
     if told is not None and session is not None:
         names = frozenset(each["name"] for each in told[1] if isinstance(each.get("name"), str))
-        moment.state.of(_Commands).of[session] = _List(moment.point, names)
+        context.state.of(_Commands).of[session] = _List(context.point, names)
 
 
 @check("ACP-L313", TELLERS, fix="Give each command a name and a description.")
-def commands_say_what_they_are(moment: Moment) -> Found:
+def commands_say_what_they_are(context: Context) -> CheckResult:
     """Tell of commands without name, description or, in version 2, type."""
-    told = _told(moment)
+    told = _told(context)
     if told is None or not told[1]:
         return None
-    wanted = ("name", "description") if moment.version == 1 else ("type", "name", "description")
+    wanted = ("name", "description") if context.version == 1 else ("type", "name", "description")
     for n, command in enumerate(told[1]):
         for name in wanted:
             if not isinstance(command.get(name), str):
-                return moment.problem(
+                return context.problem(
                     f"the command {quoted(command.get('name'))} has no {name}",
                     path=f"{told[0]}.{n}.{name}",
                 )
-    return FINE
+    return OK
 
 
 @check("ACP-L314", TELLERS, fix="Leave the slash away; clients add it.")
-def names_are_one_word(moment: Moment) -> Found:
+def names_are_one_word(context: Context) -> CheckResult:
     """Tell of names with a slash before them, or white space in them."""
-    told = _told(moment)
+    told = _told(context)
     if told is None or not told[1]:
         return None
     for n, command in enumerate(told[1]):
         name = command.get("name")
         if isinstance(name, str) and (name.startswith("/") or name.split() != [name]):
-            return moment.problem(
+            return context.problem(
                 f"the command's name is {quoted(name)}", path=f"{told[0]}.{n}.name"
             )
-    return FINE
+    return OK
 
 
 @check("ACP-L315", TELLERS, fix="Give each command a name of its own.")
-def commands_are_told_apart(moment: Moment) -> Found:
+def commands_are_told_apart(context: Context) -> CheckResult:
     """Tell of names that two commands share."""
-    told = _told(moment)
+    told = _told(context)
     if told is None or not told[1]:
         return None
     seen: set[str] = set()
@@ -93,21 +93,21 @@ def commands_are_told_apart(moment: Moment) -> Found:
         name = command.get("name")
         if isinstance(name, str):
             if name in seen:
-                return moment.problem(
+                return context.problem(
                     f"two commands are called {quoted(name)}", path=f"{told[0]}.{n}.name"
                 )
             seen.add(name)
-    return FINE
+    return OK
 
 
 @check("ACP-L316", TELLERS, fix="Say what is to be typed by a hint.")
-def input_has_a_hint(moment: Moment) -> Found:
+def input_has_a_hint(context: Context) -> CheckResult:
     """Tell of input without a hint."""
-    return _input(moment, lambda value: None if isinstance(value.get("hint"), str) else "hint")
+    return _input(context, lambda value: None if isinstance(value.get("hint"), str) else "hint")
 
 
 @check("ACP-L317", TELLERS, fix='Say {"type": "text", "hint": …}.')
-def input_has_type_and_hint(moment: Moment) -> Found:
+def input_has_type_and_hint(context: Context) -> CheckResult:
     """Tell of input without a type, and of text without a hint."""
 
     def missing(value: dict[str, Json]) -> str | None:
@@ -116,60 +116,60 @@ def input_has_type_and_hint(moment: Moment) -> Found:
         is_text = value["type"] == "text"
         return "hint" if is_text and not isinstance(value.get("hint"), str) else None
 
-    return _input(moment, missing)
+    return _input(context, missing)
 
 
-def _input(moment: Moment, missing: Callable[[dict[str, Json]], str | None]) -> Found:
-    told = _told(moment)
+def _input(context: Context, missing: Callable[[dict[str, Json]], str | None]) -> CheckResult:
+    told = _told(context)
     is_any = False
     for n, command in enumerate(told[1] if told is not None else []):
         value: Json = command.get("input")
         if value is None or told is None:
             continue
         is_any = True
-        lack = missing(members(value))
+        lack = missing(as_object(value))
         if lack is not None:
-            return moment.problem(
+            return context.problem(
                 f"the input of {quoted(command.get('name'))} has no {lack}",
                 path=f"{told[0]}.{n}.input.{lack}",
             )
-    return FINE if is_any else None
+    return OK if is_any else None
 
 
-@check("ACP-L318", asks("session/prompt"), fix="Offer the command, or leave the slash away.")
-def commands_that_are_typed_exist(moment: Moment) -> Found:
+@check("ACP-L318", on_request("session/prompt"), fix="Offer the command, or leave the slash away.")
+def commands_that_are_typed_exist(context: Context) -> CheckResult:
     """Tell of a prompt that begins with a command that was not offered."""
-    known = moment.state.of(_Commands).of.get(moment.session_id or "")
-    blocks = entries(moment.params.get("prompt"))
-    text = members(blocks[0]).get("text") if blocks else None
+    known = context.state.of(_Commands).of.get(context.session_id or "")
+    blocks = as_array(context.params.get("prompt"))
+    text = as_object(blocks[0]).get("text") if blocks else None
     if known is None or not isinstance(text, str) or not text.startswith("/"):
         return None
     name = text[1:].split(maxsplit=1)[0] if text[1:].split() else ""
     if name in known.names:
-        return FINE
-    return moment.problem(f"/{name} was not offered", known.point, path="params.prompt.0.text")
+        return OK
+    return context.problem(f"/{name} was not offered", known.point, path="params.prompt.0.text")
 
 
-@check("ACP-L319", results("initialize", *OPENERS), fix="Send available_commands_update.")
-def commands_are_told_in_updates(moment: Moment) -> Found:
+@check("ACP-L319", on_result("initialize", *OPENERS), fix="Send available_commands_update.")
+def commands_are_told_in_updates(context: Context) -> CheckResult:
     """Tell of commands in results, where version 1 has none."""
     for name in ("availableCommands", "commands", "slashCommands"):
-        if name in moment.result_object:
-            return moment.problem(f"the result has {name}", path=f"result.{name}")
-    return FINE
+        if name in context.result_object:
+            return context.problem(f"the result has {name}", path=f"result.{name}")
+    return OK
 
 
-@check("ACP-L320", updates("available_commands_update"), fix="Send the whole list each time.")
-def lists_are_whole(moment: Moment) -> Found:
+@check("ACP-L320", on_update("available_commands_update"), fix="Send the whole list each time.")
+def lists_are_whole(context: Context) -> CheckResult:
     """Tell of a list that lacks most of the one before."""
-    told, known = _told(moment), moment.state.of(_Commands).of.get(moment.session_id or "")
+    told, known = _told(context), context.state.of(_Commands).of.get(context.session_id or "")
     if told is None or known is None or len(known.names) < 2:
         return None
     kept = known.names & {str(each.get("name")) for each in told[1]}
     if told[1] and len(kept) < len(known.names) * MOST:
-        return moment.problem(
+        return context.problem(
             f"{len(known.names) - len(kept)} of {len(known.names)} commands are gone",
             known.point,
             path=told[0],
         )
-    return FINE
+    return OK

@@ -8,12 +8,20 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from acp_inspector.lint.moment import FINE, Ending, Found, Moment, Problem, is_one_of, quoted
-from acp_inspector.lint.registry import check, check_at_end, learns, updates
+from acp_inspector.lint.context import (
+    OK,
+    CheckResult,
+    Context,
+    EndContext,
+    Problem,
+    is_one_of,
+    quoted,
+)
+from acp_inspector.lint.registry import check, check_at_end, on_update, track
 from acp_inspector.lint.state import Point
 
-UPDATE: Final = updates("compaction_update")
-CHUNK: Final = updates("compaction_summary_chunk")
+UPDATE: Final = on_update("compaction_update")
+CHUNK: Final = on_update("compaction_summary_chunk")
 FINAL: Final = frozenset({"completed", "failed", "cancelled"})
 COMPACTIONS: Final = 10_000
 
@@ -34,122 +42,122 @@ class _Compactions:
     )
 
 
-def _key(moment: Moment) -> tuple[str, str] | None:
-    id_ = moment.update.get("compactionId")
-    if moment.session_id is None or not isinstance(id_, str):
+def _key(context: Context) -> tuple[str, str] | None:
+    id_ = context.update.get("compactionId")
+    if context.session_id is None or not isinstance(id_, str):
         return None
-    return moment.session_id, id_
+    return context.session_id, id_
 
 
-def _known(moment: Moment) -> _Compaction | None:
-    key = _key(moment)
-    return None if key is None else moment.state.of(_Compactions).of.get(key)
+def _known(context: Context) -> _Compaction | None:
+    key = _key(context)
+    return None if key is None else context.state.of(_Compactions).of.get(key)
 
 
-def _is_replaying(moment: Moment) -> bool:
-    return moment.session is not None and moment.session.is_replaying
+def _is_replaying(context: Context) -> bool:
+    return context.session is not None and context.session.is_replaying
 
 
-@learns(UPDATE, CHUNK)
-def _keep_compaction(moment: Moment) -> None:
-    key, compactions = _key(moment), moment.state.of(_Compactions)
+@track(UPDATE, CHUNK)
+def _keep_compaction(context: Context) -> None:
+    key, compactions = _key(context), context.state.of(_Compactions)
     if key is None or (key not in compactions.of and len(compactions.of) >= COMPACTIONS):
         return
-    if key not in compactions.of or _is_replaying(moment):
-        compactions.of[key] = _Compaction(moment.point)
-    compaction, status = compactions.of[key], moment.update.get("status")
+    if key not in compactions.of or _is_replaying(context):
+        compactions.of[key] = _Compaction(context.point)
+    compaction, status = compactions.of[key], context.update.get("status")
     if isinstance(status, str):
         compaction.status = status
         if status in FINAL:
-            compaction.ended = compaction.ended or moment.point
+            compaction.ended = compaction.ended or context.point
 
 
 @check("ACP-L404", UPDATE, CHUNK, fix="Compact in silence where the client cannot show it.")
-def compaction_is_for_who_can_show_it(moment: Moment) -> Found:
+def compaction_is_for_who_can_show_it(context: Context) -> CheckResult:
     """Tell of compaction for a client that did not claim it."""
-    if moment.state.claims("client", "session.compaction"):
-        return FINE
-    return moment.problem(
+    if context.state.claims("client", "session.compaction"):
+        return OK
+    return context.problem(
         "the client did not claim session.compaction",
-        moment.state.initialize,
+        context.state.initialize,
         path="params.update.sessionUpdate",
     )
 
 
 @check("ACP-L405", CHUNK, fix="Send the summary while the compaction is in progress.")
-def summaries_come_in_between(moment: Moment) -> Found:
+def summaries_come_in_between(context: Context) -> CheckResult:
     """Tell of a piece of a summary after the compaction was over."""
-    known = _known(moment)
-    if known is None or known.ended is None or _is_replaying(moment):
-        return FINE
-    return moment.problem("the compaction was over before", known.ended)
+    known = _known(context)
+    if known is None or known.ended is None or _is_replaying(context):
+        return OK
+    return context.problem("the compaction was over before", known.ended)
 
 
 @check_at_end("ACP-L406", fix="End each compaction with one final status.")
-def compactions_end(ending: Ending) -> Found:
+def compactions_end(ending: EndContext) -> CheckResult:
     """Tell of compactions that never ended."""
     known = ending.state.of(_Compactions).of
     if not known or not ending.is_over:
         return None
     return tuple(
-        Problem(f"the compaction {quoted(id_)} never ended", (compaction.first.n,))
+        Problem(f"the compaction {quoted(id_)} never ended", (compaction.first.seq,))
         for (_, id_), compaction in known.items()
         if compaction.ended is None
     )
 
 
 @check("ACP-L406", UPDATE, fix="End each compaction with one final status.")
-def compactions_end_once(moment: Moment) -> Found:
+def compactions_end_once(context: Context) -> CheckResult:
     """Tell of a compaction that ends in two ways."""
-    known, status = _known(moment), moment.update.get("status")
+    known, status = _known(context), context.update.get("status")
     if not is_one_of(status, FINAL):
         return None
-    if known is None or known.ended is None or _is_replaying(moment) or known.status == status:
-        return FINE
-    return moment.problem(
+    if known is None or known.ended is None or _is_replaying(context) or known.status == status:
+        return OK
+    return context.problem(
         f"the compaction ended as {known.status} before", known.ended, path="params.update.status"
     )
 
 
 @check("ACP-L407", UPDATE, fix="Send a summary with completed, an error with failed.")
-def ends_fit_what_they_tell(moment: Moment) -> Found:
+def ends_fit_what_they_tell(context: Context) -> CheckResult:
     """Tell of a summary or an error that does not belong to the status."""
-    status = moment.update.get("status")
+    status = context.update.get("status")
     for name, right in (("summary", "completed"), ("error", "failed")):
-        if moment.update.get(name) and status != right:
-            return moment.problem(
+        if context.update.get(name) and status != right:
+            return context.problem(
                 f"{name} comes with {quoted(status)}", path=f"params.update.{name}"
             )
-    return FINE
+    return OK
 
 
 @check("ACP-L408", UPDATE, fix="Give each compaction an id of its own.")
-def ids_are_not_reused(moment: Moment) -> Found:
+def ids_are_not_reused(context: Context) -> CheckResult:
     """Tell of a compaction that begins with the id of one that is over."""
-    known = _known(moment)
-    if known is None or known.ended is None or _is_replaying(moment):
-        return FINE
-    if moment.update.get("status") != "in_progress":
-        return FINE
-    return moment.problem(
+    known = _known(context)
+    if known is None or known.ended is None or _is_replaying(context):
+        return OK
+    if context.update.get("status") != "in_progress":
+        return OK
+    return context.problem(
         "another compaction had this id", known.ended, path="params.update.compactionId"
     )
 
 
-@check("ACP-L409", updates("notice"), fix="Give a severity and a title.")
-def notices_say_something(moment: Moment) -> Found:
+@check("ACP-L409", on_update("notice"), fix="Give a severity and a title.")
+def notices_say_something(context: Context) -> CheckResult:
     """Tell of notices without severity or title."""
-    if not isinstance(moment.update.get("severity"), str):
-        return moment.problem("severity is missing", path="params.update.severity")
-    title = moment.update.get("title")
+    if not isinstance(context.update.get("severity"), str):
+        return context.problem("severity is missing", path="params.update.severity")
+    title = context.update.get("title")
     if not isinstance(title, str) or not title:
-        return moment.problem("the title is missing or empty", path="params.update.title")
-    return FINE
+        return context.problem("the title is missing or empty", path="params.update.title")
+    return OK
 
 
-@check("ACP-L410", updates("notice"), fix="Leave notices away when history is told again.")
-def notices_are_not_history(moment: Moment) -> Found:
+@check("ACP-L410", on_update("notice"), fix="Leave notices away when history is told again.")
+def notices_are_not_history(context: Context) -> CheckResult:
     """Tell of notices in a replay."""
-    if moment.session is None or moment.session.replay is None:
-        return FINE
-    return moment.problem("a notice is part of the replay", moment.session.replay)
+    if context.session is None or context.session.replay is None:
+        return OK
+    return context.problem("a notice is part of the replay", context.session.replay)

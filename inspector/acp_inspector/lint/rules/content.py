@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
-from acp_inspector.lint.moment import FINE, Found, Moment, entries, members, quoted
-from acp_inspector.lint.registry import asks, check, updates
-from acp_inspector.lint.state import State
+from acp_inspector.lint.context import OK, CheckResult, Context, as_array, as_object, quoted
+from acp_inspector.lint.registry import check, on_request, on_update
+from acp_inspector.lint.state import LintState
 from acp_protocol.jsonrpc import Json
 
 Block: TypeAlias = tuple[str, dict[str, Json]]
@@ -41,8 +41,8 @@ CLAIMS: Final = {
 _MIME_TYPE: Final = re.compile(r"[\w!#$&^.+-]+/[\w!#$&^.+-]+\s*(;.*)?", re.DOTALL)
 
 HOLDERS: Final = (
-    asks("session/prompt", "session/request_permission"),
-    updates(
+    on_request("session/prompt", "session/request_permission"),
+    on_update(
         *sorted(ONE_BLOCK),
         *MESSAGES,
         *TOOL_CALLS,
@@ -63,47 +63,51 @@ class _Blocks:
 
 
 @check(
-    "ACP-L137", asks("session/prompt"), fix="Send images only to agents that claim to take them."
+    "ACP-L137",
+    on_request("session/prompt"),
+    fix="Send images only to agents that claim to take them.",
 )
-def images_are_taken(moment: Moment) -> Found:
+def images_are_taken(context: Context) -> CheckResult:
     """Tell of images for an agent that did not say it takes them."""
-    return _claimed(moment, "image", "image")
+    return _claimed(context, "image", "image")
 
 
-@check("ACP-L138", asks("session/prompt"), fix="Send audio only to agents that claim to take it.")
-def audio_is_taken(moment: Moment) -> Found:
+@check(
+    "ACP-L138", on_request("session/prompt"), fix="Send audio only to agents that claim to take it."
+)
+def audio_is_taken(context: Context) -> CheckResult:
     """Tell of audio for an agent that did not say it takes it."""
-    return _claimed(moment, "audio", "audio")
+    return _claimed(context, "audio", "audio")
 
 
 @check(
     "ACP-L139",
-    asks("session/prompt"),
+    on_request("session/prompt"),
     fix="Send a resource_link, or the text, to agents that take no embedded context.",
 )
-def embedded_resources_are_taken(moment: Moment) -> Found:
+def embedded_resources_are_taken(context: Context) -> CheckResult:
     """Tell of embedded resources for an agent that did not say it takes them."""
-    return _claimed(moment, "resource", "embeddedContext")
+    return _claimed(context, "resource", "embeddedContext")
 
 
-def takes(state: State, capability: str) -> bool:
+def takes(state: LintState, capability: str) -> bool:
     """Tell whether the agent said that its prompts may hold blocks of a kind."""
     version = 2 if state.version == 2 else 1
     said = state.claim("agent", CLAIMS[version].format(capability))
     return isinstance(said, dict) if version == 2 else said is True
 
 
-def _claimed(moment: Moment, type_: str, capability: str) -> Found:
-    if not moment.state.is_ready:
+def _claimed(context: Context, type_: str, capability: str) -> CheckResult:
+    if not context.state.is_ready:
         return None
-    for path, block in _all(moment).beyond_text:
+    for path, block in _all(context).beyond_text:
         if block.get("type") == type_:
-            if takes(moment.state, capability):
-                return FINE
-            claim = CLAIMS[2 if moment.version == 2 else 1].format(capability)
-            return moment.problem(
+            if takes(context.state, capability):
+                return OK
+            claim = CLAIMS[2 if context.version == 2 else 1].format(capability)
+            return context.problem(
                 f"the prompt has a block of type {type_}, but the agent does not claim {claim}",
-                moment.state.initialize,
+                context.state.initialize,
                 path=f"{path}.type",
             )
     return None
@@ -114,9 +118,9 @@ def _claimed(moment: Moment, type_: str, capability: str) -> Found:
     *HOLDERS,
     fix="Give each content block all members that its type needs.",
 )
-def blocks_are_whole(moment: Moment) -> Found:
+def blocks_are_whole(context: Context) -> CheckResult:
     """Tell of content blocks without what their type needs."""
-    blocks = _all(moment).all
+    blocks = _all(context).all
     if not blocks:
         return None
     for path, block in blocks:
@@ -127,23 +131,23 @@ def blocks_are_whole(moment: Moment) -> Found:
         for name in required:
             if not isinstance(block.get(name), str):
                 what = "is no string" if name in block else "is missing"
-                return moment.problem(
+                return context.problem(
                     f"{name} of a block of type {type_} {what}", path=f"{path}.{name}"
                 )
-        if type_ == "resource" and (found := _incomplete(moment, path, block)):
+        if type_ == "resource" and (found := _incomplete(context, path, block)):
             return found
-    return FINE
+    return OK
 
 
-def _incomplete(moment: Moment, path: str, block: dict[str, Json]) -> Found:
+def _incomplete(context: Context, path: str, block: dict[str, Json]) -> CheckResult:
     resource = block.get("resource")
     if not isinstance(resource, dict):
-        return moment.problem("an embedded resource is no object", path=f"{path}.resource")
-    held = members(resource)
+        return context.problem("an embedded resource is no object", path=f"{path}.resource")
+    held = as_object(resource)
     if not isinstance(held.get("uri"), str):
-        return moment.problem("an embedded resource has no uri", path=f"{path}.resource.uri")
+        return context.problem("an embedded resource has no uri", path=f"{path}.resource.uri")
     if not isinstance(held.get("text"), str) and not isinstance(held.get("blob"), str):
-        return moment.problem(
+        return context.problem(
             "an embedded resource has neither text nor blob", path=f"{path}.resource.text"
         )
     return None
@@ -154,23 +158,23 @@ def _incomplete(moment: Moment, path: str, block: dict[str, Json]) -> Found:
     *HOLDERS,
     fix="Encode bytes as standard base64, with padding, without a prefix.",
 )
-def bytes_are_base64(moment: Moment) -> Found:
+def bytes_are_base64(context: Context) -> CheckResult:
     """Tell of data and blobs that do not decode."""
-    found: Found = None
-    for path, block in _all(moment).beyond_text:
+    found: CheckResult = None
+    for path, block in _all(context).beyond_text:
         for where, data in _encoded(path, block):
-            found = FINE
+            found = OK
             if data.startswith("data:"):
-                return moment.problem("the data is a data: URL, not base64", path=where)
+                return context.problem("the data is a data: URL, not base64", path=where)
             if not is_base64(data):
-                return moment.problem(f"no base64: {quoted(data[:40])}", path=where)
+                return context.problem(f"no base64: {quoted(data[:40])}", path=where)
     return found
 
 
 def _encoded(path: str, block: dict[str, Json]) -> Iterator[tuple[str, str]]:
     if block.get("type") in ("image", "audio") and isinstance(data := block.get("data"), str):
         yield f"{path}.data", data
-    blob = members(block.get("resource")).get("blob")
+    blob = as_object(block.get("resource")).get("blob")
     if block.get("type") == "resource" and isinstance(blob, str):
         yield f"{path}.resource.blob", blob
 
@@ -189,25 +193,25 @@ def is_base64(text: str) -> bool:
     *HOLDERS,
     fix="Name the MIME type as type/subtype; image/… for images.",
 )
-def mime_types_fit(moment: Moment) -> Found:
+def mime_types_fit(context: Context) -> CheckResult:
     """Tell of MIME types that are none, or that belong to another type of block."""
-    found: Found = None
-    for path, block in _all(moment).beyond_text:
+    found: CheckResult = None
+    for path, block in _all(context).beyond_text:
         type_ = block.get("type")
         where = f"{path}.mimeType"
         said: Json = block.get("mimeType")
         if type_ == "resource":
             where, said = (
                 f"{path}.resource.mimeType",
-                members(block.get("resource")).get("mimeType"),
+                as_object(block.get("resource")).get("mimeType"),
             )
         if not isinstance(said, str):
             continue
-        found = FINE
+        found = OK
         if not _MIME_TYPE.fullmatch(said):
-            return moment.problem(f"no MIME type: {quoted(said)}", path=where)
+            return context.problem(f"no MIME type: {quoted(said)}", path=where)
         if type_ in ("image", "audio") and not said.lower().startswith(f"{type_}/"):
-            return moment.problem(f"the {type_} is said to be {quoted(said)}", path=where)
+            return context.problem(f"the {type_} is said to be {quoted(said)}", path=where)
     return found
 
 
@@ -216,74 +220,74 @@ def mime_types_fit(moment: Moment) -> Found:
     *HOLDERS,
     fix="Use text, image, audio, resource_link or resource.",
 )
-def types_of_blocks_are_known(moment: Moment) -> Found:
+def types_of_blocks_are_known(context: Context) -> CheckResult:
     """Tell of content blocks of a type that version 1 does not have."""
-    blocks = _all(moment).all
+    blocks = _all(context).all
     if not blocks:
         return None
     for path, block in blocks:
         type_ = block.get("type")
         if not isinstance(type_, str) or type_ not in REQUIRED:
             what = f"has the type {quoted(type_)}" if "type" in block else "has no type"
-            return moment.problem(f"a content block {what}", path=f"{path}.type")
-    return FINE
+            return context.problem(f"a content block {what}", path=f"{path}.type")
+    return OK
 
 
 @check("ACP-L462", *HOLDERS, fix="Point icons at https: or data: URIs.")
-def icons_are_safe_to_fetch(moment: Moment) -> Found:
+def icons_are_safe_to_fetch(context: Context) -> CheckResult:
     """Tell of icons that a client would have to fetch from elsewhere than the web."""
-    found: Found = None
-    for path, block in _all(moment).beyond_text:
-        if moment.side != "agent" or block.get("type") != "resource_link":
+    found: CheckResult = None
+    for path, block in _all(context).beyond_text:
+        if context.side != "agent" or block.get("type") != "resource_link":
             continue
-        for i, icon in enumerate(map(members, entries(block.get("icons")))):
+        for i, icon in enumerate(map(as_object, as_array(block.get("icons")))):
             source = icon.get("src")
             if not isinstance(source, str):
                 continue
-            found = FINE
+            found = OK
             if not source.lower().startswith(("https:", "data:")):
-                return moment.problem(
+                return context.problem(
                     f"an icon is at {quoted(source)}", path=f"{path}.icons.{i}.src"
                 )
     return found
 
 
-def _all(moment: Moment) -> _Blocks:
-    seen = moment.state.of(_Blocks)
-    if seen.n != moment.n:
-        seen.n = moment.n
-        seen.all = blocks_of(moment)
+def _all(context: Context) -> _Blocks:
+    seen = context.state.of(_Blocks)
+    if seen.n != context.seq:
+        seen.n = context.seq
+        seen.all = blocks_of(context)
         seen.beyond_text = [each for each in seen.all if each[1].get("type") != "text"]
     return seen
 
 
-def blocks_of(moment: Moment) -> list[Block]:
+def blocks_of(context: Context) -> list[Block]:
     """Return every content block of a message, with its place."""
-    if moment.kind == "request":
-        if moment.method == "session/prompt":
-            return _listed("params.prompt", moment.params.get("prompt"))
-        subject = members(moment.params.get("subject"))
+    if context.kind == "request":
+        if context.method == "session/prompt":
+            return _listed("params.prompt", context.params.get("prompt"))
+        subject = as_object(context.params.get("subject"))
         return [
-            *_in_tool_call("params.toolCall", members(moment.params.get("toolCall"))),
-            *_in_tool_call("params.subject.toolCall", members(subject.get("toolCall"))),
+            *_in_tool_call("params.toolCall", as_object(context.params.get("toolCall"))),
+            *_in_tool_call("params.subject.toolCall", as_object(subject.get("toolCall"))),
         ]
-    update = moment.update
+    update = context.update
     content = update.get("content")
-    if moment.variant in ONE_BLOCK:
-        return [("params.update.content", members(content))] if isinstance(content, dict) else []
-    if moment.variant == "compaction_update":
+    if context.variant in ONE_BLOCK:
+        return [("params.update.content", as_object(content))] if isinstance(content, dict) else []
+    if context.variant == "compaction_update":
         return _listed("params.update.summary", update.get("summary"))
-    if moment.variant == "tool_call_content_chunk":
-        return _wrapped("params.update.content", members(content))
-    if moment.variant in TOOL_CALLS:
+    if context.variant == "tool_call_content_chunk":
+        return _wrapped("params.update.content", as_object(content))
+    if context.variant in TOOL_CALLS:
         return _in_tool_call("params.update", update)
     return _listed("params.update.content", content)
 
 
 def _listed(path: str, value: Json) -> list[Block]:
     return [
-        (f"{path}.{i}", members(block))
-        for i, block in enumerate(entries(value))
+        (f"{path}.{i}", as_object(block))
+        for i, block in enumerate(as_array(value))
         if isinstance(block, dict)
     ]
 
@@ -300,4 +304,4 @@ def _wrapped(path: str, item: dict[str, Json]) -> list[Block]:
     block = item.get("content")
     if item.get("type") != "content" or not isinstance(block, dict):
         return []
-    return [(f"{path}.content", members(block))]
+    return [(f"{path}.content", as_object(block))]

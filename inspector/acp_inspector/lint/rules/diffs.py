@@ -8,15 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from acp_inspector.lint.git_patches import NOWHERE, PatchedFile, read_patch
-from acp_inspector.lint.moment import Found, Moment, Problem, entries, members, quoted
-from acp_inspector.lint.paths import is_absolute
-from acp_inspector.lint.registry import Trigger, check, updates
-from acp_inspector.lint.rules.tool_calls import ASKED
-from acp_inspector.lint.rules.tool_content import content_of
+from acp_inspector.lint.context import CheckResult, Context, Problem, as_array, as_object, quoted
+from acp_inspector.lint.registry import Trigger, check, on_update
+from acp_inspector.lint.rules.tool_calls import ASKED, content_of
+from acp_inspector.lint.text_checks import NOWHERE, PatchedFile, is_absolute, read_patch
 from acp_protocol.jsonrpc import Json
 
-SHOWN: Final[tuple[Trigger, ...]] = (*ASKED, *updates("tool_call_content_chunk"))
+SHOWN: Final[tuple[Trigger, ...]] = (*ASKED, *on_update("tool_call_content_chunk"))
 """Messages that may show a diff."""
 PAIRS: Final = frozenset({"move", "copy"})
 """Operations on a file that have a path before and one after."""
@@ -29,45 +27,47 @@ Complaint = tuple[str, str]
 """What is wrong, and where."""
 
 
-def _diffs(moment: Moment) -> list[Place]:
-    if moment.variant == "tool_call_content_chunk":
-        item = members(moment.update.get("content"))
+def _diffs(context: Context) -> list[Place]:
+    if context.variant == "tool_call_content_chunk":
+        item = as_object(context.update.get("content"))
         return [("params.update.content", item)] if item.get("type") == "diff" else []
-    place, content = content_of(moment)
+    place, content = content_of(context)
     if not isinstance(content, list):
         return []
     return [
         (f"{place}.{index}", item)
-        for index, item in enumerate(map(members, entries(content)))
+        for index, item in enumerate(map(as_object, as_array(content)))
         if item.get("type") == "diff"
     ]
 
 
-def _changes(moment: Moment) -> list[Place]:
+def _changes(context: Context) -> list[Place]:
     return [
-        (f"{place}.changes.{index}", members(change))
-        for place, diff in _diffs(moment)
-        for index, change in enumerate(entries(diff.get("changes")))
+        (f"{place}.changes.{index}", as_object(change))
+        for place, diff in _diffs(context)
+        for index, change in enumerate(as_array(diff.get("changes")))
     ]
 
 
 def _judged(
-    moment: Moment, places: list[Place], look: Callable[[str, dict[str, Json]], Iterator[Complaint]]
-) -> Found:
+    context: Context,
+    places: list[Place],
+    look: Callable[[str, dict[str, Json]], Iterator[Complaint]],
+) -> CheckResult:
     """Return what is wrong with any of these places; None where there is none."""
     if not places:
         return None
     return tuple(
-        Problem(text, (moment.n,), path=path)
+        Problem(text, (context.seq,), path=path)
         for place, each in places
         for text, path in look(place, each)
     )
 
 
 @check("ACP-L204", SHOWN, fix="Send path, which is absolute, and newText.")
-def diffs_are_complete(moment: Moment) -> Found:
+def diffs_are_complete(context: Context) -> CheckResult:
     """Tell of diffs of version 1 that do not say which file becomes what."""
-    return _judged(moment, _diffs(moment), _incomplete)
+    return _judged(context, _diffs(context), _incomplete)
 
 
 def _incomplete(place: str, diff: dict[str, Json]) -> Iterator[Complaint]:
@@ -80,9 +80,9 @@ def _incomplete(place: str, diff: dict[str, Json]) -> Iterator[Complaint]:
 
 
 @check("ACP-L205", SHOWN, fix="Send changes, and a patch with the text.")
-def diffs_have_changes(moment: Moment) -> Found:
+def diffs_have_changes(context: Context) -> CheckResult:
     """Tell of diffs of version 2 that are those of version 1."""
-    return _judged(moment, _diffs(moment), _without_changes)
+    return _judged(context, _diffs(context), _without_changes)
 
 
 def _without_changes(place: str, diff: dict[str, Json]) -> Iterator[Complaint]:
@@ -95,9 +95,9 @@ def _without_changes(place: str, diff: dict[str, Json]) -> Iterator[Complaint]:
 
 
 @check("ACP-L206", SHOWN, fix="Send oldPath and path for move and copy, path for all else.")
-def changes_have_their_paths(moment: Moment) -> Found:
+def changes_have_their_paths(context: Context) -> CheckResult:
     """Tell of changes that do not say which file they are about."""
-    return _judged(moment, _changes(moment), _pathless)
+    return _judged(context, _changes(context), _pathless)
 
 
 def _pathless(place: str, change: dict[str, Json]) -> Iterator[Complaint]:
@@ -112,10 +112,10 @@ def _pathless(place: str, change: dict[str, Json]) -> Iterator[Complaint]:
 
 
 @check("ACP-L207", SHOWN, fix="Send absolute paths in diffs.")
-def paths_of_diffs_are_absolute(moment: Moment) -> Found:
+def paths_of_diffs_are_absolute(context: Context) -> CheckResult:
     """Tell of diffs of files whose place is not said whole."""
-    places = _diffs(moment)
-    return _judged(moment, places + _changes(moment) if places else places, _relative)
+    places = _diffs(context)
+    return _judged(context, places + _changes(context) if places else places, _relative)
 
 
 def _relative(place: str, each: dict[str, Json]) -> Iterator[Complaint]:
@@ -125,19 +125,19 @@ def _relative(place: str, each: dict[str, Json]) -> Iterator[Complaint]:
             yield f"the {name} {quoted(path)} is not absolute", f"{place}.{name}"
 
 
-def _patches(moment: Moment) -> list[Place]:
+def _patches(context: Context) -> list[Place]:
     """Return the diffs that come with a patch of Git."""
     return [
         (place, diff)
-        for place, diff in _diffs(moment)
-        if (patch := members(diff.get("patch"))).get("format") == "git_patch"
+        for place, diff in _diffs(context)
+        if (patch := as_object(diff.get("patch"))).get("format") == "git_patch"
         and isinstance(text := patch.get("text"), str)
         and len(text) <= CHARACTERS
     ]
 
 
 def _text(diff: dict[str, Json]) -> str:
-    text = members(diff.get("patch")).get("text")
+    text = as_object(diff.get("patch")).get("text")
     return text if isinstance(text, str) else ""
 
 
@@ -146,9 +146,9 @@ def _text(diff: dict[str, Json]) -> str:
     SHOWN,
     fix="Send what `git diff -p` prints, with absolute paths and without a/ and b/.",
 )
-def patches_are_bare_and_absolute(moment: Moment) -> Found:
+def patches_are_bare_and_absolute(context: Context) -> CheckResult:
     """Tell of patches with headers of a commit or mail, or with paths of a working tree."""
-    return _judged(moment, _patches(moment), _no_git_patch)
+    return _judged(context, _patches(context), _no_git_patch)
 
 
 def _no_git_patch(place: str, diff: dict[str, Json]) -> Iterator[Complaint]:
@@ -165,16 +165,16 @@ def _no_git_patch(place: str, diff: dict[str, Json]) -> Iterator[Complaint]:
 
 
 @check("ACP-L209", SHOWN, fix="List every file of the patch in changes, with what happens to it.")
-def patches_agree_with_changes(moment: Moment) -> Found:
+def patches_agree_with_changes(context: Context) -> CheckResult:
     """Tell of files in a patch that changes does not have, or has otherwise.
 
     A moved file may stand in the patch as one deleted and one added: so Git writes it on demand.
     """
-    return _judged(moment, _patches(moment), _unlisted)
+    return _judged(context, _patches(context), _unlisted)
 
 
 def _unlisted(place: str, diff: dict[str, Json]) -> Iterator[Complaint]:
-    changes = [members(each) for each in entries(diff.get("changes"))]
+    changes = [as_object(each) for each in as_array(diff.get("changes"))]
     for file in read_patch(_text(diff)).files:
         if file.path is None or not is_absolute(file.path):
             continue
@@ -197,24 +197,24 @@ def _is_told_by(file: PatchedFile, change: dict[str, Json]) -> bool:
 
 
 @check("ACP-L210", SHOWN, fix="Send a patch with the changes of text.")
-def texts_come_with_a_patch(moment: Moment) -> Found:
+def texts_come_with_a_patch(context: Context) -> CheckResult:
     """Tell of changes to files of text that do not say what changed."""
-    return _judged(moment, _diffs(moment), _patchless)
+    return _judged(context, _diffs(context), _patchless)
 
 
 def _patchless(place: str, diff: dict[str, Json]) -> Iterator[Complaint]:
     if diff.get("patch") is not None:
         return
-    for change in map(members, entries(diff.get("changes"))):
+    for change in map(as_object, as_array(diff.get("changes"))):
         if change.get("fileType") == "text":
             yield f"the text {quoted(change.get('path'))} changes without a patch", f"{place}.patch"
             return
 
 
 @check("ACP-L211", SHOWN, fix="Send a diff only where something changes.")
-def diffs_change_something(moment: Moment) -> Found:
+def diffs_change_something(context: Context) -> CheckResult:
     """Tell of diffs without a change."""
-    return _judged(moment, _diffs(moment), _empty)
+    return _judged(context, _diffs(context), _empty)
 
 
 def _empty(place: str, diff: dict[str, Json]) -> Iterator[Complaint]:

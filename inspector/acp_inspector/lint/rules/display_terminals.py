@@ -8,21 +8,21 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from acp_inspector.lint.moment import (
-    FINE,
-    PATIENCE,
-    Ending,
-    Found,
-    Moment,
+from acp_inspector.lint.context import (
+    DELIVERY_TIMEOUT_S,
+    OK,
+    CheckResult,
+    Context,
+    EndContext,
     Problem,
-    members,
+    as_object,
     quoted,
 )
-from acp_inspector.lint.paths import is_absolute
-from acp_inspector.lint.registry import check, check_at_end, learns, updates
+from acp_inspector.lint.registry import check, check_at_end, on_update, track
 from acp_inspector.lint.rules.content import is_base64
-from acp_inspector.lint.rules.foreground import background_of, foregrounds_of
-from acp_inspector.lint.state import Session, Terminal
+from acp_inspector.lint.rules.v2_turn_state import background_of, foregrounds_of
+from acp_inspector.lint.state import SeenSession, SeenTerminal
+from acp_inspector.lint.text_checks import is_absolute
 from acp_protocol.jsonrpc import Json
 
 CELLS: Final = range(1, 65536)
@@ -38,135 +38,137 @@ class _Commands:
 
 @check(
     "ACP-L266",
-    updates("terminal_update", "terminal_output_chunk"),
+    on_update("terminal_update", "terminal_output_chunk"),
     fix="Name the terminal by terminalId, and put bytes into data.",
 )
-def terminals_are_named(moment: Moment) -> Found:
+def terminals_are_named(context: Context) -> CheckResult:
     """Tell of updates of no terminal, and of output without bytes."""
-    names = ("terminalId", "data") if moment.variant == "terminal_output_chunk" else ("terminalId",)
+    names = (
+        ("terminalId", "data") if context.variant == "terminal_output_chunk" else ("terminalId",)
+    )
     for name in names:
-        if not isinstance(moment.update.get(name), str):
-            what = "is no string" if name in moment.update else "is missing"
-            return moment.problem(
-                f"{name} of a {moment.variant} {what}", path=f"params.update.{name}"
+        if not isinstance(context.update.get(name), str):
+            what = "is no string" if name in context.update else "is missing"
+            return context.problem(
+                f"{name} of a {context.variant} {what}", path=f"params.update.{name}"
             )
-    return FINE
+    return OK
 
 
 @check(
     "ACP-L267",
-    updates("terminal_update", "terminal_output_chunk"),
+    on_update("terminal_update", "terminal_output_chunk"),
     fix="Encode the bytes of each message by themselves, as base64 with padding.",
 )
-def output_is_base64(moment: Moment) -> Found:
+def output_is_base64(context: Context) -> CheckResult:
     """Tell of output that does not decode."""
-    data: Json = moment.update.get("data")
+    data: Json = context.update.get("data")
     path = "params.update.data"
-    if moment.variant == "terminal_update":
-        data = members(moment.update.get("output")).get("data")
+    if context.variant == "terminal_update":
+        data = as_object(context.update.get("output")).get("data")
         path = "params.update.output.data"
     if not isinstance(data, str):
         return None
     if is_base64(data):
-        return FINE
-    return moment.problem(f"no base64: {quoted(data[:40])}", path=path)
+        return OK
+    return context.problem(f"no base64: {quoted(data[:40])}", path=path)
 
 
-@check("ACP-L268", updates("terminal_update"), fix="Send an absolute cwd, or none.")
-def terminals_run_somewhere(moment: Moment) -> Found:
+@check("ACP-L268", on_update("terminal_update"), fix="Send an absolute cwd, or none.")
+def terminals_run_somewhere(context: Context) -> CheckResult:
     """Tell of directories that depend on where someone stands."""
-    cwd: Json = moment.update.get("cwd")
+    cwd: Json = context.update.get("cwd")
     if not isinstance(cwd, str):
         return None
     if is_absolute(cwd):
-        return FINE
-    return moment.problem(f"the cwd is {quoted(cwd)}", path="params.update.cwd")
+        return OK
+    return context.problem(f"the cwd is {quoted(cwd)}", path="params.update.cwd")
 
 
-@check("ACP-L269", updates("terminal_update"), fix='Send {"data": …} as output.')
-def output_is_an_object(moment: Moment) -> Found:
+@check("ACP-L269", on_update("terminal_update"), fix='Send {"data": …} as output.')
+def output_is_an_object(context: Context) -> CheckResult:
     """Tell of output that is text."""
-    output: Json = moment.update.get("output")
+    output: Json = context.update.get("output")
     if output is None:
         return None
     if not isinstance(output, dict):
-        return moment.problem(f"the output is {quoted(output)}", path="params.update.output")
-    if not isinstance(members(output).get("data"), str):
-        return moment.problem("the output has no data", path="params.update.output.data")
-    return FINE
+        return context.problem(f"the output is {quoted(output)}", path="params.update.output")
+    if not isinstance(as_object(output).get("data"), str):
+        return context.problem("the output has no data", path="params.update.output.data")
+    return OK
 
 
 @check(
     "ACP-L270",
-    updates("terminal_output_chunk"),
+    on_update("terminal_output_chunk"),
     fix="Send the exitStatus after the last output, or clear it.",
 )
-def exited_terminals_are_silent(moment: Moment) -> Found:
+def exited_terminals_are_silent(context: Context) -> CheckResult:
     """Tell of output after the exit."""
-    terminal = _terminal(moment)
+    terminal = _terminal(context)
     if terminal is None:
         return None
     if terminal.exited is not None:
-        return moment.problem(
+        return context.problem(
             f"output of terminal {quoted(terminal.id)} follows its exit", terminal.exited
         )
-    return FINE
+    return OK
 
 
-@check("ACP-L271", updates("terminal_update"), fix="Give each command a terminal of its own.")
-def terminals_are_not_reused(moment: Moment) -> Found:
+@check("ACP-L271", on_update("terminal_update"), fix="Give each command a terminal of its own.")
+def terminals_are_not_reused(context: Context) -> CheckResult:
     """Tell of terminals that run another command after one has ended."""
-    terminal, command = _terminal(moment), moment.update.get("command")
-    if terminal is None or terminal.exited is None or moment.session is None:
+    terminal, command = _terminal(context), context.update.get("command")
+    if terminal is None or terminal.exited is None or context.session is None:
         return None
-    before = moment.state.of(_Commands).told.get((moment.session.id, terminal.id))
+    before = context.state.of(_Commands).told.get((context.session.id, terminal.id))
     if isinstance(command, str) and before is not None and command != before:
-        return moment.problem(
+        return context.problem(
             f"terminal {quoted(terminal.id)} exited, and runs {quoted(command)} now",
             terminal.first,
             terminal.exited,
             path="params.update.terminalId",
         )
-    return FINE
+    return OK
 
 
-@check("ACP-L274", updates("terminal_update"), fix="Tell the command with the first update.")
-def commands_are_told_first(moment: Moment) -> Found:
+@check("ACP-L274", on_update("terminal_update"), fix="Tell the command with the first update.")
+def commands_are_told_first(context: Context) -> CheckResult:
     """Tell of commands that only a later update names.
 
     A terminal that never names one may run none.
     """
-    command, session = moment.update.get("command"), moment.session
+    command, session = context.update.get("command"), context.session
     if not isinstance(command, str) or session is None or session.is_replaying:
         return None
-    terminal = _terminal(moment)
-    if terminal is None or (session.id, terminal.id) in moment.state.of(_Commands).told:
-        return FINE
-    return moment.problem(
+    terminal = _terminal(context)
+    if terminal is None or (session.id, terminal.id) in context.state.of(_Commands).told:
+        return OK
+    return context.problem(
         f"the command of terminal {quoted(terminal.id)} comes after its first update",
         terminal.first,
     )
 
 
-@learns(updates("terminal_update"))
-def _keep_command(moment: Moment) -> None:
-    command, id_ = moment.update.get("command"), moment.update.get("terminalId")
-    told = moment.state.of(_Commands).told
-    if moment.session is None or not isinstance(id_, str) or not isinstance(command, str):
+@track(on_update("terminal_update"))
+def _keep_command(context: Context) -> None:
+    command, id_ = context.update.get("command"), context.update.get("terminalId")
+    told = context.state.of(_Commands).told
+    if context.session is None or not isinstance(id_, str) or not isinstance(command, str):
         return
     if len(told) < REMEMBERED:
-        told.setdefault((moment.session.id, id_), command)
+        told.setdefault((context.session.id, id_), command)
 
 
-def _terminal(moment: Moment) -> Terminal | None:
-    id_ = moment.update.get("terminalId")
-    if moment.session is None or moment.session.is_replaying or not isinstance(id_, str):
+def _terminal(context: Context) -> SeenTerminal | None:
+    id_ = context.update.get("terminalId")
+    if context.session is None or context.session.is_replaying or not isinstance(id_, str):
         return None
-    return moment.session.terminals.get(id_)
+    return context.session.terminals.get(id_)
 
 
 @check_at_end("ACP-L273", fix="Send a terminal_update for each terminal that you show.")
-def shown_terminals_were_told_of(ending: Ending) -> Found:
+def shown_terminals_were_told_of(ending: EndContext) -> CheckResult:
     """Tell of terminals that a tool call shows, and of which nothing came."""
     found: list[Problem] = []
     has_any = False
@@ -175,13 +177,13 @@ def shown_terminals_were_told_of(ending: Ending) -> Found:
             continue
         for tool in session.tools.values():
             has_any = has_any or bool(tool.terminals)
-            if ending.point.at - tool.first.at <= PATIENCE:
+            if ending.point.time - tool.first.time <= DELIVERY_TIMEOUT_S:
                 continue
             found += [
                 Problem(
                     f"tool call {quoted(tool.id)} shows terminal {quoted(id_)}, of which no "
                     "terminal_update came",
-                    (tool.first.n,),
+                    (tool.first.seq,),
                 )
                 for id_ in sorted(tool.terminals - session.terminals.keys())
             ]
@@ -189,7 +191,7 @@ def shown_terminals_were_told_of(ending: Ending) -> Found:
 
 
 @check_at_end("ACP-L275", fix="Send the exitStatus before the tool call is final.")
-def terminals_end_with_their_tool_call(ending: Ending) -> Found:
+def terminals_end_with_their_tool_call(ending: EndContext) -> CheckResult:
     """Tell of terminals that run on after their tool call, and not in the background."""
     found: list[Problem] = []
     has_any = False
@@ -201,29 +203,29 @@ def terminals_end_with_their_tool_call(ending: Ending) -> Found:
                 if terminal is None or tool.ended is None:
                     continue
                 has_any = True
-                is_late = ending.point.at - tool.ended.at > PATIENCE
+                is_late = ending.point.time - tool.ended.time > DELIVERY_TIMEOUT_S
                 if is_late and terminal.exited is None and id_ not in behind:
                     text = f"tool call {quoted(tool.id)} ended, but its terminal {quoted(id_)} runs"
-                    found.append(Problem(text, tuple(sorted({terminal.first.n, tool.ended.n}))))
+                    found.append(Problem(text, tuple(sorted({terminal.first.seq, tool.ended.seq}))))
     return tuple(found) if has_any else None
 
 
-def _behind(ending: Ending, session: Session) -> set[str]:
+def _behind(ending: EndContext, session: SeenSession) -> set[str]:
     own = foregrounds_of(ending.state).get(session.id)
     listed = [] if own is None else background_of(own.told) or []
     return {id_ for each in listed if isinstance(id_ := each.get("terminalId"), str)}
 
 
-@check("ACP-L463", updates("terminal_update"), fix="Send cols and rows from 1 to 65535.")
-def sizes_are_sizes(moment: Moment) -> Found:
+@check("ACP-L463", on_update("terminal_update"), fix="Send cols and rows from 1 to 65535.")
+def sizes_are_sizes(context: Context) -> CheckResult:
     """Tell of terminals of no size."""
-    size: Json = moment.update.get("size")
+    size: Json = context.update.get("size")
     if size is None:
         return None
     if not isinstance(size, dict):
-        return moment.problem(f"the size is {quoted(size)}", path="params.update.size")
+        return context.problem(f"the size is {quoted(size)}", path="params.update.size")
     for name in ("cols", "rows"):
-        value = members(size).get(name)
+        value = as_object(size).get(name)
         if type(value) is not int or value not in CELLS:
-            return moment.problem(f"{name} is {quoted(value)}", path=f"params.update.size.{name}")
-    return FINE
+            return context.problem(f"{name} is {quoted(value)}", path=f"params.update.size.{name}")
+    return OK

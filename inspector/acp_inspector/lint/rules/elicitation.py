@@ -11,17 +11,25 @@ from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import SplitResult, parse_qsl, urlsplit
 
-from acp_inspector.lint.moment import FINE, Found, Moment, entries, is_one_of, members, quoted
+from acp_inspector.lint.context import (
+    OK,
+    CheckResult,
+    Context,
+    as_array,
+    as_object,
+    is_one_of,
+    quoted,
+)
 from acp_inspector.lint.registry import (
     EVERY_MESSAGE,
-    answers,
-    asks,
     check,
-    learns,
-    results,
-    tells,
+    on_notification,
+    on_request,
+    on_response,
+    on_result,
+    track,
 )
-from acp_inspector.lint.state import Ask, Point
+from acp_inspector.lint.state import Point, SentRequest
 from acp_inspector.redaction.finder import Finder
 from acp_inspector.redaction.rules import RULES
 from acp_inspector.redaction.shapes import SHAPES
@@ -51,7 +59,7 @@ _LOCAL: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 class _Pages:
     """Elicitations by URL."""
 
-    open: dict[str, Ask | Point] = field(default_factory=dict[str, Ask | Point])
+    open: dict[str, SentRequest | Point] = field(default_factory=dict[str, SentRequest | Point])
     """Those that were not completed, declined or cancelled."""
     done: dict[str, Point] = field(default_factory=dict[str, Point])
     until: int = 0
@@ -60,251 +68,255 @@ class _Pages:
     finder: Finder = field(default_factory=lambda: Finder(sorted(set(RULES) - VAGUE), {}))
 
 
-def _mode(moment: Moment) -> str | None:
-    mode = moment.params.get("mode")
+def _mode(context: Context) -> str | None:
+    mode = context.params.get("mode")
     return mode if isinstance(mode, str) else None
 
 
-def _claims(moment: Moment, mode: str) -> bool:
-    return moment.state.claims("client", f"elicitation.{mode}")
+def _claims(context: Context, mode: str) -> bool:
+    return context.state.claims("client", f"elicitation.{mode}")
 
 
-@learns(asks(CREATE))
-def _keep_page(moment: Moment) -> None:
-    id_ = moment.params.get("elicitationId")
-    pages = moment.state.of(_Pages)
-    if _mode(moment) == "url" and isinstance(id_, str) and len(pages.open) < ELICITATIONS:
-        pages.open[id_] = (moment.key and moment.state.newest) or moment.point
+@track(on_request(CREATE))
+def _keep_page(context: Context) -> None:
+    id_ = context.params.get("elicitationId")
+    pages = context.state.of(_Pages)
+    if _mode(context) == "url" and isinstance(id_, str) and len(pages.open) < ELICITATIONS:
+        pages.open[id_] = (context.key and context.state.newest) or context.point
 
 
-@learns(answers(CREATE))
-def _forget_page(moment: Moment) -> None:
+@track(on_response(CREATE))
+def _forget_page(context: Context) -> None:
     # Accepted pages stay open until they are completed.
-    if moment.kind == "failure" or moment.result_object.get("action") != "accept":
-        id_ = moment.ask.params.get("elicitationId") if moment.ask is not None else None
+    if context.kind == "failure" or context.result_object.get("action") != "accept":
+        id_ = context.request.params.get("elicitationId") if context.request is not None else None
         if isinstance(id_, str):
-            moment.state.of(_Pages).open.pop(id_, None)
+            context.state.of(_Pages).open.pop(id_, None)
 
 
-@learns(tells("elicitation/complete"))
-def _complete_page(moment: Moment) -> None:
-    pages, id_ = moment.state.of(_Pages), moment.params.get("elicitationId")
+@track(on_notification("elicitation/complete"))
+def _complete_page(context: Context) -> None:
+    pages, id_ = context.state.of(_Pages), context.params.get("elicitationId")
     if isinstance(id_, str):
         pages.open.pop(id_, None)
         if len(pages.done) < ELICITATIONS:
-            pages.done[id_] = moment.point
-    pages.until, pages.completion = moment.n + LATER, moment.point
+            pages.done[id_] = context.point
+    pages.until, pages.completion = context.seq + LATER, context.point
 
 
-@check("ACP-L328", asks(CREATE), fix="Ask by a form only where the client can show one.")
-def forms_are_for_who_can_show_them(moment: Moment) -> Found:
+@check("ACP-L328", on_request(CREATE), fix="Ask by a form only where the client can show one.")
+def forms_are_for_who_can_show_them(context: Context) -> CheckResult:
     """Tell of a form for a client that did not claim forms."""
-    return _is_claimed(moment, "form")
+    return _is_claimed(context, "form")
 
 
-@check("ACP-L329", asks(CREATE), fix="Ask by a page only where the client can open one.")
-def pages_are_for_who_can_open_them(moment: Moment) -> Found:
+@check("ACP-L329", on_request(CREATE), fix="Ask by a page only where the client can open one.")
+def pages_are_for_who_can_open_them(context: Context) -> CheckResult:
     """Tell of a page for a client that did not claim pages."""
-    return _is_claimed(moment, "url")
+    return _is_claimed(context, "url")
 
 
-def _is_claimed(moment: Moment, mode: str) -> Found:
-    if _mode(moment) != mode:
+def _is_claimed(context: Context, mode: str) -> CheckResult:
+    if _mode(context) != mode:
         return None
-    if _claims(moment, mode):
-        return FINE
-    return moment.problem(
-        f"the client did not claim elicitation.{mode}", moment.state.initialize, path="params.mode"
+    if _claims(context, mode):
+        return OK
+    return context.problem(
+        f"the client did not claim elicitation.{mode}", context.state.initialize, path="params.mode"
     )
 
 
-@check("ACP-L330", asks(CREATE), fix="Say how you ask, and what for.")
-def mode_and_message_are_there(moment: Moment) -> Found:
+@check("ACP-L330", on_request(CREATE), fix="Say how you ask, and what for.")
+def mode_and_message_are_there(context: Context) -> CheckResult:
     """Tell of a question without mode or message."""
     for name in ("mode", "message"):
-        if not isinstance(moment.params.get(name), str):
-            return moment.problem(f"{name} is missing", path=f"params.{name}")
-    return FINE
+        if not isinstance(context.params.get(name), str):
+            return context.problem(f"{name} is missing", path=f"params.{name}")
+    return OK
 
 
-@check("ACP-L331", asks(CREATE), fix="Name the session, or the request, that it is about.")
-def a_scope_is_named(moment: Moment) -> Found:
+@check("ACP-L331", on_request(CREATE), fix="Name the session, or the request, that it is about.")
+def a_scope_is_named(context: Context) -> CheckResult:
     """Tell of a question that belongs to nothing, or to two things."""
-    has_session = moment.params.get("sessionId") is not None
-    has_request = "requestId" in moment.params
+    has_session = context.params.get("sessionId") is not None
+    has_request = "requestId" in context.params
     if not has_session and not has_request:
-        return moment.problem("neither sessionId nor requestId is there")
+        return context.problem("neither sessionId nor requestId is there")
     if has_session and has_request:
-        return moment.problem(
+        return context.problem(
             "sessionId and requestId are both there",
-            severity="warning" if moment.version == 1 else None,
+            severity="warning" if context.version == 1 else None,
         )
-    return FINE
+    return OK
 
 
-@check("ACP-L332", asks(CREATE), fix="Name a request that is open, a session that is known.")
-def the_scope_exists(moment: Moment) -> Found:
+@check("ACP-L332", on_request(CREATE), fix="Name a request that is open, a session that is known.")
+def the_scope_exists(context: Context) -> CheckResult:
     """Tell of a question about what nobody knows."""
-    params = moment.params
+    params = context.params
     id_: Json = params.get("requestId")
     if "requestId" in params and is_request_id(id_):
-        if ("client", *id_key(id_)) in moment.state.asks:
-            return FINE
-        return moment.problem(
+        if ("client", *id_key(id_)) in context.state.requests:
+            return OK
+        return context.problem(
             f"no request {quoted(id_)} of the client is open", path="params.requestId"
         )
-    if moment.session_id is None:
+    if context.session_id is None:
         return None
-    if moment.session is None:
-        return moment.problem(
-            f"the session {quoted(moment.session_id)} is not known", path="params.sessionId"
+    if context.session is None:
+        return context.problem(
+            f"the session {quoted(context.session_id)} is not known", path="params.sessionId"
         )
     tool = params.get("toolCallId")
-    if isinstance(tool, str) and tool not in moment.session.tools:
-        return moment.problem(
+    if isinstance(tool, str) and tool not in context.session.tools:
+        return context.problem(
             f"the tool call {quoted(tool)} is not known", path="params.toolCallId"
         )
-    return FINE
+    return OK
 
 
-def _url(moment: Moment) -> SplitResult | None:
-    url = moment.params.get("url")
+def _url(context: Context) -> SplitResult | None:
+    url = context.params.get("url")
     try:
         return urlsplit(url) if isinstance(url, str) else None
     except ValueError:
         return None
 
 
-@check("ACP-L333", asks(CREATE), fix="Give an id and an absolute URL.")
-def pages_have_id_and_address(moment: Moment) -> Found:
+@check("ACP-L333", on_request(CREATE), fix="Give an id and an absolute URL.")
+def pages_have_id_and_address(context: Context) -> CheckResult:
     """Tell of a page without id or address."""
-    if _mode(moment) != "url":
+    if _mode(context) != "url":
         return None
-    if not isinstance(moment.params.get("elicitationId"), str):
-        return moment.problem("elicitationId is missing", path="params.elicitationId")
-    url = _url(moment)
+    if not isinstance(context.params.get("elicitationId"), str):
+        return context.problem("elicitationId is missing", path="params.elicitationId")
+    url = _url(context)
     if url is None or not url.scheme or not (url.netloc or url.scheme not in {"http", "https"}):
-        return moment.problem(f"the url is {quoted(moment.params.get('url'))}", path="params.url")
-    return FINE
+        return context.problem(f"the url is {quoted(context.params.get('url'))}", path="params.url")
+    return OK
 
 
-@check("ACP-L334", asks(CREATE), fix="Use https; http is for localhost.")
-def pages_are_reached_safely(moment: Moment) -> Found:
+@check("ACP-L334", on_request(CREATE), fix="Use https; http is for localhost.")
+def pages_are_reached_safely(context: Context) -> CheckResult:
     """Tell of a page that others can read along."""
-    url = _url(moment)
-    if _mode(moment) != "url" or url is None:
+    url = _url(context)
+    if _mode(context) != "url" or url is None:
         return None
     if url.scheme == "https" or (url.scheme == "http" and url.hostname in _LOCAL):
-        return FINE
-    return moment.problem(f"the url is {url.scheme}", path="params.url")
+        return OK
+    return context.problem(f"the url is {url.scheme}", path="params.url")
 
 
-@check("ACP-L335", asks(CREATE), fix="Put an opaque id into the URL, and nothing of the user.")
-def addresses_hold_no_secrets(moment: Moment) -> Found:
+@check(
+    "ACP-L335", on_request(CREATE), fix="Put an opaque id into the URL, and nothing of the user."
+)
+def addresses_hold_no_secrets(context: Context) -> CheckResult:
     """Tell of credentials, tokens and e-mail addresses in a URL."""
-    url = _url(moment)
-    if _mode(moment) != "url" or url is None:
+    url = _url(context)
+    if _mode(context) != "url" or url is None:
         return None
     if "@" in url.netloc:
-        return moment.problem("the url names a user", path="params.url")
+        return context.problem("the url names a user", path="params.url")
     for name, value in (*parse_qsl(url.query), *parse_qsl(url.fragment)):
         if value and _SECRET.search(name):
-            return moment.problem(f"the url carries {quoted(name)}", path="params.url")
+            return context.problem(f"the url carries {quoted(name)}", path="params.url")
     said = f"{url.path}?{url.query}#{url.fragment}"
-    if any(hit.rule in _TOKENS for hit in moment.state.of(_Pages).finder.find(said)):
-        return moment.problem("the url carries what looks like a token", path="params.url")
+    if any(hit.rule in _TOKENS for hit in context.state.of(_Pages).finder.find(said)):
+        return context.problem("the url carries what looks like a token", path="params.url")
     if _EMAIL.search(said):
-        return moment.problem("the url carries an e-mail address", path="params.url")
-    return FINE
+        return context.problem("the url carries an e-mail address", path="params.url")
+    return OK
 
 
-@check("ACP-L336", asks(CREATE), fix="Give each page an id of its own.")
-def pages_are_told_apart(moment: Moment) -> Found:
+@check("ACP-L336", on_request(CREATE), fix="Give each page an id of its own.")
+def pages_are_told_apart(context: Context) -> CheckResult:
     """Tell of an id that an open page has already."""
-    id_ = moment.params.get("elicitationId")
-    if _mode(moment) != "url" or not isinstance(id_, str):
+    id_ = context.params.get("elicitationId")
+    if _mode(context) != "url" or not isinstance(id_, str):
         return None
-    earlier = moment.state.of(_Pages).open.get(id_)
+    earlier = context.state.of(_Pages).open.get(id_)
     if earlier is None:
-        return FINE
-    return moment.problem(
+        return OK
+    return context.problem(
         f"another page that is open has the id {quoted(id_)}", earlier, path="params.elicitationId"
     )
 
 
-@check("ACP-L342", results(CREATE), fix="Answer with accept, decline or cancel.")
-def answers_say_what_was_done(moment: Moment) -> Found:
+@check("ACP-L342", on_result(CREATE), fix="Answer with accept, decline or cancel.")
+def answers_say_what_was_done(context: Context) -> CheckResult:
     """Tell of answers without an action, or with one that nobody knows."""
-    action = moment.result_object.get("action")
+    action = context.result_object.get("action")
     if not isinstance(action, str):
-        return moment.problem("action is missing", moment.ask, path="result.action")
+        return context.problem("action is missing", context.request, path="result.action")
     if action in ACTIONS or action.startswith("_"):
-        return FINE
-    return moment.problem(f"the action is {quoted(action)}", moment.ask, path="result.action")
+        return OK
+    return context.problem(f"the action is {quoted(action)}", context.request, path="result.action")
 
 
-@check("ACP-L344", results(CREATE), fix="Send content with accepted forms alone.")
-def content_comes_with_accepted_forms(moment: Moment) -> Found:
+@check("ACP-L344", on_result(CREATE), fix="Send content with accepted forms alone.")
+def content_comes_with_accepted_forms(context: Context) -> CheckResult:
     """Tell of content that was declined, or that no form asked for."""
-    if moment.ask is None:
+    if context.request is None:
         return None
-    if moment.result_object.get("content") is None:
-        return FINE
-    action = moment.result_object.get("action")
+    if context.result_object.get("content") is None:
+        return OK
+    action = context.result_object.get("action")
     if is_one_of(action, {"decline", "cancel"}):
-        return moment.problem(f"content comes with {action}", moment.ask, path="result.content")
-    if moment.ask.params.get("mode") == "url":
-        return moment.problem("content comes for a page", moment.ask, path="result.content")
-    return FINE
+        return context.problem(
+            f"content comes with {action}", context.request, path="result.content"
+        )
+    if context.request.params.get("mode") == "url":
+        return context.problem("content comes for a page", context.request, path="result.content")
+    return OK
 
 
-@check("ACP-L346", answers(CREATE), fix="Answer a mode that you did not claim with -32602.")
-def unclaimed_modes_are_refused(moment: Moment) -> Found:
+@check("ACP-L346", on_response(CREATE), fix="Answer a mode that you did not claim with -32602.")
+def unclaimed_modes_are_refused(context: Context) -> CheckResult:
     """Tell of a client that answers what it did not claim in another way."""
-    mode = moment.ask.params.get("mode") if moment.ask is not None else None
-    if not is_one_of(mode, {"form", "url"}) or _claims(moment, str(mode)):
+    mode = context.request.params.get("mode") if context.request is not None else None
+    if not is_one_of(mode, {"form", "url"}) or _claims(context, str(mode)):
         return None
-    if moment.kind == "failure" and moment.code in {-32602, -32601, -32800}:
-        return FINE
-    what = "a result" if moment.kind == "result" else str(moment.code)
-    return moment.problem(
+    if context.kind == "failure" and context.code in {-32602, -32601, -32800}:
+        return OK
+    what = "a result" if context.kind == "result" else str(context.code)
+    return context.problem(
         f"the mode {mode} was not claimed and is answered with {what}",
-        moment.state.initialize,
-        moment.ask,
+        context.state.initialize,
+        context.request,
     )
 
 
-@check("ACP-L347", tells("elicitation/complete"), fix="Complete each open page once.")
-def only_open_pages_are_completed(moment: Moment) -> Found:
+@check("ACP-L347", on_notification("elicitation/complete"), fix="Complete each open page once.")
+def only_open_pages_are_completed(context: Context) -> CheckResult:
     """Tell of a page that is completed twice, or that nobody opened."""
-    pages, id_ = moment.state.of(_Pages), moment.params.get("elicitationId")
+    pages, id_ = context.state.of(_Pages), context.params.get("elicitationId")
     if not isinstance(id_, str):
         return None
     if id_ in pages.open:
-        return FINE
+        return OK
     if id_ in pages.done:
-        return moment.problem(
+        return context.problem(
             f"the page {quoted(id_)} was completed before",
             pages.done[id_],
             path="params.elicitationId",
         )
-    return moment.problem(f"no page {quoted(id_)} is open", path="params.elicitationId")
+    return context.problem(f"no page {quoted(id_)} is open", path="params.elicitationId")
 
 
 @check("ACP-L348", EVERY_MESSAGE, fix="Keep what the user entered there on the agent's side.")
-def what_was_entered_stays_there(moment: Moment) -> Found:
+def what_was_entered_stays_there(context: Context) -> CheckResult:
     """Tell of what looks like a token, once a page was completed."""
-    pages = moment.state.of(_Pages)
-    if moment.n > pages.until or moment.side != "agent":
+    pages = context.state.of(_Pages)
+    if context.seq > pages.until or context.side != "agent":
         return None
-    for name, text in _strings(moment.value):
+    for name, text in _strings(context.value):
         hits = pages.finder.find(text, name)
         if hits:
-            return moment.problem(
+            return context.problem(
                 f"{name or 'the message'} holds what looks like a secret ({hits[0].rule})",
                 pages.completion,
             )
-    return FINE
+    return OK
 
 
 def _strings(value: Json) -> Iterator[tuple[str, str]]:
@@ -315,6 +327,6 @@ def _strings(value: Json) -> Iterator[tuple[str, str]]:
         if isinstance(each, str):
             yield name, each
         elif isinstance(each, dict):
-            todo += members(each).items()
+            todo += as_object(each).items()
         elif isinstance(each, list):
-            todo += [(name, inner) for inner in entries(each)]
+            todo += [(name, inner) for inner in as_array(each)]

@@ -8,19 +8,19 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final, cast
 
-from acp_inspector.lint.lines import Lines
-from acp_inspector.lint.moment import FINE, Ending, Found, Moment, Problem, quoted
+from acp_inspector.lint.context import OK, CheckResult, Context, EndContext, Problem, quoted
+from acp_inspector.lint.json_lines import LineState
 from acp_inspector.lint.registry import (
     EVERY_MESSAGE,
-    answers,
-    asks,
-    calls,
     check,
     check_at_end,
-    learns,
-    tells,
+    on_call,
+    on_notification,
+    on_request,
+    on_response,
+    track,
 )
-from acp_inspector.lint.state import IdKey, other
+from acp_inspector.lint.state import IdKey, opposite
 from acp_protocol.framing import Side
 from acp_protocol.jsonrpc import Json, RequestId, is_request_id
 
@@ -45,7 +45,7 @@ class _Ids:
 class Told:
     """The last frame of each side that was a notification, if nothing of it came since."""
 
-    last: dict[Side, Moment] = field(default_factory=dict[Side, Moment])
+    last: dict[Side, Context] = field(default_factory=dict[Side, Context])
 
 
 @check(
@@ -53,14 +53,14 @@ class Told:
     EVERY_MESSAGE,
     fix='Write "jsonrpc": "2.0" into every message.',
 )
-def jsonrpc_is_named(moment: Moment) -> Found:
+def jsonrpc_is_named(context: Context) -> CheckResult:
     """Tell of messages that do not say which JSON-RPC they are in."""
-    said: Json = moment.value.get("jsonrpc")
+    said: Json = context.value.get("jsonrpc")
     if said == "2.0":
-        return FINE
-    if "jsonrpc" not in moment.value:
-        return moment.problem('"jsonrpc" is missing', path="jsonrpc")
-    return moment.problem(f'"jsonrpc" is {quoted(said)} instead of "2.0"', path="jsonrpc")
+        return OK
+    if "jsonrpc" not in context.value:
+        return context.problem('"jsonrpc" is missing', path="jsonrpc")
+    return context.problem(f'"jsonrpc" is {quoted(said)} instead of "2.0"', path="jsonrpc")
 
 
 @check(
@@ -68,35 +68,35 @@ def jsonrpc_is_named(moment: Moment) -> Found:
     EVERY_MESSAGE,
     fix="Send a request, a notification, a result or an error, and each whole.",
 )
-def it_is_one_kind_of_message(moment: Moment) -> Found:
+def it_is_one_kind_of_message(context: Context) -> CheckResult:
     """Tell of objects that are no message, or two at once."""
-    value = moment.value
+    value = context.value
     if "method" in value:
         if "result" in value or "error" in value:
             both = "result" if "result" in value else "error"
-            return moment.problem(f'the message has "method" and "{both}"')
+            return context.problem(f'the message has "method" and "{both}"')
     elif "result" not in value and "error" not in value:
-        return moment.problem("the object has neither method, result nor error")
-    return FINE
+        return context.problem("the object has neither method, result nor error")
+    return OK
 
 
-@check("ACP-L018", answers(), fix="Answer with either a result or an error.")
-def answers_are_one_thing(moment: Moment) -> Found:
+@check("ACP-L018", on_response(), fix="Answer with either a result or an error.")
+def answers_are_one_thing(context: Context) -> CheckResult:
     """Tell of answers that went well and wrong."""
-    if "result" in moment.value and "error" in moment.value:
-        return moment.problem("the answer has a result and an error")
-    return FINE
+    if "result" in context.value and "error" in context.value:
+        return context.problem("the answer has a result and an error")
+    return OK
 
 
 @check("ACP-L019", EVERY_MESSAGE, fix="Name the method by a string.")
-def methods_are_named_by_strings(moment: Moment) -> Found:
+def methods_are_named_by_strings(context: Context) -> CheckResult:
     """Tell of methods that are no name."""
-    if "method" not in moment.value:
+    if "method" not in context.value:
         return None
-    method: Json = moment.value["method"]
+    method: Json = context.value["method"]
     if not isinstance(method, str) or not method:
-        return moment.problem(f"the method is {quoted(method)}", path="method")
-    return FINE
+        return context.problem(f"the method is {quoted(method)}", path="method")
+    return OK
 
 
 @check(
@@ -104,151 +104,154 @@ def methods_are_named_by_strings(moment: Moment) -> Found:
     EVERY_MESSAGE,
     fix="Use a string or a whole number of 64 bits as id.",
 )
-def ids_are_strings_or_integers(moment: Moment) -> Found:
+def ids_are_strings_or_integers(context: Context) -> CheckResult:
     """Tell of ids that not everyone can give back as they are."""
-    if "id" not in moment.value:
+    if "id" not in context.value:
         return None
-    id_: Json = moment.id
+    id_: Json = context.id
     if not is_request_id(id_) or (isinstance(id_, int) and id_ not in INTEGERS):
-        return moment.problem(f"the id is {quoted(id_)}", path="id")
-    return FINE
+        return context.problem(f"the id is {quoted(id_)}", path="id")
+    return OK
 
 
-@check("ACP-L021", asks(), fix="Give each request an id of its own.")
-def requests_have_an_id(moment: Moment) -> Found:
+@check("ACP-L021", on_request(), fix="Give each request an id of its own.")
+def requests_have_an_id(context: Context) -> CheckResult:
     """Tell of requests whose answer nobody could tell from others."""
-    if moment.id is None:
-        return moment.problem("the request has the id null", path="id")
-    return FINE
+    if context.id is None:
+        return context.problem("the request has the id null", path="id")
+    return OK
 
 
-@check("ACP-L022", calls(), fix="Pass params by name, in an object.")
-def params_are_an_object(moment: Moment) -> Found:
+@check("ACP-L022", on_call(), fix="Pass params by name, in an object.")
+def params_are_an_object(context: Context) -> CheckResult:
     """Tell of params by position, and of scalars."""
-    params: Json = moment.value.get("params")
+    params: Json = context.value.get("params")
     if params is None or isinstance(params, dict):
-        return FINE
-    return moment.problem(f"params are no object: {quoted(params)}", path="params")
+        return OK
+    return context.problem(f"params are no object: {quoted(params)}", path="params")
 
 
-@check("ACP-L023", asks(), fix="Count ids up; use none again before its answer came.")
-def ids_are_not_reused_while_pending(moment: Moment) -> Found:
+@check("ACP-L023", on_request(), fix="Count ids up; use none again before its answer came.")
+def ids_are_not_reused_while_pending(context: Context) -> CheckResult:
     """Tell of two open questions that cannot be told apart."""
-    if moment.key is None or moment.id is None:
+    if context.key is None or context.id is None:
         return None
-    earlier = moment.state.asks.get(moment.key)
+    earlier = context.state.requests.get(context.key)
     if earlier is not None:
-        return moment.problem(
-            f"the id {quoted(moment.id)} is that of a request that still waits for its answer",
+        return context.problem(
+            f"the id {quoted(context.id)} is that of a request that still waits for its answer",
             earlier,
         )
-    return FINE
+    return OK
 
 
-@check("ACP-L024", asks(), fix="Count ids up for the whole life of a connection.")
-def ids_are_not_reused_later(moment: Moment) -> Found:
+@check("ACP-L024", on_request(), fix="Count ids up for the whole life of a connection.")
+def ids_are_not_reused_later(context: Context) -> CheckResult:
     """Tell of ids that stand for two questions of one connection."""
-    if moment.key is None or moment.id is None:
+    if context.key is None or context.id is None:
         return None
-    if moment.key in moment.state.of(_Ids).used and moment.key not in moment.state.asks:
-        return moment.problem(
-            f"the id {quoted(moment.id)} was used before", moment.state.answered.get(moment.key)
+    if context.key in context.state.of(_Ids).used and context.key not in context.state.requests:
+        return context.problem(
+            f"the id {quoted(context.id)} was used before", context.state.responded.get(context.key)
         )
-    return FINE
+    return OK
 
 
-@learns(asks())
-def _keep_id(moment: Moment) -> None:
-    used = moment.state.of(_Ids).used
-    if moment.key is not None and len(used) < IDS:
-        used.add(moment.key)
+@track(on_request())
+def _keep_id(context: Context) -> None:
+    used = context.state.of(_Ids).used
+    if context.key is not None and len(used) < IDS:
+        used.add(context.key)
 
 
-@check("ACP-L025", answers(), fix="Give back the id of the request as it came, type and all.")
-def answers_match_a_question(moment: Moment) -> Found:
+@check("ACP-L025", on_response(), fix="Give back the id of the request as it came, type and all.")
+def answers_match_a_question(context: Context) -> CheckResult:
     """Tell of answers to what nobody asked."""
-    if moment.id is None or not is_request_id(moment.id):
+    if context.id is None or not is_request_id(context.id):
         return None
-    if moment.ask is not None or moment.key in moment.state.answered:
-        return FINE
-    lines = moment.state.of(Lines)
-    if moment.key in lines.ids or other(moment.side) in lines.deep:
+    if context.request is not None or context.key in context.state.responded:
+        return OK
+    lines = context.state.of(LineState)
+    if context.key in lines.ids or opposite(context.side) in lines.deep:
         # It may have asked in what is no message, or in one that only this reader cannot read.
-        return FINE
-    alike = moment.state.twin(other(moment.side), cast("RequestId", moment.id))
+        return OK
+    alike = context.state.twin(opposite(context.side), cast("RequestId", context.id))
     if alike is not None:
-        return moment.problem(
-            f"the id {quoted(moment.id)} is that of the request {quoted(alike.id)} in another type",
+        return context.problem(
+            f"the id {quoted(context.id)} is that of request {quoted(alike.id)} in another type",
             alike,
         )
-    return moment.problem(f"no request waits for an answer with the id {quoted(moment.id)}")
+    return context.problem(f"no request waits for an answer with the id {quoted(context.id)}")
 
 
-@check("ACP-L026", answers(), fix="Answer each request once.")
-def requests_are_answered_once(moment: Moment) -> Found:
+@check("ACP-L026", on_response(), fix="Answer each request once.")
+def requests_are_answered_once(context: Context) -> CheckResult:
     """Tell of second answers."""
-    if moment.key is None or moment.id is None:
+    if context.key is None or context.id is None:
         return None
-    earlier = moment.state.answered.get(moment.key)
-    if moment.ask is None and earlier is not None:
-        return moment.problem(f"{earlier.method} was answered before", earlier, earlier.answered)
-    return FINE
+    earlier = context.state.responded.get(context.key)
+    if context.request is None and earlier is not None:
+        return context.problem(f"{earlier.method} was answered before", earlier, earlier.responded)
+    return OK
 
 
 @check_at_end("ACP-L027", fix="Answer every request, with an error if need be.")
-def requests_are_answered(ending: Ending) -> Found:
+def requests_are_answered(ending: EndContext) -> CheckResult:
     """Tell of requests that nobody answered by the end of the connection."""
-    if not ending.is_over or not (ending.state.asks or ending.state.answered):
+    if not ending.is_over or not (ending.state.requests or ending.state.responded):
         return None
     severity = "error" if ending.is_orderly else "warning"
     return tuple(
-        Problem(f"{ask.method} with the id {quoted(ask.id)} was never answered", (ask.n,), severity)
+        Problem(
+            f"{ask.method} with the id {quoted(ask.id)} was never answered", (ask.seq,), severity
+        )
         for ask in ending.state.open()
-        if not ask.method.startswith("_") and other(ask.side) not in ending.state.of(Lines).deep
+        if not ask.method.startswith("_")
+        and opposite(ask.side) not in ending.state.of(LineState).deep
     )
 
 
 @check(
     "ACP-L028",
-    answers(),
-    exercised_by=tells(),
+    on_response(),
+    exercised_by=on_notification(),
     fix="Do not answer notifications, not even with an error.",
 )
-def notifications_are_not_answered(moment: Moment) -> Found:
+def notifications_are_not_answered(context: Context) -> CheckResult:
     """Tell of answers without an id right after a notification."""
-    told = moment.state.of(Told).last.get(other(moment.side))
-    if moment.id is not None or moment.ask is not None or told is None:
-        return FINE
-    if moment.kind == "failure" and moment.code in UNREADABLE and has_other_cause(told):
-        return FINE
-    return moment.problem(f"the notification {told.method} was answered", told.point)
+    told = context.state.of(Told).last.get(opposite(context.side))
+    if context.id is not None or context.request is not None or told is None:
+        return OK
+    if context.kind == "failure" and context.code in UNREADABLE and has_other_cause(told):
+        return OK
+    return context.problem(f"the notification {told.method} was answered", told.point)
 
 
-def has_other_cause(told: Moment) -> bool:
+def has_other_cause(told: Context) -> bool:
     """Tell whether an error without an id may be about something else than a notification.
 
     An array or a broken line, before or after it, is answered without an id too.
     """
     last = told.state.last.get(told.side)
     is_followed = last is not None and last is not told.frame
-    return is_followed or told.state.of(Lines).unreadable[told.side] > 0
+    return is_followed or told.state.of(LineState).unreadable[told.side] > 0
 
 
-@learns(calls())
-def _keep_notification(moment: Moment) -> None:
-    last = moment.state.of(Told).last
-    if moment.kind == "notification":
-        last[moment.side] = moment
+@track(on_call())
+def _keep_notification(context: Context) -> None:
+    last = context.state.of(Told).last
+    if context.kind == "notification":
+        last[context.side] = context
     else:
-        last.pop(moment.side, None)
+        last.pop(context.side, None)
 
 
 @check("ACP-L045", EVERY_MESSAGE, fix="Put what is your own into _meta.")
-def no_unknown_members_of_the_envelope(moment: Moment) -> Found:
+def no_unknown_members_of_the_envelope(context: Context) -> CheckResult:
     """Tell of members beside those of JSON-RPC."""
-    strangers = sorted(moment.value.keys() - ENVELOPE)
-    if moment.kind == "failure":
-        strangers += [f"error.{name}" for name in sorted(moment.error.keys() - ERROR)]
+    strangers = sorted(context.value.keys() - ENVELOPE)
+    if context.kind == "failure":
+        strangers += [f"error.{name}" for name in sorted(context.error.keys() - ERROR)]
     if strangers:
-        return moment.problem(f"the envelope has {quoted(strangers[0])}", path=strangers[0])
-    return FINE
+        return context.problem(f"the envelope has {quoted(strangers[0])}", path=strangers[0])
+    return OK

@@ -8,11 +8,11 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from acp_inspector.lint.moment import FINE, Found, Moment, quoted
+from acp_inspector.lint.context import OK, CheckResult, Context, quoted
 from acp_inspector.lint.registry import (
-    answers,
     check,
-    failures,
+    on_error,
+    on_response,
 )
 from acp_protocol.jsonrpc import Json
 
@@ -46,84 +46,86 @@ _TRACE: Final = re.compile(
 )
 
 
-@check("ACP-L029", answers(), fix="Answer with the id of the request.")
-def answers_without_id_say_why(moment: Moment) -> Found:
+@check("ACP-L029", on_response(), fix="Answer with the id of the request.")
+def answers_without_id_say_why(context: Context) -> CheckResult:
     """Tell of answers that nobody can tell the question of."""
-    if moment.id is not None or "id" not in moment.value:
+    if context.id is not None or "id" not in context.value:
         return None
-    if moment.ask is not None or (moment.kind == "failure" and moment.code in UNREADABLE):
-        return FINE
-    what = "a result" if moment.kind == "result" else f"the error {moment.code}"
-    return moment.problem(f"{what} has the id null", path="id")
+    if context.request is not None or (context.kind == "failure" and context.code in UNREADABLE):
+        return OK
+    what = "a result" if context.kind == "result" else f"the error {context.code}"
+    return context.problem(f"{what} has the id null", path="id")
 
 
-@check("ACP-L030", failures(), fix="Write an integer code and a string message.")
-def errors_have_code_and_message(moment: Moment) -> Found:
+@check("ACP-L030", on_error(), fix="Write an integer code and a string message.")
+def errors_have_code_and_message(context: Context) -> CheckResult:
     """Tell of errors that are none."""
-    error: Json = moment.value.get("error")
+    error: Json = context.value.get("error")
     if not isinstance(error, dict):
-        return moment.problem(f"the error is no object: {quoted(error)}", path="error")
-    if moment.code is None or moment.code not in CODES:
-        return moment.problem(
-            f"the error's code is {quoted(moment.error.get('code'))}", path="error.code"
+        return context.problem(f"the error is no object: {quoted(error)}", path="error")
+    if context.code is None or context.code not in CODES:
+        return context.problem(
+            f"the error's code is {quoted(context.error.get('code'))}", path="error.code"
         )
-    if not isinstance(moment.error.get("message"), str):
-        return moment.problem("the error has no message", path="error.message")
-    return FINE
+    if not isinstance(context.error.get("message"), str):
+        return context.problem("the error has no message", path="error.message")
+    return OK
 
 
-@check("ACP-L031", failures(), fix="Say it in one short sentence; put details into data.")
-def error_messages_are_short(moment: Moment) -> Found:
+@check("ACP-L031", on_error(), fix="Say it in one short sentence; put details into data.")
+def error_messages_are_short(context: Context) -> CheckResult:
     """Tell of messages that are logs."""
-    message = moment.error.get("message")
+    message = context.error.get("message")
     if not isinstance(message, str):
         return None
     if _TRACE.search(message):
-        return moment.problem("the error's message holds a stack trace", path="error.message")
+        return context.problem("the error's message holds a stack trace", path="error.message")
     if "\n" in message.strip() or len(message) > SENTENCE:
-        return moment.problem("the error's message is no short sentence", path="error.message")
-    return FINE
+        return context.problem("the error's message is no short sentence", path="error.message")
+    return OK
 
 
-@check("ACP-L032", failures(), fix="Use the codes that JSON-RPC and ACP assign, or your own range.")
-def reserved_codes_are_assigned_ones(moment: Moment) -> Found:
+@check("ACP-L032", on_error(), fix="Use the codes that JSON-RPC and ACP assign, or your own range.")
+def reserved_codes_are_assigned_ones(context: Context) -> CheckResult:
     """Tell of codes in the reserved range that nobody gave a meaning."""
-    code = moment.code
+    code = context.code
     if code is None or code not in RESERVED:
         return None
-    if code in (ASSIGNED_V2 if moment.version == 2 else ASSIGNED):
-        return FINE
-    return moment.problem(
+    if code in (ASSIGNED_V2 if context.version == 2 else ASSIGNED):
+        return OK
+    return context.problem(
         f"the error code {code} is reserved and means nothing; perhaps a dialect is spoken",
         path="error.code",
     )
 
 
-@check("ACP-L033", failures(), fix="Use -32002 for files and sessions that do not exist only.")
-def not_found_is_about_resources(moment: Moment) -> Found:
+@check("ACP-L033", on_error(), fix="Use -32002 for files and sessions that do not exist only.")
+def not_found_is_about_resources(context: Context) -> CheckResult:
     """Tell of a code that is used for something else."""
-    if moment.code != -32002:
+    if context.code != -32002:
         return None
-    message = str(moment.error.get("message"))
-    params = moment.ask.params if moment.ask is not None else {}
+    message = str(context.error.get("message"))
+    params = context.request.params if context.request is not None else {}
     is_misused = _NOT_FOUND_MISUSED.search(_NAME.sub("", message)) and not _MISSING.search(message)
     if is_misused or not params.keys() & {"sessionId", "path", "uri"}:
-        return moment.problem(
-            f"-32002 (resource not found) says {quoted(message)}", moment.ask, path="error.code"
-        )
-    return FINE
-
-
-@check("ACP-L034", failures(), fix="Use -32000 where the user has to log in, only.")
-def auth_required_is_about_login(moment: Moment) -> Found:
-    """Tell of a code that is used for something else."""
-    if moment.code != -32000:
-        return None
-    message = str(moment.error.get("message"))
-    if moment.side == "client" or not _ABOUT_LOGIN.search(message):
-        return moment.problem(
-            f"-32000 (authentication required) says {quoted(message)}",
-            moment.ask,
+        return context.problem(
+            f"-32002 (resource not found) says {quoted(message)}",
+            context.request,
             path="error.code",
         )
-    return FINE
+    return OK
+
+
+@check("ACP-L034", on_error(), fix="Use -32000 where the user has to log in, only.")
+def auth_required_is_about_login(context: Context) -> CheckResult:
+    """Tell of a code that is used for something else."""
+    if context.code != -32000:
+        return None
+    message = str(context.error.get("message"))
+    if context.side == "client" or not _ABOUT_LOGIN.search(message):
+        return context.problem(
+            f"-32000 (authentication required) says {quoted(message)}",
+            context.request,
+            path="error.code",
+        )
+    return OK

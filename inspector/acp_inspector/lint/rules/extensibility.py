@@ -11,29 +11,38 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from acp_inspector.lint.moment import FINE, Ending, Found, Moment, Problem, entries, members, quoted
+from acp_inspector.lint.context import (
+    OK,
+    CheckResult,
+    Context,
+    EndContext,
+    Problem,
+    as_array,
+    as_object,
+    quoted,
+)
 from acp_inspector.lint.registry import (
     EVERY_MESSAGE,
-    asks,
-    calls,
     check,
     check_at_end,
-    results,
-    updates,
+    on_call,
+    on_request,
+    on_result,
+    on_update,
 )
-from acp_inspector.lint.rules.method_table import RETIRED, is_ours
-from acp_inspector.lint.state import other
+from acp_inspector.lint.rules.methods import RETIRED, is_ours
+from acp_inspector.lint.state import opposite
 from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.methods import VERSIONS, find_method
 
 TRACE: Final = ("traceparent", "tracestate", "baggage")
 WITH_PATHS: Final = (
-    *asks("session/new", "session/load", "session/resume", "session/fork", "session/list"),
-    *asks("session/request_permission"),
-    *asks("fs/read_text_file", "fs/write_text_file", "terminal/create"),
-    *results("session/list"),
-    *updates("tool_call", "tool_call_update", "tool_call_content_chunk"),
-    *updates("terminal_update", "subagent_update"),
+    *on_request("session/new", "session/load", "session/resume", "session/fork", "session/list"),
+    *on_request("session/request_permission"),
+    *on_request("fs/read_text_file", "fs/write_text_file", "terminal/create"),
+    *on_result("session/list"),
+    *on_update("tool_call", "tool_call_update", "tool_call_content_chunk"),
+    *on_update("terminal_update", "subagent_update"),
 )
 """Messages in which the schema has paths."""
 PATHS: Final = frozenset({"path", "cwd", "oldPath"})
@@ -45,32 +54,34 @@ _TRACEPARENT: Final = re.compile(r"00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16
 _ABSOLUTE: Final = re.compile(r"/|[A-Za-z]:[\\/]|\\\\")
 
 
-@check("ACP-L369", calls(), fix="Begin the names of your own methods with “_”.")
-def own_methods_begin_with_an_underscore(moment: Moment) -> Found:
+@check("ACP-L369", on_call(), fix="Begin the names of your own methods with “_”.")
+def own_methods_begin_with_an_underscore(context: Context) -> CheckResult:
     """Tell of methods of one's own that look like the protocol's."""
-    method = moment.method or ""
+    method = context.method or ""
     if not method or method.startswith("$/") or any(find_method(method, v) for v in VERSIONS):
         return None
     if method.startswith("_"):
-        return FINE
+        return OK
     if RETIRED.match(method) or is_ours(method):
         # Among the protocol's names it is rather a slip; that is told elsewhere.
         return None
-    return moment.problem(f"{quoted(method)} does not begin with “_”", path="method")
+    return context.problem(f"{quoted(method)} does not begin with “_”", path="method")
 
 
 @check_at_end("ACP-L370", fix="Answer with a result, or with -32601.")
-def own_requests_are_answered(ending: Ending) -> Found:
+def own_requests_are_answered(ending: EndContext) -> CheckResult:
     """Tell of requests of one's own that are passed over while later ones are answered."""
     state = ending.state
     own = [ask for ask in state.open() if ask.method.startswith("_")]
-    answered = [ask for ask in state.answered.values() if ask.method.startswith("_")]
+    answered = [ask for ask in state.responded.values() if ask.method.startswith("_")]
     if not own and not answered:
         return None
     found: list[Problem] = []
     for ask in own:
         later = [
-            each for each in state.answered.values() if each.side == ask.side and each.n > ask.n
+            each
+            for each in state.responded.values()
+            if each.side == ask.side and each.seq > ask.seq
         ]
         if ending.is_over or later:
             found += ending.problem(f"{ask.method} was never answered", ask)
@@ -78,78 +89,78 @@ def own_requests_are_answered(ending: Ending) -> Found:
 
 
 @check("ACP-L372", EVERY_MESSAGE, fix="Make _meta an object.")
-def meta_is_an_object(moment: Moment) -> Found:
+def meta_is_an_object(context: Context) -> CheckResult:
     """Tell of `_meta` that is a text, a list or a number."""
-    found = list(_metas(moment))
+    found = list(_metas(context))
     for path, meta in found:
         if meta is not None and not isinstance(meta, dict):
-            return moment.problem(f"_meta is {quoted(meta)}", path=path)
-    return FINE if found else None
+            return context.problem(f"_meta is {quoted(meta)}", path=path)
+    return OK if found else None
 
 
-def _metas(moment: Moment) -> Iterator[tuple[str, Json]]:
+def _metas(context: Context) -> Iterator[tuple[str, Json]]:
     """Yield every `_meta` of a message with its place, those within others left out."""
     todo: list[tuple[str, Json]] = [
-        (name, moment.value[name]) for name in ("params", "result") if name in moment.value
+        (name, context.value[name]) for name in ("params", "result") if name in context.value
     ]
     while todo:
         path, value = todo.pop()
-        for name, inner in members(value).items():
+        for name, inner in as_object(value).items():
             if name == "_meta":
                 yield f"{path}._meta", inner
-            elif name not in {"rawInput", "rawOutput"} and (members(inner) or entries(inner)):
+            elif name not in {"rawInput", "rawOutput"} and (as_object(inner) or as_array(inner)):
                 todo.append((f"{path}.{name}", inner))
-        todo += [(f"{path}.{n}", inner) for n, inner in enumerate(entries(value))]
+        todo += [(f"{path}.{n}", inner) for n, inner in enumerate(as_array(value))]
 
 
 @check("ACP-L374", EVERY_MESSAGE, fix="Write traces as W3C Trace Context does.")
-def traces_are_well_formed(moment: Moment) -> Found:
+def traces_are_well_formed(context: Context) -> CheckResult:
     """Tell of trace keys that no tracer can read."""
-    if not _speaks_of_traces(moment):
+    if not _speaks_of_traces(context):
         return None
-    for path, meta in _metas(moment):
+    for path, meta in _metas(context):
         for name in TRACE:
-            value = members(meta).get(name)
+            value = as_object(meta).get(name)
             is_bad = value is not None and not isinstance(value, str)
             if name == "traceparent" and isinstance(value, str):
                 is_bad = not _TRACEPARENT.fullmatch(value)
             if is_bad:
-                return moment.problem(f"{name} is {quoted(value)}", path=f"{path}.{name}")
-    return FINE
+                return context.problem(f"{name} is {quoted(value)}", path=f"{path}.{name}")
+    return OK
 
 
 @check("ACP-L375", EVERY_MESSAGE, fix="Put trace keys at the root of _meta.")
-def traces_stand_at_the_root(moment: Moment) -> Found:
+def traces_stand_at_the_root(context: Context) -> CheckResult:
     """Tell of trace keys below somebody's own key."""
-    if not _speaks_of_traces(moment):
+    if not _speaks_of_traces(context):
         return None
-    for path, meta in _metas(moment):
-        for name, inner in members(meta).items():
+    for path, meta in _metas(context):
+        for name, inner in as_object(meta).items():
             if isinstance(inner, dict) and "traceparent" in inner:
-                return moment.problem(
+                return context.problem(
                     f"traceparent stands below {quoted(name)}", path=f"{path}.{name}"
                 )
-    return FINE
+    return OK
 
 
-def _speaks_of_traces(moment: Moment) -> bool:
-    raw = moment.frame.raw
+def _speaks_of_traces(context: Context) -> bool:
+    raw = context.frame.raw
     return any(b'"%b"' % name.encode() in raw for name in TRACE)
 
 
-@check("ACP-L379", calls(), fix="Tell of it in a capability's _meta.")
-def own_methods_are_announced(moment: Moment) -> Found:
+@check("ACP-L379", on_call(), fix="Tell of it in a capability's _meta.")
+def own_methods_are_announced(context: Context) -> CheckResult:
     """Tell of methods of one's own that the other side has not spoken of."""
-    method = moment.method or ""
-    if not method.startswith("_") or moment.version is None:
+    method = context.method or ""
+    if not method.startswith("_") or context.version is None:
         return None
     vendor = method[1:].partition("/")[0]
-    said = moment.state.of(_Announced).by(moment.state.capabilities[other(moment.side)])
+    said = context.state.of(_Announced).by(context.state.capabilities[opposite(context.side)])
     if method in said or (vendor and vendor in said):
-        return FINE
-    return moment.problem(
-        f"the {other(moment.side)} did not announce {method}",
-        moment.state.initialize,
+        return OK
+    return context.problem(
+        f"the {opposite(context.side)} did not announce {method}",
+        context.state.initialize,
         path="method",
     )
 
@@ -172,7 +183,7 @@ class _Announced:
 
 
 def _claimed_metas(claims: Json) -> Iterator[tuple[str, Json]]:
-    for name, inner in members(claims).items():
+    for name, inner in as_object(claims).items():
         if name == "_meta":
             yield name, inner
         elif isinstance(inner, dict):
@@ -180,32 +191,32 @@ def _claimed_metas(claims: Json) -> Iterator[tuple[str, Json]]:
 
 
 @check("ACP-L381", WITH_PATHS, fix="Send absolute paths.")
-def paths_are_absolute(moment: Moment) -> Found:
+def paths_are_absolute(context: Context) -> CheckResult:
     """Tell of relative paths, of `~` and of URIs where a path is expected."""
-    raw = moment.frame.raw
+    raw = context.frame.raw
     if not (b'"path"' in raw or b'"cwd"' in raw or b'Path"' in raw or b'Directories"' in raw):
         return None
     found: list[Problem] = []
     is_any = False
-    for place, path in _paths(moment):
+    for place, path in _paths(context):
         is_any = True
         if isinstance(path, str) and not _ABSOLUTE.match(path):
-            found += moment.problem(f"the path {quoted(path)} is not absolute", path=place)
+            found += context.problem(f"the path {quoted(path)} is not absolute", path=place)
     return tuple(found) if is_any else None
 
 
-def _paths(moment: Moment) -> Iterator[tuple[str, Json]]:
+def _paths(context: Context) -> Iterator[tuple[str, Json]]:
     todo: list[tuple[str, Json]] = [
-        (name, moment.value[name]) for name in ("params", "result") if name in moment.value
+        (name, context.value[name]) for name in ("params", "result") if name in context.value
     ]
     while todo:
         place, value = todo.pop()
-        for name, inner in members(value).items():
+        for name, inner in as_object(value).items():
             if name in PATHS:
                 yield f"{place}.{name}", inner
             elif name == "additionalDirectories":
-                listed = enumerate(entries(inner))
+                listed = enumerate(as_array(inner))
                 yield from ((f"{place}.{name}.{n}", each) for n, each in listed)
-            elif entries(inner) or (members(inner) and name not in FREE):
+            elif as_array(inner) or (as_object(inner) and name not in FREE):
                 todo.append((f"{place}.{name}", inner))
-        todo += [(f"{place}.{n}", inner) for n, inner in enumerate(entries(value))]
+        todo += [(f"{place}.{n}", inner) for n, inner in enumerate(as_array(value))]

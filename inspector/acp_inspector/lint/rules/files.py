@@ -8,9 +8,9 @@ from __future__ import annotations
 from pathlib import PurePosixPath
 from typing import Final
 
-from acp_inspector.lint.moment import FINE, Found, Moment, members, quoted
-from acp_inspector.lint.paths import is_absolute, is_inside, may_be_same, normalized
-from acp_inspector.lint.registry import answers, asks, check, results
+from acp_inspector.lint.context import OK, CheckResult, Context, as_object, quoted
+from acp_inspector.lint.registry import check, on_request, on_response, on_result
+from acp_inspector.lint.text_checks import is_absolute, is_inside, may_be_same, normalized
 from acp_protocol.jsonrpc import Json
 
 READ: Final = "fs/read_text_file"
@@ -20,118 +20,120 @@ MAC: Final = "/private/"
 """Where `/tmp`, `/var` and `/etc` lead to on macOS."""
 
 
-@check("ACP-L240", asks(READ), fix="Read files through the client only where it claims that.")
-def reading_is_claimed(moment: Moment) -> Found:
+@check("ACP-L240", on_request(READ), fix="Read files through the client only where it claims that.")
+def reading_is_claimed(context: Context) -> CheckResult:
     """Tell of reading through clients that did not offer it."""
-    return _claimed(moment, "fs.readTextFile")
+    return _claimed(context, "fs.readTextFile")
 
 
-@check("ACP-L241", asks(WRITE), fix="Write files through the client only where it claims that.")
-def writing_is_claimed(moment: Moment) -> Found:
+@check(
+    "ACP-L241", on_request(WRITE), fix="Write files through the client only where it claims that."
+)
+def writing_is_claimed(context: Context) -> CheckResult:
     """Tell of writing through clients that did not offer it."""
-    return _claimed(moment, "fs.writeTextFile")
+    return _claimed(context, "fs.writeTextFile")
 
 
-def _claimed(moment: Moment, capability: str) -> Found:
-    if not moment.state.is_ready:
+def _claimed(context: Context, capability: str) -> CheckResult:
+    if not context.state.is_ready:
         return None
-    if moment.state.claim("client", capability) is True:
-        return FINE
-    return moment.problem(
-        f"{moment.method} is asked for, but the client does not claim {capability}",
-        moment.state.initialize,
+    if context.state.claim("client", capability) is True:
+        return OK
+    return context.problem(
+        f"{context.method} is asked for, but the client does not claim {capability}",
+        context.state.initialize,
         path="method",
     )
 
 
-@check("ACP-L242", asks(READ, WRITE), fix="Send absolute paths.")
-def paths_are_absolute(moment: Moment) -> Found:
+@check("ACP-L242", on_request(READ, WRITE), fix="Send absolute paths.")
+def paths_are_absolute(context: Context) -> CheckResult:
     """Tell of paths that depend on where someone stands; URIs are told of by another rule."""
-    path: Json = moment.params.get("path")
+    path: Json = context.params.get("path")
     if not isinstance(path, str):
         return None
     if is_absolute(path) or "://" in path:
-        return FINE
-    return moment.problem(f"the path is {quoted(path)}", path="params.path")
+        return OK
+    return context.problem(f"the path is {quoted(path)}", path="params.path")
 
 
-@check("ACP-L243", asks(READ), fix="Count lines from 1.")
-def lines_begin_at_1(moment: Moment) -> Found:
+@check("ACP-L243", on_request(READ), fix="Count lines from 1.")
+def lines_begin_at_1(context: Context) -> CheckResult:
     """Tell of lines before the first."""
-    return _from_1(moment, "line")
+    return _from_1(context, "line")
 
 
-@check("ACP-L244", asks(READ), fix="Ask for one line at least, or leave the limit out.")
-def limits_let_something_through(moment: Moment) -> Found:
+@check("ACP-L244", on_request(READ), fix="Ask for one line at least, or leave the limit out.")
+def limits_let_something_through(context: Context) -> CheckResult:
     """Tell of reading nothing."""
-    return _from_1(moment, "limit")
+    return _from_1(context, "limit")
 
 
-def _from_1(moment: Moment, name: str) -> Found:
-    value: Json = moment.params.get(name)
+def _from_1(context: Context, name: str) -> CheckResult:
+    value: Json = context.params.get(name)
     if type(value) is not int:
         return None
     if value < 1:
-        return moment.problem(f"{name} is {value}", path=f"params.{name}")
-    return FINE
+        return context.problem(f"{name} is {value}", path=f"params.{name}")
+    return OK
 
 
-@check("ACP-L245", results(READ), fix="Answer with the text as content.")
-def results_hold_the_text(moment: Moment) -> Found:
+@check("ACP-L245", on_result(READ), fix="Answer with the text as content.")
+def results_hold_the_text(context: Context) -> CheckResult:
     """Tell of results without the file's text."""
-    result = moment.result_object
+    result = context.result_object
     if isinstance(result.get("content"), str):
-        return FINE
+        return OK
     what = f"is {quoted(result.get('content'))}" if "content" in result else "is missing"
-    return moment.problem(f"the content {what}", moment.ask, path="result.content")
+    return context.problem(f"the content {what}", context.request, path="result.content")
 
 
-@check("ACP-L246", results(READ), fix="Return no more lines than the limit.")
-def limits_are_kept(moment: Moment) -> Found:
+@check("ACP-L246", on_result(READ), fix="Return no more lines than the limit.")
+def limits_are_kept(context: Context) -> CheckResult:
     """Tell of more lines than were asked for."""
-    limit = None if moment.ask is None else moment.ask.params.get("limit")
-    content = moment.result_object.get("content")
+    limit = None if context.request is None else context.request.params.get("limit")
+    content = context.result_object.get("content")
     if type(limit) is not int or limit < 1 or not isinstance(content, str):
         return None
     # An end of line at the end begins no other line.
     lines = content.count("\n") + (not content.endswith("\n") and content != "")
     if lines > limit:
-        return moment.problem(
+        return context.problem(
             f"{lines} lines are returned, though {limit} were asked for",
-            moment.ask,
+            context.request,
             path="result.content",
         )
-    return FINE
+    return OK
 
 
-@check("ACP-L247", answers(WRITE), fix="Create the file, and its directories.")
-def missing_files_are_created(moment: Moment) -> Found:
+@check("ACP-L247", on_response(WRITE), fix="Create the file, and its directories.")
+def missing_files_are_created(context: Context) -> CheckResult:
     """Tell of files that are not written because they do not exist."""
-    if moment.code != NOT_FOUND:
-        return FINE
-    ask = moment.ask
-    named = members(moment.error.get("data")).get("sessionId")
-    if ask is None or moment.session is None or (named is not None and named == ask.session):
+    if context.code != NOT_FOUND:
+        return OK
+    ask = context.request
+    named = as_object(context.error.get("data")).get("sessionId")
+    if ask is None or context.session is None or (named is not None and named == ask.session):
         # It may be the session that is missing.
         return None
-    return moment.problem(
+    return context.problem(
         f"writing {quoted(ask.params.get('path'))} fails because the file is not there", ask
     )
 
 
-@check("ACP-L248", asks(READ, WRITE), fix="Stay within cwd and the additional directories.")
-def paths_lie_in_the_session(moment: Moment) -> Found:
+@check("ACP-L248", on_request(READ, WRITE), fix="Stay within cwd and the additional directories.")
+def paths_lie_in_the_session(context: Context) -> CheckResult:
     """Tell of files outside the session's directories."""
-    path: Json = moment.params.get("path")
-    session = moment.session
+    path: Json = context.params.get("path")
+    session = context.session
     if session is None or not isinstance(session.cwd, str) or not isinstance(path, str):
         return None
     if not is_absolute(path):
         return None
     roots = [root for root in (session.cwd, *session.roots) if isinstance(root, str)]
     if any(is_inside(path, root) or _may_lie_in(path, root) for root in roots):
-        return FINE
-    return moment.problem(
+        return OK
+    return context.problem(
         f"{quoted(path)} lies outside the session's directories", session.first, path="params.path"
     )
 
@@ -150,12 +152,12 @@ def _may_lie_in(path: str, root: str) -> bool:
     )
 
 
-@check("ACP-L249", asks(READ, WRITE), fix="Send the path that the URI names.")
-def paths_are_no_uris(moment: Moment) -> Found:
+@check("ACP-L249", on_request(READ, WRITE), fix="Send the path that the URI names.")
+def paths_are_no_uris(context: Context) -> CheckResult:
     """Tell of URIs where paths belong."""
-    path: Json = moment.params.get("path")
+    path: Json = context.params.get("path")
     if not isinstance(path, str):
         return None
     if "://" in path:
-        return moment.problem(f"the path is a URI: {quoted(path)}", path="params.path")
-    return FINE
+        return context.problem(f"the path is a URI: {quoted(path)}", path="params.path")
+    return OK

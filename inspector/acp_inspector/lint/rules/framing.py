@@ -13,30 +13,30 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from acp_inspector.journal import Frame, JournalEvent, StderrText
-from acp_inspector.lint.lines import (
-    Lines,
+from acp_inspector.lint.context import OK, CheckResult, Context, EndContext, Problem, quoted
+from acp_inspector.lint.json_lines import (
+    LineState,
     is_end,
-    is_no_json,
+    is_not_json,
     is_piece,
     is_unfinished,
     keep_pieces,
     pieces_before,
-    slip,
+    syntax_error,
 )
-from acp_inspector.lint.moment import FINE, Ending, Found, Moment, Problem, quoted
 from acp_inspector.lint.registry import (
     BATCHES,
-    BROKEN,
     EVERY_FRAME,
     EVERY_MESSAGE,
-    asks,
+    INVALID,
     check,
     check_at_end,
-    check_beside,
-    failures,
-    learns,
+    check_event,
+    on_error,
+    on_request,
+    track,
 )
-from acp_inspector.lint.state import State, other
+from acp_inspector.lint.state import LintState, opposite
 from acp_protocol.host.text import one_line
 from acp_protocol.jsonrpc import Json, id_key, is_request_id
 
@@ -64,25 +64,25 @@ class _Stderr:
 
 @check(
     "ACP-L001",
-    BROKEN,
+    INVALID,
     exercised_by=EVERY_FRAME,
     fix="Write each message as one JSON text on a line of its own.",
 )
-def every_line_is_json(moment: Moment) -> Found:
+def every_line_is_json(context: Context) -> CheckResult:
     """Tell of lines that are no JSON, but for those that a rule of their own speaks of."""
-    pieces = pieces_before(moment)
+    pieces = pieces_before(context)
     # Where a text seemed to begin that never went on, its lines stand for themselves.
-    kept = moment.state.of(Lines).pieces[moment.side].lines
+    kept = context.state.of(LineState).pieces[context.side].lines
     stray = () if pieces else tuple(map(_no_json, kept))
-    if not is_no_json(moment) or _explained(moment) or pieces or is_unfinished(moment):
+    if not is_not_json(context) or _explained(context) or pieces or is_unfinished(context):
         return stray
-    return (*stray, _no_json(moment.frame, moment.reason))
+    return (*stray, _no_json(context.frame, context.reason))
 
 
 @check_at_end("ACP-L001", fix="Write each message as one JSON text on a line of its own.")
-def no_line_is_left_unfinished(ending: Ending) -> Found:
+def no_line_is_left_unfinished(ending: EndContext) -> CheckResult:
     """Tell of lines that seemed to begin a JSON text that never went on."""
-    pieces = ending.state.of(Lines).pieces
+    pieces = ending.state.of(LineState).pieces
     left = (*pieces["client"].lines, *pieces["agent"].lines)
     return tuple(_no_json(piece) for piece in left) or None
 
@@ -92,118 +92,123 @@ def _no_json(frame: Frame, reason: str = "") -> Problem:
     return Problem(f"a line is no JSON: “{text}”{f' ({reason})' if reason else ''}", (frame.n,))
 
 
-@check("ACP-L002", BROKEN, exercised_by=EVERY_FRAME, fix="Serialise messages without line breaks.")
-def no_message_over_several_lines(moment: Moment) -> Found:
+@check("ACP-L002", INVALID, exercised_by=EVERY_FRAME, fix="Serialise messages without line breaks.")
+def no_message_over_several_lines(context: Context) -> CheckResult:
     """Put lines together that are no JSON each on its own."""
-    if not is_end(moment):
-        return FINE
-    frames = (*(piece.n for piece in pieces_before(moment)), moment.n)
+    if not is_end(context):
+        return OK
+    frames = (*(piece.n for piece in pieces_before(context)), context.seq)
     return (Problem(f"one message is spread over {len(frames)} lines", frames),)
 
 
-@learns(BROKEN, BATCHES)
-def _keep_pieces(moment: Moment) -> None:
-    if moment.kind != "batch" or is_piece(moment):
-        keep_pieces(moment)
+@track(INVALID, BATCHES)
+def _keep_pieces(context: Context) -> None:
+    if context.kind != "batch" or is_piece(context):
+        keep_pieces(context)
 
 
-@learns(BROKEN, BATCHES, asks())
-def _keep_unreadable(moment: Moment) -> None:
+@track(INVALID, BATCHES, on_request())
+def _keep_unreadable(context: Context) -> None:
     """Remember lines that may be answered without an id, as nobody can read theirs."""
-    if moment.kind == "request" and moment.key is not None:
+    if context.kind == "request" and context.key is not None:
         return
-    lines = moment.state.of(Lines)
-    lines.unreadable[moment.side] += 1
-    if moment.kind == "batch":
+    lines = context.state.of(LineState)
+    lines.unreadable[context.side] += 1
+    if context.kind == "batch":
         return
-    id_: Json = moment.value.get("id")
+    id_: Json = context.value.get("id")
     if id_ is not None and is_request_id(id_) and len(lines.ids) < IDS:
-        lines.ids.add((moment.side, *id_key(id_)))
-    text = moment.frame.raw.lstrip(BOM).strip()
-    if text != b"{}" and text[:1] in {b"{", b"["} and not moment.value and slip(moment) is None:
-        lines.deep.add(moment.side)
+        lines.ids.add((context.side, *id_key(id_)))
+    text = context.frame.raw.lstrip(BOM).strip()
+    if (
+        text != b"{}"
+        and text[:1] in {b"{", b"["}
+        and not context.value
+        and syntax_error(context) is None
+    ):
+        lines.deep.add(context.side)
 
 
-@learns(failures())
-def _answer_unreadable(moment: Moment) -> None:
-    lines = moment.state.of(Lines)
-    if moment.id is None and lines.unreadable[other(moment.side)]:
-        lines.unreadable[other(moment.side)] -= 1
+@track(on_error())
+def _answer_unreadable(context: Context) -> None:
+    lines = context.state.of(LineState)
+    if context.id is None and lines.unreadable[opposite(context.side)]:
+        lines.unreadable[opposite(context.side)] -= 1
 
 
-def _explained(moment: Moment) -> bool:
+def _explained(context: Context) -> bool:
     """Tell whether a rule of its own tells what is wrong with a line that is no JSON."""
-    wrong = slip(moment)
+    wrong = syntax_error(context)
     return (
-        not moment.frame.raw.strip()
+        not context.frame.raw.strip()
         or (wrong is not None and wrong[0] == "utf-8")
-        or bool(_HEADER.match(moment.frame.raw))
-        or _is_glued(moment)
-        or _is_log_text(moment)
+        or bool(_HEADER.match(context.frame.raw))
+        or _is_glued(context)
+        or _is_log_text(context)
     )
 
 
-@check("ACP-L003", BROKEN, exercised_by=EVERY_FRAME, fix="Encode what is written as UTF-8.")
-def bytes_are_utf8(moment: Moment) -> Found:
+@check("ACP-L003", INVALID, exercised_by=EVERY_FRAME, fix="Encode what is written as UTF-8.")
+def bytes_are_utf8(context: Context) -> CheckResult:
     """Tell of bytes that are no text."""
-    if moment.kind != "broken" or moment.value:
-        return FINE
-    wrong = slip(moment)
+    if context.kind != "broken" or context.value:
+        return OK
+    wrong = syntax_error(context)
     if wrong is None or wrong[0] != "utf-8":
-        return FINE
-    return moment.problem(f"the line is not UTF-8: byte {wrong[1]} begins no character")
+        return OK
+    return context.problem(f"the line is not UTF-8: byte {wrong[1]} begins no character")
 
 
 @check("ACP-L004", EVERY_FRAME, fix="Write UTF-8 without a byte order mark.")
-def no_byte_order_mark(moment: Moment) -> Found:
+def no_byte_order_mark(context: Context) -> CheckResult:
     """Tell of a mark that some readers choke on."""
-    if moment.frame.raw.startswith(BOM):
-        return moment.problem("the line begins with a byte order mark")
-    return FINE
+    if context.frame.raw.startswith(BOM):
+        return context.problem("the line begins with a byte order mark")
+    return OK
 
 
 @check("ACP-L005", EVERY_FRAME, fix="End lines with \\n alone, also on Windows.")
-def lines_end_with_lf(moment: Moment) -> Found:
+def lines_end_with_lf(context: Context) -> CheckResult:
     """Tell of CR LF."""
-    if moment.frame.end == b"\r\n":
-        return moment.problem("the line ends with \\r\\n instead of \\n")
-    return FINE
+    if context.frame.end == b"\r\n":
+        return context.problem("the line ends with \\r\\n instead of \\n")
+    return OK
 
 
-@check("ACP-L006", BROKEN, exercised_by=EVERY_FRAME, fix="Write nothing between messages.")
-def no_empty_lines(moment: Moment) -> Found:
+@check("ACP-L006", INVALID, exercised_by=EVERY_FRAME, fix="Write nothing between messages.")
+def no_empty_lines(context: Context) -> CheckResult:
     """Tell of lines without anything on them."""
-    if not moment.frame.raw or moment.frame.raw.isspace():
-        return moment.problem("the line is empty")
-    return FINE
+    if not context.frame.raw or context.frame.raw.isspace():
+        return context.problem("the line is empty")
+    return OK
 
 
-@check("ACP-L007", BROKEN, exercised_by=EVERY_FRAME, fix="Write lines, without LSP's headers.")
-def no_lsp_headers(moment: Moment) -> Found:
+@check("ACP-L007", INVALID, exercised_by=EVERY_FRAME, fix="Write lines, without LSP's headers.")
+def no_lsp_headers(context: Context) -> CheckResult:
     """Tell of the framing of another protocol."""
-    if moment.kind == "broken" and _HEADER.match(moment.frame.raw):
-        return moment.problem("the line is a header as LSP has them, no message")
-    return FINE
+    if context.kind == "broken" and _HEADER.match(context.frame.raw):
+        return context.problem("the line is a header as LSP has them, no message")
+    return OK
 
 
 @check("ACP-L008", EVERY_FRAME, fix="Write logs to stderr; stdout is for messages alone.")
-def no_log_text_on_stdout(moment: Moment) -> Found:
+def no_log_text_on_stdout(context: Context) -> CheckResult:
     """Tell of what an agent prints among its messages."""
-    if moment.side != "agent":
+    if context.side != "agent":
         return None
-    if not _is_log_text(moment):
-        return FINE
-    text = one_line(moment.frame.raw.decode(errors="replace"), 60)
-    return moment.problem(f"stdout has text that is no message: “{text}”")
+    if not _is_log_text(context):
+        return OK
+    text = one_line(context.frame.raw.decode(errors="replace"), 60)
+    return context.problem(f"stdout has text that is no message: “{text}”")
 
 
-def _is_log_text(moment: Moment) -> bool:
-    if moment.side != "agent" or moment.kind != "broken" or moment.value:
+def _is_log_text(context: Context) -> bool:
+    if context.side != "agent" or context.kind != "broken" or context.value:
         return False
-    text = moment.frame.raw.lstrip(BOM).strip()
-    if not text or _HEADER.match(text) or pieces_before(moment):
+    text = context.frame.raw.lstrip(BOM).strip()
+    if not text or _HEADER.match(text) or pieces_before(context):
         return False
-    wrong = slip(moment)
+    wrong = syntax_error(context)
     if wrong is None or wrong[0] == "utf-8":
         return False
     # What begins like JSON was meant as a message, but for prefixes such as "[INFO] ready".
@@ -212,28 +217,33 @@ def _is_log_text(moment: Moment) -> bool:
 
 @check(
     "ACP-L009",
-    BROKEN,
+    INVALID,
     BATCHES,
     exercised_by=EVERY_FRAME,
     fix="Send each message as an object on a line of its own.",
 )
-def top_level_is_an_object(moment: Moment) -> Found:
+def top_level_is_an_object(context: Context) -> CheckResult:
     """Tell of arrays and scalars."""
-    if moment.kind == "batch":
-        if is_piece(moment):
-            return FINE
-        return moment.problem("the line is an array; batches are not part of the protocol")
-    is_alone = not pieces_before(moment)
-    if moment.kind == "broken" and not moment.value and slip(moment) is None and is_alone:
-        if moment.frame.raw.lstrip(BOM).lstrip()[:1] == b"{":
-            return FINE
-        text = one_line(moment.frame.raw.decode(errors="replace"), 60)
-        return moment.problem(f"the line is no object: {text}")
-    return FINE
+    if context.kind == "batch":
+        if is_piece(context):
+            return OK
+        return context.problem("the line is an array; batches are not part of the protocol")
+    is_alone = not pieces_before(context)
+    if (
+        context.kind == "broken"
+        and not context.value
+        and syntax_error(context) is None
+        and is_alone
+    ):
+        if context.frame.raw.lstrip(BOM).lstrip()[:1] == b"{":
+            return OK
+        text = one_line(context.frame.raw.decode(errors="replace"), 60)
+        return context.problem(f"the line is no object: {text}")
+    return OK
 
 
 @check_at_end("ACP-L011", fix="Write whole lines, and flush before the end.")
-def stream_ends_with_a_whole_line(ending: Ending) -> Found:
+def stream_ends_with_a_whole_line(ending: EndContext) -> CheckResult:
     """Tell of a last line that was cut."""
     last = ending.state.last
     if not last:
@@ -245,39 +255,39 @@ def stream_ends_with_a_whole_line(ending: Ending) -> Found:
     )
 
 
-@check("ACP-L012", BROKEN, exercised_by=EVERY_FRAME, fix="End each message with a line break.")
-def one_message_on_a_line(moment: Moment) -> Found:
+@check("ACP-L012", INVALID, exercised_by=EVERY_FRAME, fix="End each message with a line break.")
+def one_message_on_a_line(context: Context) -> CheckResult:
     """Tell of messages that are glued together, and of bytes after one."""
-    if moment.kind == "broken" and not moment.value and _is_glued(moment):
-        return moment.problem("bytes follow the JSON text on its line")
-    return FINE
+    if context.kind == "broken" and not context.value and _is_glued(context):
+        return context.problem("bytes follow the JSON text on its line")
+    return OK
 
 
-def _is_glued(moment: Moment) -> bool:
-    text = moment.frame.raw.removeprefix(BOM).lstrip()
-    wrong = slip(moment)
+def _is_glued(context: Context) -> bool:
+    text = context.frame.raw.removeprefix(BOM).lstrip()
+    wrong = syntax_error(context)
     return (
         wrong is not None
         and wrong[0] == "Extra data"
         and text[:1] in {b"{", b"["}
         and (
             # A prefix such as "[12] ready" is a log's, no message.
-            text[:1] == b"{" or moment.side == "client"
+            text[:1] == b"{" or context.side == "client"
         )
     )
 
 
 @check("ACP-L013", EVERY_MESSAGE, fix="Write each member once.")
-def members_stand_once(moment: Moment) -> Found:
+def members_stand_once(context: Context) -> CheckResult:
     """Tell of names that an object has twice: readers disagree on which one counts."""
-    raw = moment.frame.raw
-    inner = moment.params or moment.result_object
-    if not (_may_repeat(raw, moment.value) or (inner and _may_repeat(raw, inner))):
-        return FINE
+    raw = context.frame.raw
+    inner = context.params or context.result_object
+    if not (_may_repeat(raw, context.value) or (inner and _may_repeat(raw, inner))):
+        return OK
     twice = _twice(raw)
     if not twice:
-        return FINE
-    return moment.problem(f"{quoted(twice[0])} stands twice in one object")
+        return OK
+    return context.problem(f"{quoted(twice[0])} stands twice in one object")
 
 
 def _may_repeat(raw: bytes, held: dict[str, Json]) -> bool:
@@ -312,24 +322,24 @@ def _twice(raw: bytes) -> list[str]:
 
 
 @check("ACP-L014", EVERY_MESSAGE, fix="Write both halves of a surrogate pair, or the character.")
-def no_lone_surrogates(moment: Moment) -> Found:
+def no_lone_surrogates(context: Context) -> CheckResult:
     """Tell of escapes that stand for no character."""
-    if not moment.value:
+    if not context.value:
         return None
-    if not _LONE_SURROGATE.search(moment.frame.raw):
-        return FINE
+    if not _LONE_SURROGATE.search(context.frame.raw):
+        return OK
     try:
-        json.dumps(moment.value, ensure_ascii=False).encode()
+        json.dumps(context.value, ensure_ascii=False).encode()
     except UnicodeEncodeError as problem:
         escape = problem.object[problem.start]
-        return moment.problem(f"\\u{ord(escape):04x} stands without its other half")
+        return context.problem(f"\\u{ord(escape):04x} stands without its other half")
     except (RecursionError, ValueError):
-        return FINE
-    return FINE
+        return OK
+    return OK
 
 
-@check_beside("ACP-L015", fix="Write UTF-8 to stderr.")
-def stderr_is_utf8(entry: StderrText | JournalEvent, state: State) -> Found:
+@check_event("ACP-L015", fix="Write UTF-8 to stderr.")
+def stderr_is_utf8(entry: StderrText | JournalEvent, state: LintState) -> CheckResult:
     """Tell of stderr that cannot be read as text."""
     if not isinstance(entry, StderrText):
         return None
@@ -339,4 +349,4 @@ def stderr_is_utf8(entry: StderrText | JournalEvent, state: State) -> Found:
     except UnicodeDecodeError:
         stderr.decoder.reset()
         return (Problem("stderr is not UTF-8", (entry.n,)),)
-    return FINE
+    return OK

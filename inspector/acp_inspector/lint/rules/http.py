@@ -5,31 +5,26 @@ Source: ACP, "Streamable HTTP and WebSocket Transport" (RFD), and what the SDKs 
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import urlsplit
 
 from acp_inspector.journal import JournalEvent, StderrText
-from acp_inspector.lint.moment import FINE, Found, Moment, Problem, quoted
+from acp_inspector.lint.context import OK, CheckResult, Context, Problem, as_object, quoted
 from acp_inspector.lint.registry import (
     EVERY_FRAME,
-    answers,
-    asks,
-    calls,
     check,
-    check_beside,
+    check_event,
+    on_call,
+    on_request,
+    on_response,
+    track,
+    track_event,
 )
-from acp_inspector.lint.rules.http_carriage import (
-    CONNECTION,
-    SESSION,
-    Carriage,
-    Exchange,
-    carried,
-    headers,
-    posted,
-)
-from acp_inspector.lint.state import State
+from acp_inspector.lint.state import LintState
+from acp_protocol.jsonrpc import Json
 
-OK: Final = 200
+HTTP_OK: Final = 200
 ACCEPTED: Final = 202
 REFUSED: Final = frozenset({400, 501})
 ALONE: Final = frozenset({"$/cancel_request", "mcp/message"})
@@ -52,8 +47,8 @@ def _request(entry: StderrText | JournalEvent) -> tuple[JournalEvent, str, dict[
 
 
 def _response(
-    entry: StderrText | JournalEvent, state: State
-) -> tuple[JournalEvent, int, dict[str, str], Exchange] | None:
+    entry: StderrText | JournalEvent, state: LintState
+) -> tuple[JournalEvent, int, dict[str, str], HttpExchange] | None:
     """Return an answer's event, its status, its headers, and the exchange."""
     if not isinstance(entry, JournalEvent) or entry.name != "http_response":
         return None
@@ -63,32 +58,34 @@ def _response(
     return entry, status, headers(entry), exchange
 
 
-@check_beside("ACP-L411", fix="Send Content-Type: application/json.")
-def posts_are_json(entry: StderrText | JournalEvent, state: State) -> Found:
+@check_event("ACP-L411", fix="Send Content-Type: application/json.")
+def posts_are_json(entry: StderrText | JournalEvent, state: LintState) -> CheckResult:
     """Tell of POSTs of another type."""
     request = _request(entry)
     if request is None or request[1] != "POST":
         return None
     kind = request[2].get("content-type", "")
     if kind.partition(";")[0].strip().lower() == "application/json":
-        return FINE
+        return OK
     return _problem(request[0], f"the Content-Type is {quoted(kind)}")
 
 
-@check_beside("ACP-L412", fix="Send Accept: text/event-stream.")
-def streams_are_asked_for(entry: StderrText | JournalEvent, state: State) -> Found:
+@check_event("ACP-L412", fix="Send Accept: text/event-stream.")
+def streams_are_asked_for(entry: StderrText | JournalEvent, state: LintState) -> CheckResult:
     """Tell of GETs that do not ask for a stream of events."""
     request = _request(entry)
     if request is None or request[1] != "GET" or "upgrade" in request[2]:
         return None
     accept = request[2].get("accept", "")
     if "text/event-stream" in accept.lower():
-        return FINE
+        return OK
     return _problem(request[0], f"Accept is {quoted(accept)}")
 
 
-@check_beside("ACP-L413", fix="Answer initialize with 200, the result and Acp-Connection-Id.")
-def initialize_is_answered_at_once(entry: StderrText | JournalEvent, state: State) -> Found:
+@check_event("ACP-L413", fix="Answer initialize with 200, the result and Acp-Connection-Id.")
+def initialize_is_answered_at_once(
+    entry: StderrText | JournalEvent, state: LintState
+) -> CheckResult:
     """Tell of another status, or of a connection without an id."""
     response = _response(entry, state)
     if response is None or response[3].asks != "initialize":
@@ -96,22 +93,22 @@ def initialize_is_answered_at_once(entry: StderrText | JournalEvent, state: Stat
     event, status, said, exchange = response
     if CONNECTION in exchange.headers:
         return None
-    if status != OK:
+    if status != HTTP_OK:
         return _problem(event, f"initialize is answered with {status}", exchange.frame)
     if not said.get(CONNECTION):
         return _problem(event, "the answer to initialize has no Acp-Connection-Id", exchange.frame)
-    return FINE
+    return OK
 
 
-@check_beside("ACP-L414", fix="Answer 202 at once; the result comes on a stream.")
-def posts_are_accepted(entry: StderrText | JournalEvent, state: State) -> Found:
+@check_event("ACP-L414", fix="Answer 202 at once; the result comes on a stream.")
+def posts_are_accepted(entry: StderrText | JournalEvent, state: LintState) -> CheckResult:
     """Tell of POSTs that went well and are answered with something else than 202."""
     response = _response(entry, state)
     if response is None or response[3].method != "POST" or response[3].asks == "initialize":
         return None
     event, status, _, exchange = response
     if status == ACCEPTED or status >= 400:
-        return FINE
+        return OK
     return _problem(event, f"the POST is answered with {status}", exchange.frame)
 
 
@@ -120,15 +117,15 @@ def posts_are_accepted(entry: StderrText | JournalEvent, state: State) -> Found:
     EVERY_FRAME,
     fix="Answer 202 at once; the result comes on a stream.",
 )
-def bodies_are_empty(moment: Moment) -> Found:
+def bodies_are_empty(context: Context) -> CheckResult:
     """Tell of messages in the answer to a POST."""
-    found = carried(moment)
-    if found is None or found[0].name != "http_response" or moment.side != "agent":
+    found = carried(context)
+    if found is None or found[0].name != "http_response" or context.side != "agent":
         return None
     exchange = found[1]
     if exchange.method != "POST" or exchange.asks == "initialize" or (exchange.status or 0) >= 400:
         return None
-    return moment.problem("a message stands in the answer to a POST")
+    return context.problem("a message stands in the answer to a POST")
 
 
 @check(
@@ -136,76 +133,76 @@ def bodies_are_empty(moment: Moment) -> Found:
     EVERY_FRAME,
     fix="Send the Acp-Connection-Id that initialize was answered with.",
 )
-def posts_name_their_connection(moment: Moment) -> Found:
+def posts_name_their_connection(context: Context) -> CheckResult:
     """Tell of POSTs that belong to no connection."""
-    exchange = posted(moment)
-    if exchange is None or moment.method == "initialize":
+    exchange = posted(context)
+    if exchange is None or context.method == "initialize":
         return None
     connection = exchange.headers.get(CONNECTION)
     if not connection:
-        return moment.problem("the POST has no Acp-Connection-Id")
-    known = moment.state.of(Carriage).connections
+        return context.problem("the POST has no Acp-Connection-Id")
+    known = context.state.of(Carriage).connections
     if known and connection not in known:
-        return moment.problem(f"no connection has the id {quoted(connection)}")
-    return FINE
+        return context.problem(f"no connection has the id {quoted(connection)}")
+    return OK
 
 
-@check("ACP-L416", calls(), fix="Send Acp-Session-Id as the message has it.")
-def posts_name_their_session(moment: Moment) -> Found:
+@check("ACP-L416", on_call(), fix="Send Acp-Session-Id as the message has it.")
+def posts_name_their_session(context: Context) -> CheckResult:
     """Tell of messages about a session that the headers do not name."""
-    exchange = posted(moment)
-    if exchange is None or moment.session_id is None:
+    exchange = posted(context)
+    if exchange is None or context.session_id is None:
         return None
     named = exchange.headers.get(SESSION)
-    if named == moment.session_id:
-        return FINE
+    if named == context.session_id:
+        return OK
     what = "is missing" if named is None else f"is {quoted(named)}"
-    return moment.problem(f"Acp-Session-Id {what}; the message says {quoted(moment.session_id)}")
+    return context.problem(f"Acp-Session-Id {what}; the message says {quoted(context.session_id)}")
 
 
-@check("ACP-L416", answers(), fix="Send Acp-Session-Id as the question had it.")
-def answers_name_their_session(moment: Moment) -> Found:
+@check("ACP-L416", on_response(), fix="Send Acp-Session-Id as the question had it.")
+def answers_name_their_session(context: Context) -> CheckResult:
     """Tell of answers to questions about a session that the headers do not name."""
-    return posts_name_their_session.look(moment)
+    return posts_name_their_session.look(context)
 
 
 @check(
     "ACP-L417",
-    calls(),
-    answers(),
+    on_call(),
+    on_response(),
     fix="Send what is about a session on its stream.",
 )
-def messages_come_on_their_stream(moment: Moment) -> Found:
+def messages_come_on_their_stream(context: Context) -> CheckResult:
     """Tell of messages on the stream of another session, or of the connection."""
-    found = carried(moment)
-    if found is None or found[0].name != "sse_event" or moment.side != "agent":
+    found = carried(context)
+    if found is None or found[0].name != "sse_event" or context.side != "agent":
         return None
     stream = found[1].headers.get(SESSION)
-    if moment.method in ALONE:
+    if context.method in ALONE:
         return None
-    wanted = None if moment.method in OPENERS else moment.session_id
-    is_loose = moment.ask is not None and moment.method not in OPENERS and stream is None
+    wanted = None if context.method in OPENERS else context.session_id
+    is_loose = context.request is not None and context.method not in OPENERS and stream is None
     if stream == wanted or is_loose:
         # Where the answer to a question about a session belongs, peers do not agree.
-        return FINE
+        return OK
     where = "the connection's stream" if stream is None else f"the stream of {quoted(stream)}"
-    return moment.problem(f"the message comes on {where}")
+    return context.problem(f"the message comes on {where}")
 
 
-@check_beside("ACP-L418", fix="Refuse arrays with 400 or 501.")
-def batches_are_refused(entry: StderrText | JournalEvent, state: State) -> Found:
+@check_event("ACP-L418", fix="Refuse arrays with 400 or 501.")
+def batches_are_refused(entry: StderrText | JournalEvent, state: LintState) -> CheckResult:
     """Tell of arrays that are taken in."""
     response = _response(entry, state)
     if response is None or not response[3].is_batch:
         return None
     event, status, _, exchange = response
     if status in REFUSED:
-        return FINE
+        return OK
     return _problem(event, f"an array is answered with {status}", exchange.frame)
 
 
-@check_beside("ACP-L419", fix="Send back the cookies that were set.")
-def cookies_come_back(entry: StderrText | JournalEvent, state: State) -> Found:
+@check_event("ACP-L419", fix="Send back the cookies that were set.")
+def cookies_come_back(entry: StderrText | JournalEvent, state: LintState) -> CheckResult:
     """Tell of requests without a cookie that was set."""
     request, cookies = _request(entry), state.of(Carriage).cookies
     if request is None or not cookies:
@@ -214,23 +211,23 @@ def cookies_come_back(entry: StderrText | JournalEvent, state: State) -> Found:
     for name, since in cookies.items():
         if name not in sent:
             return _problem(request[0], f"the cookie {quoted(name)} does not come back", since)
-    return FINE
+    return OK
 
 
-@check_beside("ACP-L420", fix="Speak HTTP/2.")
-def http_is_version_2(entry: StderrText | JournalEvent, state: State) -> Found:
+@check_event("ACP-L420", fix="Speak HTTP/2.")
+def http_is_version_2(entry: StderrText | JournalEvent, state: LintState) -> CheckResult:
     """Tell of a connection over HTTP/1, once."""
     request = _request(entry)
     if request is None or "upgrade" in request[2]:
         return None
     version = str(request[0].data.get("version"))
     if not version.startswith(("1", "HTTP/1", "http/1")) or state.of(Carriage).exchanges:
-        return FINE
+        return OK
     return _problem(request[0], f"the connection is over {quoted(version)}")
 
 
-@check_beside("ACP-L423", fix="End with DELETE, and begin anew with initialize.")
-def nothing_follows_the_end(entry: StderrText | JournalEvent, state: State) -> Found:
+@check_event("ACP-L423", fix="End with DELETE, and begin anew with initialize.")
+def nothing_follows_the_end(entry: StderrText | JournalEvent, state: LintState) -> CheckResult:
     """Tell of requests on a connection that was ended."""
     request, deleted = _request(entry), state.of(Carriage).deleted
     if request is None or not deleted:
@@ -238,27 +235,27 @@ def nothing_follows_the_end(entry: StderrText | JournalEvent, state: State) -> F
     connection = request[2].get(CONNECTION, "")
     if connection in deleted:
         return _problem(request[0], "the connection was ended before", deleted[connection])
-    return FINE
+    return OK
 
 
 @check(
     "ACP-L424",
-    asks(),
+    on_request(),
     fix="Open the connection's stream right after initialize.",
 )
-def streams_are_open_in_time(moment: Moment) -> Found:
+def streams_are_open_in_time(context: Context) -> CheckResult:
     """Tell of a request whose answer has no stream to come on."""
-    exchange = posted(moment)
-    if exchange is None or moment.method == "initialize":
+    exchange = posted(context)
+    if exchange is None or context.method == "initialize":
         return None
-    streams = [each for each in moment.state.of(Carriage).exchanges.values() if each.is_stream]
+    streams = [each for each in context.state.of(Carriage).exchanges.values() if each.is_stream]
     if any(each.headers.get(CONNECTION) == exchange.headers.get(CONNECTION) for each in streams):
-        return FINE
-    return moment.problem("no stream is open that the answer could come on")
+        return OK
+    return context.problem("no stream is open that the answer could come on")
 
 
-@check_beside("ACP-L512", fix="Read each stream once.")
-def streams_have_one_reader(entry: StderrText | JournalEvent, state: State) -> Found:
+@check_event("ACP-L512", fix="Read each stream once.")
+def streams_have_one_reader(entry: StderrText | JournalEvent, state: LintState) -> CheckResult:
     """Tell of a second reader of a stream that is still read."""
     request = _request(entry)
     if request is None or request[1] != "GET" or "upgrade" in request[2]:
@@ -267,57 +264,57 @@ def streams_have_one_reader(entry: StderrText | JournalEvent, state: State) -> F
     wanted = [request[2].get(name) for name in names]
     for each in state.of(Carriage).exchanges.values():
         is_same = each.is_stream and [each.headers.get(name) for name in names] == wanted
-        if is_same and not each.ended and (each.status or OK) < 400:
+        if is_same and not each.ended and (each.status or HTTP_OK) < 400:
             return _problem(request[0], "the stream has a reader already", each.n)
-    return FINE
+    return OK
 
 
 @check("ACP-L513", EVERY_FRAME, fix="Send one object in each event.")
-def events_hold_one_object(moment: Moment) -> Found:
+def events_hold_one_object(context: Context) -> CheckResult:
     """Tell of events with arrays, scalars, or no JSON."""
-    found = carried(moment)
+    found = carried(context)
     if found is None or found[0].name != "sse_event":
         return None
-    if moment.value:
-        return FINE
-    return moment.problem("the event holds no object")
+    if context.value:
+        return OK
+    return context.problem("the event holds no object")
 
 
 @check(
     "ACP-L514",
-    asks("initialize"),
+    on_request("initialize"),
     fix="Send initialize first, without Acp-Connection-Id.",
 )
-def initialize_comes_without_connection(moment: Moment) -> Found:
+def initialize_comes_without_connection(context: Context) -> CheckResult:
     """Tell of an `initialize` on a connection that there is already."""
-    found = carried(moment)
+    found = carried(context)
     if found is None:
         return None
     exchange = found[1]
     if exchange.is_socket and exchange.first is not None:
-        return moment.problem("initialize comes a second time on one WebSocket")
+        return context.problem("initialize comes a second time on one WebSocket")
     if CONNECTION in exchange.headers and not exchange.is_socket:
-        return moment.problem("initialize is sent with an Acp-Connection-Id")
-    return FINE
+        return context.problem("initialize is sent with an Acp-Connection-Id")
+    return OK
 
 
 @check(
     "ACP-L516",
-    calls(*sorted(ALONE)),
+    on_call(*sorted(ALONE)),
     fix="Send it on the connection's stream.",
 )
-def lonely_messages_come_on_the_connections_stream(moment: Moment) -> Found:
+def lonely_messages_come_on_the_connections_stream(context: Context) -> CheckResult:
     """Tell of cancels and MCP's messages on a session's stream; their order says nothing."""
-    found = carried(moment)
+    found = carried(context)
     if found is None or found[0].name != "sse_event":
         return None
     if SESSION in found[1].headers:
-        return moment.problem(f"{moment.method} comes on a session's stream")
-    return FINE
+        return context.problem(f"{context.method} comes on a session's stream")
+    return OK
 
 
-@check_beside("ACP-L517", fix="Refuse origins that you do not know.")
-def origins_are_checked(entry: StderrText | JournalEvent, state: State) -> Found:
+@check_event("ACP-L517", fix="Refuse origins that you do not know.")
+def origins_are_checked(entry: StderrText | JournalEvent, state: LintState) -> CheckResult:
     """Tell of a request from a page of somewhere else that was taken in."""
     response = _response(entry, state)
     if response is None or "origin" not in response[3].headers:
@@ -325,5 +322,204 @@ def origins_are_checked(entry: StderrText | JournalEvent, state: State) -> Found
     event, status, _, exchange = response
     origin = urlsplit(exchange.headers["origin"]).netloc
     if origin == exchange.headers.get("host") or status >= 400:
-        return FINE
+        return OK
     return _problem(event, f"a page of {quoted(origin)} was let in", exchange.n)
+
+
+CONNECTION: Final = "acp-connection-id"
+SESSION: Final = "acp-session-id"
+EVENTS: Final = frozenset(
+    {"http_request", "http_response", "sse_event", "ws_message", "ws_close", "http_end"}
+)
+EXCHANGES: Final = 10_000
+"""Exchanges that are remembered."""
+
+
+@dataclass(slots=True)
+class HttpExchange:
+    """An HTTP request, and what came of it."""
+
+    id: int
+    n: int
+    method: str
+    version: str
+    headers: dict[str, str]
+    """With small letters in their names."""
+    status: int | None = None
+    answer: dict[str, str] = field(default_factory=dict[str, str])
+    """The answer's headers."""
+    frame: int | None = None
+    """The frame in the request's body."""
+    is_batch: bool = False
+    asks: str | None = None
+    """The method of that frame."""
+    ended: bool = False
+    first: str | None = None
+    """The method of the first message on a WebSocket."""
+    spoken: int = 0
+    """Messages of the client on a WebSocket."""
+
+    @property
+    def is_socket(self) -> bool:
+        """Whether it becomes a WebSocket."""
+        return self.headers.get("upgrade", "").lower() == "websocket"
+
+    @property
+    def is_stream(self) -> bool:
+        """Whether it asks for a stream of events."""
+        return self.method == "GET" and not self.is_socket
+
+
+@dataclass(slots=True)
+class Carriage:
+    """All that carried frames so far."""
+
+    exchanges: dict[int, HttpExchange] = field(default_factory=dict[int, HttpExchange])
+    carrier: JournalEvent | None = None
+    """The last event that carries a frame; the frame has the next number."""
+    cookies: dict[str, int] = field(default_factory=dict[str, int])
+    """Names of cookies that the agent set, and where."""
+    deleted: dict[str, int] = field(default_factory=dict[str, int])
+    """Connections that were ended, and where."""
+    connections: set[str] = field(default_factory=set[str])
+
+    def exchange(self, event: JournalEvent) -> HttpExchange | None:
+        """Return the exchange that an event belongs to."""
+        id_ = event.data.get("id")
+        return self.exchanges.get(id_) if isinstance(id_, int) else None
+
+
+def headers(event: JournalEvent) -> dict[str, str]:
+    """Return the headers that an event tells, with small letters in their names."""
+    told = as_object(event.data.get("headers"))
+    return {name.lower(): value for name, value in told.items() if isinstance(value, str)}
+
+
+def carried(context: Context) -> tuple[JournalEvent, HttpExchange] | None:
+    """Return what carries a frame; None on stdio, or where it is not told."""
+    carriage = context.state.of(Carriage)
+    carrier = carriage.carrier
+    if carrier is None or carrier.n + 1 != context.seq:
+        return None
+    exchange = carriage.exchange(carrier)
+    return None if exchange is None else (carrier, exchange)
+
+
+def posted(context: Context) -> HttpExchange | None:
+    """Return the POST whose body a frame of the client is."""
+    found = carried(context)
+    is_post = found is not None and found[0].name == "http_request" and found[1].method == "POST"
+    return found[1] if found is not None and is_post and context.side == "client" else None
+
+
+@track(EVERY_FRAME)
+def _keep_frame(context: Context) -> None:
+    if context.side != "client" or (found := carried(context)) is None:
+        return
+    event, exchange = found
+    if event.name == "ws_message":
+        if exchange.spoken == 0:
+            exchange.first = context.method or ""
+        exchange.spoken += 1
+    elif event.name == "http_request":
+        exchange.frame, exchange.is_batch = context.seq, context.kind == "batch"
+        exchange.asks = context.method if context.kind == "request" else None
+
+
+@track_event
+def _keep(entry: StderrText | JournalEvent, state: LintState) -> None:
+    if not isinstance(entry, JournalEvent) or entry.name not in EVENTS:
+        return
+    carriage = state.of(Carriage)
+    carriage.carrier = entry
+    if entry.name == "http_request":
+        _keep_request(entry, carriage)
+        return
+    exchange = carriage.exchange(entry)
+    if exchange is None:
+        return
+    if entry.name == "http_response":
+        _keep_response(entry, exchange, carriage)
+    elif entry.name in {"ws_close", "http_end"}:
+        exchange.ended = True
+
+
+def _keep_request(event: JournalEvent, carriage: Carriage) -> None:
+    id_, method, version = (event.data.get(name) for name in ("id", "method", "version"))
+    if not isinstance(id_, int) or not isinstance(method, str):
+        return
+    said = headers(event)
+    if len(carriage.exchanges) >= EXCHANGES:
+        del carriage.exchanges[next(iter(carriage.exchanges))]
+    carriage.exchanges[id_] = HttpExchange(id_, event.n, method.upper(), _text(version), said)
+    if method.upper() == "DELETE" and CONNECTION in said:
+        carriage.deleted.setdefault(said[CONNECTION], event.n)
+
+
+def _keep_response(event: JournalEvent, exchange: HttpExchange, carriage: Carriage) -> None:
+    status = event.data.get("status")
+    exchange.status = status if isinstance(status, int) else None
+    exchange.answer = headers(event)
+    if CONNECTION in exchange.answer:
+        carriage.connections.add(exchange.answer[CONNECTION])
+    for line in exchange.answer.get("set-cookie", "").split("\n"):
+        name, is_set, _ = line.partition("=")
+        if is_set and len(carriage.cookies) < EXCHANGES:
+            carriage.cookies.setdefault(name.strip(), event.n)
+
+
+def _text(value: Json) -> str:
+    return value if isinstance(value, str) else ""
+
+
+SWITCHED: Final = 101
+CODES: Final = frozenset({1000, 1001, 1002, 1005, 1006, 1008, 1011})
+"""Close codes that ACP's servers use, or that stand for none."""
+PROTOCOL: Final = 1002
+
+
+@check(
+    "ACP-L421",
+    EVERY_FRAME,
+    fix="Send initialize first, and each message as text.",
+)
+def sockets_begin_with_initialize(context: Context) -> CheckResult:
+    """Tell of a first message that is something else, and of binary frames."""
+    found = carried(context)
+    if found is None or found[0].name != "ws_message" or context.side != "client":
+        return None
+    event, exchange = found
+    if event.data.get("kind") == "binary":
+        return context.problem("the message is a binary frame")
+    if exchange.spoken == 0 and context.method != "initialize":
+        return context.problem("the first message is not initialize")
+    return OK
+
+
+@check_event("ACP-L422", fix="Send Acp-Connection-Id with 101.")
+def sockets_have_a_connection(entry: StderrText | JournalEvent, state: LintState) -> CheckResult:
+    """Tell of a WebSocket without the connection's id."""
+    if not isinstance(entry, JournalEvent) or entry.name != "http_response":
+        return None
+    if entry.data.get("status") != SWITCHED:
+        return None
+    if headers(entry).get(CONNECTION):
+        return OK
+    return (Problem("the answer 101 has no Acp-Connection-Id", (entry.n,)),)
+
+
+@check_event("ACP-L515", fix="Close with 1002, 1008 or 1011, as fits.")
+def sockets_close_with_a_reason(entry: StderrText | JournalEvent, state: LintState) -> CheckResult:
+    """Tell of close codes that nobody knows here, and of a wrong beginning that is not named."""
+    if not isinstance(entry, JournalEvent) or entry.name != "ws_close":
+        return None
+    if entry.data.get("from") == "client":
+        return None
+    exchange, code = state.of(Carriage).exchange(entry), entry.data.get("code")
+    if code not in CODES:
+        return (Problem(f"the WebSocket is closed with {code}", (entry.n,)),)
+    first = exchange.first if exchange is not None else None
+    if first not in {None, "initialize"} and code != PROTOCOL:
+        text = f"the first message was not initialize; the WebSocket is closed with {code}"
+        return (Problem(text, (entry.n,)),)
+    return OK

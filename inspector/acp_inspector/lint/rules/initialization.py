@@ -8,9 +8,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from acp_inspector.lint.moment import FINE, INITIALIZE, Found, Moment, members, quoted
-from acp_inspector.lint.registry import asks, calls, check, learns, results, tells
-from acp_inspector.lint.state import Ask, Point
+from acp_inspector.lint.context import INITIALIZE, OK, CheckResult, Context, as_object, quoted
+from acp_inspector.lint.registry import (
+    check,
+    on_call,
+    on_notification,
+    on_request,
+    on_result,
+    track,
+)
+from acp_inspector.lint.state import Point, SentRequest
 from acp_protocol.jsonrpc import Json
 
 VERSIONS: Final = range(2**16)
@@ -27,150 +34,159 @@ class _Refusal:
 
     wanted: int = 0
     answered: int = 0
-    ask: Ask | None = None
+    ask: SentRequest | None = None
     point: Point | None = None
 
 
-@check("ACP-L048", calls(), fix="Begin each connection with initialize.")
-def initialize_comes_first(moment: Moment) -> Found:
+@check("ACP-L048", on_call(), fix="Begin each connection with initialize.")
+def initialize_comes_first(context: Context) -> CheckResult:
     """Tell of a first message that is something else."""
-    if moment.side != "client" or moment.state.calls["client"]:
+    if context.side != "client" or context.state.calls["client"]:
         return None
-    if moment.method in INITIALIZE:
-        return FINE
-    return moment.problem(f"the first message is {quoted(moment.method)}", path="method")
+    if context.method in INITIALIZE:
+        return OK
+    return context.problem(f"the first message is {quoted(context.method)}", path="method")
 
 
-@check("ACP-L049", calls(), fix="Wait for the answer to initialize.")
-def nothing_overtakes_the_answer(moment: Moment) -> Found:
+@check("ACP-L049", on_call(), fix="Wait for the answer to initialize.")
+def nothing_overtakes_the_answer(context: Context) -> CheckResult:
     """Tell of what the client sends before it knows what the agent can do."""
-    state = moment.state
-    if moment.side != "client" or state.initialize is None or state.initialize.answered:
+    state = context.state
+    if context.side != "client" or state.initialize is None or state.initialize.responded:
         return None
-    if moment.method in {"initialize", "$/cancel_request"}:
-        return FINE
-    return moment.problem(
-        f"{quoted(moment.method)} is sent before initialize was answered",
+    if context.method in {"initialize", "$/cancel_request"}:
+        return OK
+    return context.problem(
+        f"{quoted(context.method)} is sent before initialize was answered",
         state.initialize,
         path="method",
     )
 
 
-@check("ACP-L049", results("initialize"), fix="Wait for the answer to initialize.")
-def the_answer_came_first(moment: Moment) -> Found:
+@check("ACP-L049", on_result("initialize"), fix="Wait for the answer to initialize.")
+def the_answer_came_first(context: Context) -> CheckResult:
     """See that the answer is there: whatever comes from now on is in time."""
-    return FINE if moment.state.calls["client"] else None
+    return OK if context.state.calls["client"] else None
 
 
-@check("ACP-L050", asks("initialize"), fix="Initialize once, before everything else.")
-def initialize_is_sent_once(moment: Moment) -> Found:
+@check("ACP-L050", on_request("initialize"), fix="Initialize once, before everything else.")
+def initialize_is_sent_once(context: Context) -> CheckResult:
     """Tell of a second one; version 2 lets it be repeated before anything else."""
-    earlier = moment.state.initialize
-    if earlier is None or moment.state.version is None:
-        return FINE
-    if moment.state.version >= 2 and (moment.version or 0) >= 2:
-        return FINE
-    return moment.problem("initialize comes a second time", earlier, path="method")
+    earlier = context.state.initialize
+    if earlier is None or context.state.version is None:
+        return OK
+    if context.state.version >= 2 and (context.version or 0) >= 2:
+        return OK
+    return context.problem("initialize comes a second time", earlier, path="method")
 
 
 @check(
     "ACP-L051",
-    asks(),
-    tells("session/update"),
-    exercised_by=results("initialize"),
+    on_request(),
+    on_notification("session/update"),
+    exercised_by=on_result("initialize"),
     fix="Send nothing before the answer to initialize.",
 )
-def an_agent_waits_for_its_own_answer(moment: Moment) -> Found:
+def an_agent_waits_for_its_own_answer(context: Context) -> CheckResult:
     """Tell of an agent that speaks before it was introduced."""
-    if moment.side != "agent" or moment.method == "proxy/successor":
+    if context.side != "agent" or context.method == "proxy/successor":
         # A proxy has to ask its successor before it can answer.
         return None
-    if moment.state.is_ready or moment.state.version is not None:
-        return FINE
-    return moment.problem(
-        f"{moment.method} is sent before initialize was answered",
-        moment.state.initialize,
+    if context.state.is_ready or context.state.version is not None:
+        return OK
+    return context.problem(
+        f"{context.method} is sent before initialize was answered",
+        context.state.initialize,
         path="method",
     )
 
 
-@check("ACP-L052", asks("initialize"), results("initialize"), fix="Send a whole number such as 1.")
-def versions_are_numbers(moment: Moment) -> Found:
+@check(
+    "ACP-L052",
+    on_request("initialize"),
+    on_result("initialize"),
+    fix="Send a whole number such as 1.",
+)
+def versions_are_numbers(context: Context) -> CheckResult:
     """Tell of dates, dotted versions and numbers out of range."""
-    place, version = _version(moment)
+    place, version = _version(context)
     if type(version) is int and version in VERSIONS:
-        return FINE
+        return OK
     said = "is missing" if version is None else f"is {quoted(version)}"
-    return moment.problem(f"protocolVersion {said}", path=f"{place}.protocolVersion")
+    return context.problem(f"protocolVersion {said}", path=f"{place}.protocolVersion")
 
 
-@check("ACP-L053", asks("initialize"), results("initialize"), fix="Ask for version 1 or newer.")
-def version_0_is_over(moment: Moment) -> Found:
+@check(
+    "ACP-L053", on_request("initialize"), on_result("initialize"), fix="Ask for version 1 or newer."
+)
+def version_0_is_over(context: Context) -> CheckResult:
     """Tell of the version from before the first release."""
-    place, version = _version(moment)
+    place, version = _version(context)
     if type(version) is not int:
         return None
     if version:
-        return FINE
-    return moment.problem("protocolVersion is 0", path=f"{place}.protocolVersion")
+        return OK
+    return context.problem("protocolVersion is 0", path=f"{place}.protocolVersion")
 
 
-def _version(moment: Moment) -> tuple[str, Json]:
-    if moment.kind == "request":
-        return "params", moment.params.get("protocolVersion")
-    return "result", moment.result_object.get("protocolVersion")
+def _version(context: Context) -> tuple[str, Json]:
+    if context.kind == "request":
+        return "params", context.params.get("protocolVersion")
+    return "result", context.result_object.get("protocolVersion")
 
 
-@check("ACP-L054", results("initialize"), fix="Answer with the version asked for, if you have it.")
-def another_version_is_worth_a_look(moment: Moment) -> Found:
+@check(
+    "ACP-L054", on_result("initialize"), fix="Answer with the version asked for, if you have it."
+)
+def another_version_is_worth_a_look(context: Context) -> CheckResult:
     """Tell of an agent that answers with another version than it was asked for."""
-    wanted, answered = _wanted(moment), moment.result_object.get("protocolVersion")
+    wanted, answered = _wanted(context), context.result_object.get("protocolVersion")
     if wanted is None or type(answered) is not int:
         return None
     if answered == wanted:
-        return FINE
-    return moment.problem(
+        return OK
+    return context.problem(
         f"asked for version {wanted}, the agent answers with {answered}",
-        moment.ask,
+        context.request,
         path="result.protocolVersion",
     )
 
 
-def _wanted(moment: Moment) -> int | None:
-    wanted = moment.ask.params.get("protocolVersion") if moment.ask is not None else None
+def _wanted(context: Context) -> int | None:
+    wanted = context.request.params.get("protocolVersion") if context.request is not None else None
     return wanted if type(wanted) is int else None
 
 
-@learns(results("initialize"))
-def _keep_refusal(moment: Moment) -> None:
-    refusal = moment.state.of(_Refusal)
-    answered = moment.result_object.get("protocolVersion")
-    refusal.ask, refusal.point = moment.ask, moment.point
-    refusal.wanted = _wanted(moment) or 0
+@track(on_result("initialize"))
+def _keep_refusal(context: Context) -> None:
+    refusal = context.state.of(_Refusal)
+    answered = context.result_object.get("protocolVersion")
+    refusal.ask, refusal.point = context.request, context.point
+    refusal.wanted = _wanted(context) or 0
     refusal.answered = answered if type(answered) is int else 0
 
 
 @check(
     "ACP-L055",
-    calls(),
-    exercised_by=results("initialize"),
+    on_call(),
+    exercised_by=on_result("initialize"),
     fix="Close the connection when the answered version is none that you speak.",
 )
-def a_client_goes_on_in_the_answered_version(moment: Moment) -> Found:
+def a_client_goes_on_in_the_answered_version(context: Context) -> CheckResult:
     """Tell of a client that goes on after an answer above what it asked for.
 
     Below it a client may well speak the older version too; that its messages are of another one
     is told by the rules about methods and shapes.
     """
-    refusal = moment.state.of(_Refusal)
-    if moment.side != "client" or refusal.point is None or moment.method == "initialize":
+    refusal = context.state.of(_Refusal)
+    if context.side != "client" or refusal.point is None or context.method == "initialize":
         return None
     if refusal.answered <= refusal.wanted:
-        return FINE
-    if moment.state.calls["client"] > 1:
+        return OK
+    if context.state.calls["client"] > 1:
         # Once is enough: everything that follows is of the same mistake.
         return None
-    return moment.problem(
+    return context.problem(
         f"the client goes on though the agent answered with version {refusal.answered}, "
         f"above {refusal.wanted}",
         refusal.ask,
@@ -180,29 +196,29 @@ def a_client_goes_on_in_the_answered_version(moment: Moment) -> Found:
 
 @check(
     "ACP-L056",
-    calls(),
-    results(),
-    exercised_by=results("initialize"),
+    on_call(),
+    on_result(),
+    exercised_by=on_result("initialize"),
     fix="Use the names of the version that was agreed upon.",
 )
-def names_are_of_the_answered_version(moment: Moment) -> Found:
+def names_are_of_the_answered_version(context: Context) -> CheckResult:
     """Tell of members that only the other version has, where they change what is meant."""
-    if moment.version is None or moment.method is None:
+    if context.version is None or context.method is None:
         return None
-    place = "params" if moment.kind != "result" else "result"
-    said = moment.params if moment.kind != "result" else moment.result_object
-    names = _OTHERS.get((moment.version, moment.kind, moment.method))
+    place = "params" if context.kind != "result" else "result"
+    said = context.params if context.kind != "result" else context.result_object
+    names = _OTHERS.get((context.version, context.kind, context.method))
     if names is None:
         return None
     for name in names:
         if name in said:
-            return moment.problem(
-                f"{name} of {moment.method} is the other version's; "
-                f"agreed upon is {moment.version}",
-                moment.state.initialize,
+            return context.problem(
+                f"{name} of {context.method} is the other version's; "
+                f"agreed upon is {context.version}",
+                context.state.initialize,
                 path=f"{place}.{name}",
             )
-    return FINE
+    return OK
 
 
 _OTHERS: Final[dict[tuple[int, str, str], tuple[str, ...]]] = {
@@ -218,48 +234,59 @@ _OTHERS: Final[dict[tuple[int, str, str], tuple[str, ...]]] = {
 
 
 @check(
-    "ACP-L057", asks("initialize"), results("initialize"), fix="Say who you are, and which version."
+    "ACP-L057",
+    on_request("initialize"),
+    on_result("initialize"),
+    fix="Say who you are, and which version.",
 )
-def both_sides_say_who_they_are(moment: Moment) -> Found:
+def both_sides_say_who_they_are(context: Context) -> CheckResult:
     """Tell of a side without a name."""
-    name = "clientInfo" if moment.kind == "request" else "agentInfo"
-    return _introduced(moment, name)
+    name = "clientInfo" if context.kind == "request" else "agentInfo"
+    return _introduced(context, name)
 
 
 @check(
-    "ACP-L058", asks("initialize"), results("initialize"), fix="Say who you are, and which version."
+    "ACP-L058",
+    on_request("initialize"),
+    on_result("initialize"),
+    fix="Say who you are, and which version.",
 )
-def both_sides_have_to_say_who_they_are(moment: Moment) -> Found:
+def both_sides_have_to_say_who_they_are(context: Context) -> CheckResult:
     """Tell of a side without a name, in version 2."""
-    return _introduced(moment, "info")
+    return _introduced(context, "info")
 
 
-def _introduced(moment: Moment, name: str) -> Found:
-    place = "params" if moment.kind == "request" else "result"
-    said = moment.params if moment.kind == "request" else moment.result_object
-    info = members(said.get(name))
+def _introduced(context: Context, name: str) -> CheckResult:
+    place = "params" if context.kind == "request" else "result"
+    said = context.params if context.kind == "request" else context.result_object
+    info = as_object(said.get(name))
     if not info:
-        return moment.problem(f"{name} is missing", path=f"{place}.{name}")
+        return context.problem(f"{name} is missing", path=f"{place}.{name}")
     for part in ("name", "version"):
         if not isinstance(info.get(part), str):
-            return moment.problem(f"{name} has no {part}", path=f"{place}.{name}.{part}")
-    return FINE
+            return context.problem(f"{name} has no {part}", path=f"{place}.{name}.{part}")
+    return OK
 
 
-@check("ACP-L059", asks("initialize"), results("initialize"), fix="Use the names of that version.")
-def introductions_fit_their_version(moment: Moment) -> Found:
+@check(
+    "ACP-L059",
+    on_request("initialize"),
+    on_result("initialize"),
+    fix="Use the names of that version.",
+)
+def introductions_fit_their_version(context: Context) -> CheckResult:
     """Tell of members of the other version; who offers both versions may send both sets."""
-    if moment.version is None:
+    if context.version is None:
         return None
-    place = "params" if moment.kind == "request" else "result"
-    said = moment.params if moment.kind == "request" else moment.result_object
-    old, new = SET_V1[moment.side], SET_V2
-    wrong = new if moment.version == 1 else old
-    if moment.version != 1 and moment.kind == "request" and any(name in said for name in new):
-        return FINE
+    place = "params" if context.kind == "request" else "result"
+    said = context.params if context.kind == "request" else context.result_object
+    old, new = SET_V1[context.side], SET_V2
+    wrong = new if context.version == 1 else old
+    if context.version != 1 and context.kind == "request" and any(name in said for name in new):
+        return OK
     for name in wrong:
         if name in said:
-            return moment.problem(
-                f"{name} is not version {moment.version}'s", path=f"{place}.{name}"
+            return context.problem(
+                f"{name} is not version {context.version}'s", path=f"{place}.{name}"
             )
-    return FINE
+    return OK

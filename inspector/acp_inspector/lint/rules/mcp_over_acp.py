@@ -9,9 +9,25 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from acp_inspector.lint.moment import FINE, Found, Moment, entries, is_one_of, members, quoted
-from acp_inspector.lint.registry import answers, asks, calls, check, learns, results, tells
-from acp_inspector.lint.state import Ask, Point
+from acp_inspector.lint.context import (
+    OK,
+    CheckResult,
+    Context,
+    as_array,
+    as_object,
+    is_one_of,
+    quoted,
+)
+from acp_inspector.lint.registry import (
+    check,
+    on_call,
+    on_notification,
+    on_request,
+    on_response,
+    on_result,
+    track,
+)
+from acp_inspector.lint.state import Point, SentRequest
 from acp_protocol.jsonrpc import Json
 
 MESSAGE: Final = "mcp/message"
@@ -31,11 +47,13 @@ class _Servers:
     declared: dict[str, Point] = field(default_factory=dict[str, Point])
     owners: dict[str, str] = field(default_factory=dict[str, str])
     """The newest session that has each."""
-    open: dict[tuple[str, str], Ask] = field(default_factory=dict[tuple[str, str], Ask])
+    open: dict[tuple[str, str], SentRequest] = field(
+        default_factory=dict[tuple[str, str], SentRequest]
+    )
 
 
-def _declared(moment: Moment) -> Iterator[tuple[str, Json]]:
-    for n, server in enumerate(map(members, entries(moment.params.get("mcpServers")))):
+def _declared(context: Context) -> Iterator[tuple[str, Json]]:
+    for n, server in enumerate(map(as_object, as_array(context.params.get("mcpServers")))):
         if server.get("type") == "acp":
             yield f"params.mcpServers.{n}.serverId", server.get("serverId")
 
@@ -45,187 +63,193 @@ def _inner(params: dict[str, Json]) -> tuple[str, str] | None:
     return (server, request) if isinstance(server, str) and isinstance(request, str) else None
 
 
-@learns(asks(*OPENERS))
-def _keep_servers(moment: Moment) -> None:
-    servers = moment.state.of(_Servers)
-    for _, id_ in _declared(moment):
+@track(on_request(*OPENERS))
+def _keep_servers(context: Context) -> None:
+    servers = context.state.of(_Servers)
+    for _, id_ in _declared(context):
         if isinstance(id_, str):
-            servers.declared.setdefault(id_, moment.point)
+            servers.declared.setdefault(id_, context.point)
 
 
-@learns(results(*OPENERS))
-def _keep_owner(moment: Moment) -> None:
-    created = moment.result_object.get("sessionId")
-    session = created if isinstance(created, str) else moment.session_id
-    if moment.ask is None or session is None:
+@track(on_result(*OPENERS))
+def _keep_owner(context: Context) -> None:
+    created = context.result_object.get("sessionId")
+    session = created if isinstance(created, str) else context.session_id
+    if context.request is None or session is None:
         return
-    owners = moment.state.of(_Servers).owners
-    for server in map(members, entries(moment.ask.params.get("mcpServers"))):
+    owners = context.state.of(_Servers).owners
+    for server in map(as_object, as_array(context.request.params.get("mcpServers"))):
         if server.get("type") == "acp" and isinstance(id_ := server.get("serverId"), str):
             owners[id_] = session
 
 
-@learns(asks(MESSAGE))
-def _keep_request(moment: Moment) -> None:
-    inner = _inner(moment.params)
-    ask = moment.state.newest
-    if inner is not None and moment.key is not None and ask is not None:
-        moment.state.of(_Servers).open.setdefault(inner, ask)
+@track(on_request(MESSAGE))
+def _keep_request(context: Context) -> None:
+    inner = _inner(context.params)
+    ask = context.state.newest
+    if inner is not None and context.key is not None and ask is not None:
+        context.state.of(_Servers).open.setdefault(inner, ask)
 
 
-@learns(answers(MESSAGE))
-def _end_request(moment: Moment) -> None:
-    open_ = moment.state.of(_Servers).open
-    inner = _inner(moment.ask.params) if moment.ask is not None else None
-    if inner is not None and open_.get(inner) is moment.ask:
+@track(on_response(MESSAGE))
+def _end_request(context: Context) -> None:
+    open_ = context.state.of(_Servers).open
+    inner = _inner(context.request.params) if context.request is not None else None
+    if inner is not None and open_.get(inner) is context.request:
         del open_[inner]
 
 
-@check("ACP-L382", calls(MESSAGE), fix="Name the serverId that the client declared.")
-def servers_are_declared(moment: Moment) -> Found:
+@check("ACP-L382", on_call(MESSAGE), fix="Name the serverId that the client declared.")
+def servers_are_declared(context: Context) -> CheckResult:
     """Tell of messages to a server that nobody declared, or in the retired binding."""
-    if "connectionId" in moment.params:
-        return moment.problem("connectionId is of the retired binding", path="params.connectionId")
-    server = moment.params.get("serverId")
+    if "connectionId" in context.params:
+        return context.problem("connectionId is of the retired binding", path="params.connectionId")
+    server = context.params.get("serverId")
     if not isinstance(server, str):
-        other = next((name for name in ("acpId", "id") if name in moment.params), None)
+        other = next((name for name in ("acpId", "id") if name in context.params), None)
         what = f"serverId is missing; {other} is none" if other else "serverId is missing"
-        return moment.problem(what, path="params.serverId")
-    if server in moment.state.of(_Servers).declared:
-        return FINE
-    return moment.problem(
+        return context.problem(what, path="params.serverId")
+    if server in context.state.of(_Servers).declared:
+        return OK
+    return context.problem(
         f"no session declared the server {quoted(server)}", path="params.serverId"
     )
 
 
-@check("ACP-L383", calls(), fix="Let the agent ask, and the client tell.")
-def messages_go_the_right_way(moment: Moment) -> Found:
+@check("ACP-L383", on_call(), fix="Let the agent ask, and the client tell.")
+def messages_go_the_right_way(context: Context) -> CheckResult:
     """Tell of requests from the side that offers the server, and of notifications to it."""
-    if moment.method != MESSAGE:
+    if context.method != MESSAGE:
         return None
-    asker = "agent" if moment.kind == "request" else "client"
-    if moment.side == asker:
-        return FINE
-    return moment.problem(f"a {moment.kind} comes from the {moment.side}", path="method")
+    asker = "agent" if context.kind == "request" else "client"
+    if context.side == asker:
+        return OK
+    return context.problem(f"a {context.kind} comes from the {context.side}", path="method")
 
 
-@check("ACP-L384", asks(MESSAGE), fix="Count inner ids up.")
-def inner_ids_are_not_reused(moment: Moment) -> Found:
+@check("ACP-L384", on_request(MESSAGE), fix="Count inner ids up.")
+def inner_ids_are_not_reused(context: Context) -> CheckResult:
     """Tell of an inner id that an open request of the same server has."""
-    request = moment.params.get("requestId")
+    request = context.params.get("requestId")
     if not isinstance(request, str):
-        return moment.problem(f"requestId is {quoted(request)}", path="params.requestId")
-    inner = _inner(moment.params)
-    earlier = moment.state.of(_Servers).open.get(inner) if inner is not None else None
+        return context.problem(f"requestId is {quoted(request)}", path="params.requestId")
+    inner = _inner(context.params)
+    earlier = context.state.of(_Servers).open.get(inner) if inner is not None else None
     if earlier is None:
-        return FINE
-    return moment.problem(
+        return OK
+    return context.problem(
         f"the inner request {quoted(request)} is still open", earlier, path="params.requestId"
     )
 
 
-@check("ACP-L385", tells(MESSAGE), fix="Tell of requests that are open.")
-def notifications_are_about_open_requests(moment: Moment) -> Found:
+@check("ACP-L385", on_notification(MESSAGE), fix="Tell of requests that are open.")
+def notifications_are_about_open_requests(context: Context) -> CheckResult:
     """Tell of notifications for an inner request that is over, or never was."""
-    inner = _inner(moment.params)
+    inner = _inner(context.params)
     if inner is None:
-        return moment.problem("no inner request is named", path="params.requestId")
-    if inner in moment.state.of(_Servers).open:
-        return FINE
-    return moment.problem(
+        return context.problem("no inner request is named", path="params.requestId")
+    if inner in context.state.of(_Servers).open:
+        return OK
+    return context.problem(
         f"the inner request {quoted(inner[1])} is not open", path="params.requestId"
     )
 
 
-@check("ACP-L386", calls(MESSAGE), fix="Put method and params where they belong.")
-def messages_are_flat(moment: Moment) -> Found:
+@check("ACP-L386", on_call(MESSAGE), fix="Put method and params where they belong.")
+def messages_are_flat(context: Context) -> CheckResult:
     """Tell of a whole JSON-RPC message within the message."""
-    nested = sorted(ENVELOPE & moment.params.keys())
+    nested = sorted(ENVELOPE & context.params.keys())
     if nested:
-        return moment.problem(f"params hold {nested[0]}", path=f"params.{nested[0]}")
-    if "jsonrpc" in members(moment.params.get("params")):
-        return moment.problem("the inner params are a message", path="params.params")
-    return FINE
+        return context.problem(f"params hold {nested[0]}", path=f"params.{nested[0]}")
+    if "jsonrpc" in as_object(context.params.get("params")):
+        return context.problem("the inner params are a message", path="params.params")
+    return OK
 
 
-@check("ACP-L387", asks(*OPENERS), fix="Give each server an id of its own.")
-def servers_are_told_apart(moment: Moment) -> Found:
+@check("ACP-L387", on_request(*OPENERS), fix="Give each server an id of its own.")
+def servers_are_told_apart(context: Context) -> CheckResult:
     """Tell of an id that two servers of one request, or of two open sessions, share.
 
     A session that is taken up again, or goes on as a fork, brings its own servers along.
     """
-    owners = moment.state.of(_Servers).owners
+    owners = context.state.of(_Servers).owners
     seen: set[str] = set()
     is_any = False
-    for place, id_ in _declared(moment):
+    for place, id_ in _declared(context):
         is_any = True
         if isinstance(id_, str):
             if id_ in seen:
-                return moment.problem(f"two servers have the id {quoted(id_)}", path=place)
+                return context.problem(f"two servers have the id {quoted(id_)}", path=place)
             seen.add(id_)
-            owner = moment.state.sessions.get(owners.get(id_, ""))
-            if owner is not None and owner.is_open and moment.session_id is None:
-                return moment.problem(
+            owner = context.state.sessions.get(owners.get(id_, ""))
+            if owner is not None and owner.is_open and context.session_id is None:
+                return context.problem(
                     f"the session {quoted(owner.id)} has a server {quoted(id_)}, too",
                     owner.first,
                     path=place,
                 )
-    return FINE if is_any else None
+    return OK if is_any else None
 
 
-@check("ACP-L507", results(MESSAGE), fix="Answer with either result or error, inside the result.")
-def carriers_hold_one_outcome(moment: Moment) -> Found:
+@check("ACP-L507", on_result(MESSAGE), fix="Answer with either result or error, inside the result.")
+def carriers_hold_one_outcome(context: Context) -> CheckResult:
     """Tell of carriers without outcome, with two, or with a malformed error."""
-    said = moment.result_object
+    said = context.result_object
     if ("result" in said) == ("error" in said):
         what = "both" if "result" in said else "neither"
-        return moment.problem(f"of result and error {what} are there", moment.ask, path="result")
+        return context.problem(
+            f"of result and error {what} are there", context.request, path="result"
+        )
     if "error" in said:
-        error = members(said["error"])
+        error = as_object(said["error"])
         if type(error.get("code")) is not int or not isinstance(error.get("message"), str):
-            return moment.problem(
-                "the inner error lacks code or message", moment.ask, path="result.error"
+            return context.problem(
+                "the inner error lacks code or message", context.request, path="result.error"
             )
-    return FINE
+    return OK
 
 
-@check("ACP-L508", answers(MESSAGE), fix="Put what the server says into the result.")
-def inner_errors_stay_inside(moment: Moment) -> Found:
+@check("ACP-L508", on_response(MESSAGE), fix="Put what the server says into the result.")
+def inner_errors_stay_inside(context: Context) -> CheckResult:
     """Tell of an outer error that only the inner server can have meant."""
-    if moment.kind == "result" or moment.code in OUTER_CODES:
-        return FINE
-    return moment.problem(f"the outer error is {moment.code}", moment.ask, path="error.code")
+    if context.kind == "result" or context.code in OUTER_CODES:
+        return OK
+    return context.problem(f"the outer error is {context.code}", context.request, path="error.code")
 
 
-@check("ACP-L509", asks(MESSAGE), fix="Say the revision and the capabilities in each request.")
-def inner_requests_say_who_asks(moment: Moment) -> Found:
+@check(
+    "ACP-L509", on_request(MESSAGE), fix="Say the revision and the capabilities in each request."
+)
+def inner_requests_say_who_asks(context: Context) -> CheckResult:
     """Tell of inner requests without what stateless MCP asks for."""
-    meta = members(members(moment.params.get("params")).get("_meta"))
+    meta = as_object(as_object(context.params.get("params")).get("_meta"))
     if not isinstance(meta.get(VERSION_KEY), str):
-        return moment.problem(f"{VERSION_KEY} is missing", path="params.params._meta")
+        return context.problem(f"{VERSION_KEY} is missing", path="params.params._meta")
     if not isinstance(meta.get(CLAIMS_KEY), dict):
-        return moment.problem(f"{CLAIMS_KEY} is missing", path="params.params._meta")
-    return FINE
+        return context.problem(f"{CLAIMS_KEY} is missing", path="params.params._meta")
+    return OK
 
 
-@check("ACP-L510", calls(MESSAGE), fix="Begin with what you want; there are no MCP sessions here.")
-def there_is_no_handshake(moment: Moment) -> Found:
+@check(
+    "ACP-L510", on_call(MESSAGE), fix="Begin with what you want; there are no MCP sessions here."
+)
+def there_is_no_handshake(context: Context) -> CheckResult:
     """Tell of an inner handshake."""
-    method = moment.params.get("method")
+    method = context.params.get("method")
     if is_one_of(method, HANDSHAKE):
-        return moment.problem(f"the inner method is {quoted(method)}", path="params.method")
-    return FINE
+        return context.problem(f"the inner method is {quoted(method)}", path="params.method")
+    return OK
 
 
-@check("ACP-L511", asks(*OPENERS), fix="Give each server an id of its own, for ever.")
-def ids_of_servers_are_not_reused(moment: Moment) -> Found:
+@check("ACP-L511", on_request(*OPENERS), fix="Give each server an id of its own, for ever.")
+def ids_of_servers_are_not_reused(context: Context) -> CheckResult:
     """Tell of an id that an earlier session's server had."""
-    declared = moment.state.of(_Servers).declared
+    declared = context.state.of(_Servers).declared
     is_any = False
-    for place, id_ in _declared(moment):
+    for place, id_ in _declared(context):
         is_any = True
-        if isinstance(id_, str) and id_ in declared and moment.method != "session/resume":
-            return moment.problem(
+        if isinstance(id_, str) and id_ in declared and context.method != "session/resume":
+            return context.problem(
                 f"a server {quoted(id_)} was declared before", declared[id_], path=place
             )
-    return FINE if is_any else None
+    return OK if is_any else None

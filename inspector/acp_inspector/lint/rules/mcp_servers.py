@@ -8,9 +8,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from acp_inspector.lint.moment import FINE, Found, Moment, Problem, entries, members, quoted
-from acp_inspector.lint.paths import is_absolute
-from acp_inspector.lint.registry import asks, check
+from acp_inspector.lint.context import (
+    OK,
+    CheckResult,
+    Context,
+    Problem,
+    as_array,
+    as_object,
+    quoted,
+)
+from acp_inspector.lint.registry import check, on_request
+from acp_inspector.lint.text_checks import is_absolute
 from acp_protocol.jsonrpc import Json
 
 SETUPS: Final = ("session/new", "session/load", "session/resume", "session/fork")
@@ -23,11 +31,11 @@ PAIRS: Final = ("env", "headers")
 """Members that list names with values."""
 
 
-def _servers(moment: Moment) -> Iterator[tuple[str, dict[str, Json]]]:
+def _servers(context: Context) -> Iterator[tuple[str, dict[str, Json]]]:
     """Yield each server that is an object, with its place."""
-    for index, each in enumerate(entries(moment.params.get("mcpServers"))):
+    for index, each in enumerate(as_array(context.params.get("mcpServers"))):
         if isinstance(each, dict):
-            yield f"params.mcpServers.{index}", members(each)
+            yield f"params.mcpServers.{index}", as_object(each)
 
 
 def _transport(server: dict[str, Json], version: int | None) -> str:
@@ -38,42 +46,42 @@ def _transport(server: dict[str, Json], version: int | None) -> str:
     return tag if isinstance(tag, str) and (tag in REMOTE or tag == "acp") else "stdio"
 
 
-def _told(moment: Moment, problems: list[tuple[str, str]]) -> tuple[Problem, ...]:
-    return tuple(Problem(text, (moment.n,), path=path) for text, path in problems)
+def _told(context: Context, problems: list[tuple[str, str]]) -> tuple[Problem, ...]:
+    return tuple(Problem(text, (context.seq,), path=path) for text, path in problems)
 
 
 @check(
     "ACP-L086",
-    asks("session/new", "session/load"),
+    on_request("session/new", "session/load"),
     fix='Send "mcpServers": [] where there are none.',
 )
-def servers_are_listed(moment: Moment) -> Found:
+def servers_are_listed(context: Context) -> CheckResult:
     """Tell of sessions set up without a list of servers."""
-    servers: Json = moment.params.get("mcpServers")
+    servers: Json = context.params.get("mcpServers")
     if isinstance(servers, list):
-        return FINE
-    if "mcpServers" not in moment.params:
-        return moment.problem(f"{moment.method} has no mcpServers", path="params.mcpServers")
-    return moment.problem(
+        return OK
+    if "mcpServers" not in context.params:
+        return context.problem(f"{context.method} has no mcpServers", path="params.mcpServers")
+    return context.problem(
         f"mcpServers is no array: {quoted(servers)}",
         path="params.mcpServers",
         severity="warning" if servers is None else None,
     )
 
 
-def _gated(moment: Moment, wanted: str, path: str) -> Found:
+def _gated(context: Context, wanted: str, path: str) -> CheckResult:
     """Find servers of one transport whose capability the agent did not claim."""
-    if not moment.state.is_ready:
+    if not context.state.is_ready:
         return None
     servers = [
-        place for place, each in _servers(moment) if _transport(each, moment.version) == wanted
+        place for place, each in _servers(context) if _transport(each, context.version) == wanted
     ]
     if not servers:
         return None
-    if moment.state.claims("agent", path):
-        return FINE
-    initialize = moment.state.initialize
-    frames = (moment.n,) if initialize is None else (initialize.n, moment.n)
+    if context.state.claims("agent", path):
+        return OK
+    initialize = context.state.initialize
+    frames = (context.seq,) if initialize is None else (initialize.seq, context.seq)
     return tuple(
         Problem(
             f"an MCP server is of type {wanted} though the agent did not claim {path}",
@@ -85,39 +93,45 @@ def _gated(moment: Moment, wanted: str, path: str) -> Found:
 
 
 @check(
-    "ACP-L087", asks(*SETUPS), fix="Hand over http servers only with mcpCapabilities.http: true."
+    "ACP-L087",
+    on_request(*SETUPS),
+    fix="Hand over http servers only with mcpCapabilities.http: true.",
 )
-def http_is_claimed(moment: Moment) -> Found:
+def http_is_claimed(context: Context) -> CheckResult:
     """Tell of http servers for an agent that has no http."""
-    return _gated(moment, "http", "mcpCapabilities.http")
+    return _gated(context, "http", "mcpCapabilities.http")
 
 
-@check("ACP-L088", asks(*SETUPS), fix="Hand over sse servers only with mcpCapabilities.sse: true.")
-def sse_is_claimed(moment: Moment) -> Found:
+@check(
+    "ACP-L088",
+    on_request(*SETUPS),
+    fix="Hand over sse servers only with mcpCapabilities.sse: true.",
+)
+def sse_is_claimed(context: Context) -> CheckResult:
     """Tell of sse servers for an agent that has no sse."""
-    return _gated(moment, "sse", "mcpCapabilities.sse")
+    return _gated(context, "sse", "mcpCapabilities.sse")
 
 
 @check(
     "ACP-L089",
-    asks(*SETUPS),
+    on_request(*SETUPS),
     fix="Hand over only servers of a transport below session.mcp in the agent's capabilities.",
 )
-def transports_are_claimed(moment: Moment) -> Found:
+def transports_are_claimed(context: Context) -> CheckResult:
     """Tell of servers of version 2 whose transport the agent does not have."""
-    found = [_gated(moment, each, f"session.mcp.{each}") for each in ("stdio", "http")]
+    found = [_gated(context, each, f"session.mcp.{each}") for each in ("stdio", "http")]
     problems = [each for each in found if each is not None]
     return sum(problems, ()) if problems else None
 
 
-@check("ACP-L090", asks(*SETUPS), fix="Use http, or leave the server out.")
-def there_is_no_sse(moment: Moment) -> Found:
+@check("ACP-L090", on_request(*SETUPS), fix="Use http, or leave the server out.")
+def there_is_no_sse(context: Context) -> CheckResult:
     """Tell of sse servers in version 2."""
-    servers = list(_servers(moment))
+    servers = list(_servers(context))
     if not servers:
         return None
     return _told(
-        moment,
+        context,
         [
             ("an MCP server is of type sse, which version 2 does not have", f"{place}.type")
             for place, each in servers
@@ -128,12 +142,12 @@ def there_is_no_sse(moment: Moment) -> Found:
 
 @check(
     "ACP-L091",
-    asks(*SETUPS),
+    on_request(*SETUPS),
     fix='Give every server its type: "stdio", "http", or one that begins with “_”.',
 )
-def servers_have_a_type(moment: Moment) -> Found:
+def servers_have_a_type(context: Context) -> CheckResult:
     """Tell of servers of version 2 that do not say how they are reached."""
-    servers = list(_servers(moment))
+    servers = list(_servers(context))
     if not servers:
         return None
     problems: list[tuple[str, str]] = []
@@ -143,17 +157,17 @@ def servers_have_a_type(moment: Moment) -> Found:
             problems.append((f"the MCP server {quoted(each.get('name'))} has no type", place))
         elif tag not in {"stdio", "http"} | SPECIAL and not tag.startswith("_"):
             problems.append((f"{quoted(tag)} is no transport of version 2", place))
-    return _told(moment, [(text, f"{place}.type") for text, place in problems])
+    return _told(context, [(text, f"{place}.type") for text, place in problems])
 
 
 @check(
     "ACP-L092",
-    asks(*SETUPS),
+    on_request(*SETUPS),
     fix="Send name, command, args and env for a stdio server, name, url and headers for others.",
 )
-def servers_are_complete(moment: Moment) -> Found:
+def servers_are_complete(context: Context) -> CheckResult:
     """Tell of servers of version 1 that lack a member, even an empty array."""
-    servers = list(_servers(moment))
+    servers = list(_servers(context))
     if not servers:
         return None
     problems: list[tuple[str, str]] = []
@@ -172,21 +186,21 @@ def servers_are_complete(moment: Moment) -> Found:
             elif not isinstance(value, kind) and not (kind is list and value is None):
                 what = "string" if kind is str else "array"
                 problems.append((f"{name} is no {what}: {quoted(value)}", f"{place}.{name}"))
-    return _told(moment, problems)
+    return _told(context, problems)
 
 
-@check("ACP-L093", asks(*SETUPS), fix="Resolve the command to its absolute path first.")
-def commands_are_absolute(moment: Moment) -> Found:
+@check("ACP-L093", on_request(*SETUPS), fix="Resolve the command to its absolute path first.")
+def commands_are_absolute(context: Context) -> CheckResult:
     """Tell of servers that whoever starts them would have to search for."""
     commands = [
         (each.get("command"), place)
-        for place, each in _servers(moment)
-        if _transport(each, moment.version) == "stdio" and isinstance(each.get("command"), str)
+        for place, each in _servers(context)
+        if _transport(each, context.version) == "stdio" and isinstance(each.get("command"), str)
     ]
     if not commands:
         return None
     return _told(
-        moment,
+        context,
         [
             (f"the command is no absolute path: {quoted(command)}", f"{place}.command")
             for command, place in commands
@@ -195,12 +209,12 @@ def commands_are_absolute(moment: Moment) -> Found:
     )
 
 
-@check("ACP-L094", asks(*SETUPS), fix='Write {"name": …, "value": …} for each, in an array.')
-def variables_and_headers_are_pairs(moment: Moment) -> Found:
+@check("ACP-L094", on_request(*SETUPS), fix='Write {"name": …, "value": …} for each, in an array.')
+def variables_and_headers_are_pairs(context: Context) -> CheckResult:
     """Tell of environments and headers written as a map, or of entries that are no pair."""
     lists = [
         (each[name], f"{place}.{name}")
-        for place, each in _servers(moment)
+        for place, each in _servers(context)
         for name in PAIRS
         if each.get(name) is not None
     ]
@@ -212,8 +226,8 @@ def variables_and_headers_are_pairs(moment: Moment) -> Found:
             what = "an object" if isinstance(value, dict) else "no array"
             problems.append((f"{place.rpartition('.')[2]} is {what}", place))
             continue
-        problems += _no_pairs(entries(value), place)
-    return _told(moment, problems)
+        problems += _no_pairs(as_array(value), place)
+    return _told(context, problems)
 
 
 def _no_pairs(pairs: list[Json], place: str) -> Iterator[tuple[str, str]]:
@@ -222,16 +236,16 @@ def _no_pairs(pairs: list[Json], place: str) -> Iterator[tuple[str, str]]:
             yield "the entry is no object with name and value", f"{place}.{index}"
             continue
         for name in ("name", "value"):
-            if not isinstance(members(each).get(name), str):
+            if not isinstance(as_object(each).get(name), str):
                 yield f"{name} is missing or no string", f"{place}.{index}.{name}"
 
 
 @check(
     "ACP-L095",
-    asks(*SETUPS),
+    on_request(*SETUPS),
     fix="Hand over servers of type acp only where the agent claimed mcp over acp.",
 )
-def acp_is_claimed(moment: Moment) -> Found:
+def acp_is_claimed(context: Context) -> CheckResult:
     """Tell of servers over ACP itself for an agent that does not have that."""
-    path = "session.mcp.acp" if moment.version == 2 else "mcpCapabilities.acp"
-    return _gated(moment, "acp", path)
+    path = "session.mcp.acp" if context.version == 2 else "mcpCapabilities.acp"
+    return _gated(context, "acp", path)

@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from acp_inspector.lint.moment import FINE, Found, Moment, entries, members, quoted
-from acp_inspector.lint.registry import asks, check, learns, results, updates
+from acp_inspector.lint.context import OK, CheckResult, Context, as_array, as_object, quoted
+from acp_inspector.lint.registry import check, on_request, on_result, on_update, track
 from acp_inspector.lint.rules.config_options import OPENERS, Options, opened
 from acp_inspector.lint.state import Point
 from acp_protocol.jsonrpc import Json
@@ -36,17 +36,17 @@ class _Modes:
     without: set[str] = field(default_factory=set[str])
 
 
-def _told(moment: Moment) -> dict[str, Json]:
-    return members(moment.result_object.get("modes"))
+def _told(context: Context) -> dict[str, Json]:
+    return as_object(context.result_object.get("modes"))
 
 
-@learns(results(*OPENERS))
-def _keep_modes(moment: Moment) -> None:
-    session = opened(moment)
-    modes = moment.state.of(_Modes)
+@track(on_result(*OPENERS))
+def _keep_modes(context: Context) -> None:
+    session = opened(context)
+    modes = context.state.of(_Modes)
     if session is None:
         return
-    told = _told(moment)
+    told = _told(context)
     if not told:
         if session not in modes.of:
             modes.without.add(session)
@@ -54,132 +54,132 @@ def _keep_modes(moment: Moment) -> None:
     current = told.get("currentModeId")
     modes.without.discard(session)
     modes.of[session] = _Mode(
-        moment.point,
+        context.point,
         {id_ for id_ in _ids(told) if isinstance(id_, str)},
         current if isinstance(current, str) else None,
     )
 
 
-@learns(updates("current_mode_update"))
-def _keep_mode(moment: Moment) -> None:
-    mode = moment.state.of(_Modes).of.get(moment.session_id or "")
-    current = moment.update.get("currentModeId")
+@track(on_update("current_mode_update"))
+def _keep_mode(context: Context) -> None:
+    mode = context.state.of(_Modes).of.get(context.session_id or "")
+    current = context.update.get("currentModeId")
     if mode is not None and isinstance(current, str):
         mode.current = current
 
 
-@learns(results("session/set_mode"))
-def _keep_set_mode(moment: Moment) -> None:
-    mode = moment.state.of(_Modes).of.get(moment.session_id or "")
-    wanted = moment.ask.params.get("modeId") if moment.ask is not None else None
+@track(on_result("session/set_mode"))
+def _keep_set_mode(context: Context) -> None:
+    mode = context.state.of(_Modes).of.get(context.session_id or "")
+    wanted = context.request.params.get("modeId") if context.request is not None else None
     if mode is not None and isinstance(wanted, str):
         mode.current = wanted
 
 
 def _ids(told: dict[str, Json]) -> list[Json]:
-    return [members(each).get("id") for each in entries(told.get("availableModes"))]
+    return [as_object(each).get("id") for each in as_array(told.get("availableModes"))]
 
 
-@check("ACP-L288", asks("session/set_mode"), fix="Offer modes only where a session has some.")
-def only_sessions_with_modes_are_switched(moment: Moment) -> Found:
+@check("ACP-L288", on_request("session/set_mode"), fix="Offer modes only where a session has some.")
+def only_sessions_with_modes_are_switched(context: Context) -> CheckResult:
     """Tell of a mode that is set in a session without modes."""
-    modes = moment.state.of(_Modes)
-    if moment.session_id in modes.without:
-        session = moment.session
-        return moment.problem(
+    modes = context.state.of(_Modes)
+    if context.session_id in modes.without:
+        session = context.session
+        return context.problem(
             "the session has no modes", session.first if session is not None else None
         )
-    return FINE if moment.session_id in modes.of else None
+    return OK if context.session_id in modes.of else None
 
 
-@check("ACP-L289", asks("session/set_mode"), fix="Set one of the available modes.")
-def modes_that_are_set_exist(moment: Moment) -> Found:
+@check("ACP-L289", on_request("session/set_mode"), fix="Set one of the available modes.")
+def modes_that_are_set_exist(context: Context) -> CheckResult:
     """Tell of a mode that was not offered."""
-    mode = moment.state.of(_Modes).of.get(moment.session_id or "")
+    mode = context.state.of(_Modes).of.get(context.session_id or "")
     if mode is None:
         return None
-    wanted = moment.params.get("modeId")
+    wanted = context.params.get("modeId")
     if isinstance(wanted, str) and wanted in mode.available:
-        return FINE
-    return moment.problem(
+        return OK
+    return context.problem(
         f"{quoted(wanted)} is no mode of the session", mode.point, path="params.modeId"
     )
 
 
-@check("ACP-L290", results(*OPENERS), fix="Begin in one of the available modes.")
-def the_first_mode_exists(moment: Moment) -> Found:
+@check("ACP-L290", on_result(*OPENERS), fix="Begin in one of the available modes.")
+def the_first_mode_exists(context: Context) -> CheckResult:
     """Tell of a session that begins in a mode it does not have."""
-    told = _told(moment)
+    told = _told(context)
     if not told:
         return None
     current = told.get("currentModeId")
     if current in _ids(told):
-        return FINE
-    return moment.problem(
+        return OK
+    return context.problem(
         f"the session begins in {quoted(current)}, which is no mode of it",
         path="result.modes.currentModeId",
     )
 
 
-@check("ACP-L291", updates("current_mode_update"), fix="Call it currentModeId.")
-def updates_name_the_current_mode(moment: Moment) -> Found:
+@check("ACP-L291", on_update("current_mode_update"), fix="Call it currentModeId.")
+def updates_name_the_current_mode(context: Context) -> CheckResult:
     """Tell of the request's name in the update."""
-    if "modeId" in moment.update and "currentModeId" not in moment.update:
-        return moment.problem(
+    if "modeId" in context.update and "currentModeId" not in context.update:
+        return context.problem(
             "the update says modeId instead of currentModeId", path="params.update.currentModeId"
         )
-    return FINE
+    return OK
 
 
-@check("ACP-L292", updates("current_mode_update"), fix="Switch to one of the available modes.")
-def modes_that_are_told_exist(moment: Moment) -> Found:
+@check("ACP-L292", on_update("current_mode_update"), fix="Switch to one of the available modes.")
+def modes_that_are_told_exist(context: Context) -> CheckResult:
     """Tell of a mode that the session does not have."""
-    mode = moment.state.of(_Modes).of.get(moment.session_id or "")
-    current = moment.update.get("currentModeId")
+    mode = context.state.of(_Modes).of.get(context.session_id or "")
+    current = context.update.get("currentModeId")
     if mode is None or not isinstance(current, str):
         return None
     if current in mode.available:
-        return FINE
-    return moment.problem(
+        return OK
+    return context.problem(
         f"{quoted(current)} is no mode of the session",
         mode.point,
         path="params.update.currentModeId",
     )
 
 
-@check("ACP-L293", results(*OPENERS), fix="Give each mode an id of its own.")
-def modes_are_told_apart(moment: Moment) -> Found:
+@check("ACP-L293", on_result(*OPENERS), fix="Give each mode an id of its own.")
+def modes_are_told_apart(context: Context) -> CheckResult:
     """Tell of ids that two modes share."""
     seen: set[str] = set()
-    ids = _ids(_told(moment))
+    ids = _ids(_told(context))
     for place, id_ in enumerate(ids):
         if isinstance(id_, str):
             if id_ in seen:
-                return moment.problem(
+                return context.problem(
                     f"two modes have the id {quoted(id_)}",
                     path=f"result.modes.availableModes.{place}.id",
                 )
             seen.add(id_)
-    return FINE if ids else None
+    return OK if ids else None
 
 
 @check(
     "ACP-L309",
-    results("session/prompt"),
+    on_result("session/prompt"),
     fix="Update the mode and the config option that stands for it together.",
 )
-def mode_and_option_agree(moment: Moment) -> Found:
+def mode_and_option_agree(context: Context) -> CheckResult:
     """Tell of a mode that the config option for modes does not show, once a turn is over."""
-    mode = moment.state.of(_Modes).of.get(moment.session_id or "")
-    options = moment.state.of(Options).of.get(moment.session_id or "")
+    mode = context.state.of(_Modes).of.get(context.session_id or "")
+    options = context.state.of(Options).of.get(context.session_id or "")
     if mode is None or mode.current is None or options is None:
         return None
     for option in options.by_id.values():
         current = option.current
         if option.category == MODE and isinstance(current, str) and current in mode.available:
             if current == mode.current:
-                return FINE
-            return moment.problem(
+                return OK
+            return context.problem(
                 f"the mode is {quoted(mode.current)}, the option for it says {quoted(current)}",
                 mode.point,
                 options.point,
@@ -187,18 +187,18 @@ def mode_and_option_agree(moment: Moment) -> Found:
     return None
 
 
-@check("ACP-L310", asks("session/set_mode"), fix="Use session/set_config_option.")
-def options_go_before_modes(moment: Moment) -> Found:
+@check("ACP-L310", on_request("session/set_mode"), fix="Use session/set_config_option.")
+def options_go_before_modes(context: Context) -> CheckResult:
     """Tell of a client that sets a mode where there are config options."""
-    options = moment.state.of(Options).of.get(moment.session_id or "")
+    options = context.state.of(Options).of.get(context.session_id or "")
     if options is None or not options.by_id:
-        return FINE
-    return moment.problem("the session has config options", options.point, path="method")
+        return OK
+    return context.problem("the session has config options", options.point, path="method")
 
 
-@check("ACP-L311", results(*OPENERS), fix="Tell of modes by a config option.")
-def version_2_has_no_modes(moment: Moment) -> Found:
+@check("ACP-L311", on_result(*OPENERS), fix="Tell of modes by a config option.")
+def version_2_has_no_modes(context: Context) -> CheckResult:
     """Tell of modes where there are none any more."""
-    if "modes" in moment.result_object:
-        return moment.problem("version 2 has no modes", path="result.modes")
-    return FINE
+    if "modes" in context.result_object:
+        return context.problem("version 2 has no modes", path="result.modes")
+    return OK

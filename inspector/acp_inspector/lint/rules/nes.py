@@ -11,8 +11,23 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from acp_inspector.lint.moment import FINE, Found, Moment, entries, members, quoted
-from acp_inspector.lint.registry import asks, calls, check, learns, results, tells
+from acp_inspector.lint.context import (
+    OK,
+    CheckResult,
+    Context,
+    as_array,
+    as_object,
+    is_one_of,
+    quoted,
+)
+from acp_inspector.lint.registry import (
+    check,
+    on_call,
+    on_notification,
+    on_request,
+    on_result,
+    track,
+)
 from acp_inspector.lint.state import Point
 from acp_protocol.jsonrpc import Json
 
@@ -42,159 +57,163 @@ class NesSessions:
     of: dict[str, NesSession] = field(default_factory=dict[str, NesSession])
 
 
-def nes_session(moment: Moment) -> NesSession | None:
+def nes_session(context: Context) -> NesSession | None:
     """Return the session for suggestions that a message is about."""
-    return moment.state.of(NesSessions).of.get(moment.session_id or "")
+    return context.state.of(NesSessions).of.get(context.session_id or "")
 
 
-def _id(moment: Moment) -> str:
-    return "suggestionId" if moment.version == 2 else "id"
+def _id(context: Context) -> str:
+    return "suggestionId" if context.version == 2 else "id"
 
 
-@learns(results("nes/start"))
-def _keep_session(moment: Moment) -> None:
-    id_ = moment.result_object.get("sessionId")
+@track(on_result("nes/start"))
+def _keep_session(context: Context) -> None:
+    id_ = context.result_object.get("sessionId")
     if isinstance(id_, str):
-        moment.state.of(NesSessions).of[id_] = NesSession(moment.point)
+        context.state.of(NesSessions).of[id_] = NesSession(context.point)
 
 
-@learns(results("nes/close"))
-def _close_session(moment: Moment) -> None:
-    if (session := nes_session(moment)) is not None:
-        session.closed = moment.point
+@track(on_result("nes/close"))
+def _close_session(context: Context) -> None:
+    if (session := nes_session(context)) is not None:
+        session.closed = context.point
 
 
-@learns(results("nes/suggest"))
-def _keep_suggestions(moment: Moment) -> None:
-    session = nes_session(moment)
-    for each in map(members, entries(moment.result_object.get("suggestions"))):
-        id_ = each.get(_id(moment))
+@track(on_result("nes/suggest"))
+def _keep_suggestions(context: Context) -> None:
+    session = nes_session(context)
+    for each in map(as_object, as_array(context.result_object.get("suggestions"))):
+        id_ = each.get(_id(context))
         if session is not None and isinstance(id_, str) and len(session.suggested) < SUGGESTIONS:
-            session.suggested[id_] = moment.point
+            session.suggested[id_] = context.point
 
 
-@learns(tells(*VERDICTS))
-def _forget_suggestion(moment: Moment) -> None:
-    session, id_ = nes_session(moment), moment.params.get(_id(moment))
+@track(on_notification(*VERDICTS))
+def _forget_suggestion(context: Context) -> None:
+    session, id_ = nes_session(context), context.params.get(_id(context))
     if session is not None and isinstance(id_, str):
         session.suggested.pop(id_, None)
 
 
-@check("ACP-L389", calls(*REQUESTS, *VERDICTS), fix="Ask only agents that claim nes.")
-def suggestions_are_claimed(moment: Moment) -> Found:
+@check("ACP-L389", on_call(*REQUESTS, *VERDICTS), fix="Ask only agents that claim nes.")
+def suggestions_are_claimed(context: Context) -> CheckResult:
     """Tell of a client that asks an agent which claims none."""
-    if moment.state.claims("agent", "nes"):
-        return FINE
-    return moment.problem("the agent did not claim nes", moment.state.initialize, path="method")
+    if context.state.claims("agent", "nes"):
+        return OK
+    return context.problem("the agent did not claim nes", context.state.initialize, path="method")
 
 
-@check("ACP-L391", asks("nes/suggest"), fix="Send what the agent asked for, and no more of it.")
-def context_is_asked_for(moment: Moment) -> Found:
+@check(
+    "ACP-L391", on_request("nes/suggest"), fix="Send what the agent asked for, and no more of it."
+)
+def context_is_asked_for(context: Context) -> CheckResult:
     """Tell of context that the agent did not ask for, or of more than it wants."""
-    context = members(moment.params.get("context"))
-    wanted = members(moment.state.claim("agent", "nes.context"))
-    for name, value in context.items():
+    offered = as_object(context.params.get("context"))
+    wanted = as_object(context.state.claim("agent", "nes.context"))
+    for name, value in offered.items():
         if name == "_meta" or value is None:
             continue
         if not isinstance(wanted.get(name), dict):
-            return moment.problem(
+            return context.problem(
                 f"the agent did not ask for {name}",
-                moment.state.initialize,
+                context.state.initialize,
                 path=f"params.context.{name}",
             )
-        most = members(wanted[name]).get("maxCount")
-        if isinstance(most, int) and len(entries(value)) > most:
-            return moment.problem(
-                f"{len(entries(value))} of {name} are sent, {most} are wanted",
-                moment.state.initialize,
+        most = as_object(wanted[name]).get("maxCount")
+        if isinstance(most, int) and len(as_array(value)) > most:
+            return context.problem(
+                f"{len(as_array(value))} of {name} are sent, {most} are wanted",
+                context.state.initialize,
                 path=f"params.context.{name}",
             )
-    return FINE if context else None
+    return OK if offered else None
 
 
-@check("ACP-L392", results("nes/suggest"), fix="Suggest edits alone to who claims no more.")
-def kinds_are_claimed(moment: Moment) -> Found:
+@check("ACP-L392", on_result("nes/suggest"), fix="Suggest edits alone to who claims no more.")
+def kinds_are_claimed(context: Context) -> CheckResult:
     """Tell of kinds of suggestions that the client did not claim."""
-    for n, each in enumerate(map(members, entries(moment.result_object.get("suggestions")))):
+    for n, each in enumerate(map(as_object, as_array(context.result_object.get("suggestions")))):
         kind = each.get("kind")
         if not isinstance(kind, str) or kind == "edit":
             continue
-        if not isinstance(moment.state.claim("client", f"nes.{kind}"), dict):
-            return moment.problem(
+        if not isinstance(context.state.claim("client", f"nes.{kind}"), dict):
+            return context.problem(
                 f"the client did not claim {quoted(kind)}",
-                moment.state.initialize,
+                context.state.initialize,
                 path=f"result.suggestions.{n}.kind",
             )
-    return FINE
+    return OK
 
 
-@check("ACP-L393", calls(*WITH_SESSION), fix="Use the id that nes/start answered.")
-def sessions_are_those_for_suggestions(moment: Moment) -> Found:
+@check("ACP-L393", on_call(*WITH_SESSION), fix="Use the id that nes/start answered.")
+def sessions_are_those_for_suggestions(context: Context) -> CheckResult:
     """Tell of a chat session's id, of an unknown one, and of a closed one."""
-    session = nes_session(moment)
+    session = nes_session(context)
     if session is None:
-        what = "that of a chat session" if moment.session is not None else "not known"
-        return moment.problem(
-            f"the session {quoted(moment.session_id)} is {what}", path="params.sessionId"
+        what = "that of a chat session" if context.session is not None else "not known"
+        return context.problem(
+            f"the session {quoted(context.session_id)} is {what}", path="params.sessionId"
         )
     if session.closed is not None:
-        return moment.problem(
+        return context.problem(
             "the session was closed before", session.closed, path="params.sessionId"
         )
-    return FINE
+    return OK
 
 
-@check("ACP-L396", tells(*VERDICTS), fix="Accept or reject each suggestion once.")
-def verdicts_are_about_suggestions(moment: Moment) -> Found:
+@check("ACP-L396", on_notification(*VERDICTS), fix="Accept or reject each suggestion once.")
+def verdicts_are_about_suggestions(context: Context) -> CheckResult:
     """Tell of a verdict about what was not suggested, or about which there was one before."""
-    session, id_ = nes_session(moment), moment.params.get(_id(moment))
+    session, id_ = nes_session(context), context.params.get(_id(context))
     if session is None:
         return None
     if isinstance(id_, str) and id_ in session.suggested:
-        return FINE
-    return moment.problem(
-        f"no suggestion {quoted(id_)} waits for a verdict", path=f"params.{_id(moment)}"
+        return OK
+    return context.problem(
+        f"no suggestion {quoted(id_)} waits for a verdict", path=f"params.{_id(context)}"
     )
 
 
-@check("ACP-L397", results("initialize"), fix="Choose one of the client's encodings.")
-def encodings_are_offered(moment: Moment) -> Found:
+@check("ACP-L397", on_result("initialize"), fix="Choose one of the client's encodings.")
+def encodings_are_offered(context: Context) -> CheckResult:
     """Tell of an encoding of positions that the client did not offer."""
     names = ("agentCapabilities", "capabilities")
     chosen = next(
         (
-            members(moment.result_object.get(name)).get("positionEncoding")
+            as_object(context.result_object.get(name)).get("positionEncoding")
             for name in names
-            if "positionEncoding" in members(moment.result_object.get(name))
+            if "positionEncoding" in as_object(context.result_object.get(name))
         ),
         None,
     )
     if chosen is None:
         return None
-    offered = entries(moment.state.claim("client", "positionEncodings"))
+    offered = as_array(context.state.claim("client", "positionEncodings"))
     if chosen in offered or (not offered and chosen == "utf-16"):
-        return FINE
-    return moment.problem(
-        f"the client did not offer {quoted(chosen)}", moment.ask, path="result.positionEncoding"
+        return OK
+    return context.problem(
+        f"the client did not offer {quoted(chosen)}",
+        context.request,
+        path="result.positionEncoding",
     )
 
 
 @check(
     "ACP-L398",
-    asks("nes/suggest"),
-    results("nes/suggest"),
-    tells("document/didChange", "document/didFocus"),
+    on_request("nes/suggest"),
+    on_result("nes/suggest"),
+    on_notification("document/didChange", "document/didFocus"),
     fix="Count lines and characters from 0, and let a range begin before it ends.",
 )
-def positions_make_sense(moment: Moment) -> Found:
+def positions_make_sense(context: Context) -> CheckResult:
     """Tell of negative positions, and of ranges that end before they begin."""
-    place = "result" if moment.kind == "result" else "params"
+    place = "result" if context.kind == "result" else "params"
     is_any = False
-    for path, fault in _positions(place, moment.value.get(place)):
+    for path, fault in _positions(place, context.value.get(place)):
         is_any = True
         if fault is not None:
-            return moment.problem(fault, path=path)
-    return FINE if is_any else None
+            return context.problem(fault, path=path)
+    return OK if is_any else None
 
 
 def _positions(place: str, value: Json) -> Iterator[tuple[str, str | None]]:
@@ -202,7 +221,7 @@ def _positions(place: str, value: Json) -> Iterator[tuple[str, str | None]]:
     todo: list[tuple[str, Json]] = [(place, value)]
     while todo:
         path, each = todo.pop()
-        held = members(each)
+        held = as_object(each)
         if "line" in held and "character" in held:
             numbers = (held["line"], held["character"])
             is_bad = any(type(number) is not int or number < 0 for number in numbers)
@@ -212,10 +231,115 @@ def _positions(place: str, value: Json) -> Iterator[tuple[str, str | None]]:
             is_bad = start is not None and end is not None and start > end
             yield path, "the range ends before it begins" if is_bad else None
         todo += [(f"{path}.{name}", inner) for name, inner in held.items() if name != "text"]
-        todo += [(f"{path}.{n}", inner) for n, inner in enumerate(entries(each))]
+        todo += [(f"{path}.{n}", inner) for n, inner in enumerate(as_array(each))]
 
 
 def _order(position: Json) -> tuple[int, int] | None:
-    line, character = (members(position).get(name) for name in ("line", "character"))
+    line, character = (as_object(position).get(name) for name in ("line", "character"))
     is_sound = type(line) is int and type(character) is int
     return (line, character) if is_sound else None  # pyright: ignore[reportReturnType] - both ints
+
+
+OPENED: Final = 10_000
+
+
+@dataclass(slots=True)
+class _Document:
+    opened: Point
+    version: int | None = None
+    closed: Point | None = None
+
+
+@dataclass(slots=True)
+class _Documents:
+    """Documents by session and URI."""
+
+    of: dict[tuple[str, str], _Document] = field(default_factory=dict[tuple[str, str], _Document])
+
+
+def _key(context: Context) -> tuple[str, str] | None:
+    uri = context.params.get("uri")
+    if context.session_id is None or not isinstance(uri, str):
+        return None
+    return context.session_id, uri
+
+
+def _known(context: Context) -> _Document | None:
+    key = _key(context)
+    return None if key is None else context.state.of(_Documents).of.get(key)
+
+
+@track(on_notification(*DOCUMENTS))
+def _keep_document(context: Context) -> None:
+    key, documents = _key(context), context.state.of(_Documents)
+    if key is None:
+        return
+    if context.method == "document/didOpen" and len(documents.of) < OPENED:
+        documents.of[key] = _Document(context.point)
+    document = documents.of.get(key)
+    if document is None:
+        return
+    version = context.params.get("version")
+    if type(version) is int:
+        document.version = version
+    if context.method == "document/didClose":
+        document.closed = context.point
+
+
+@check("ACP-L390", on_notification(*DOCUMENTS), fix="Tell what the agent asked for.")
+def events_are_asked_for(context: Context) -> CheckResult:
+    """Tell of events that the agent did not ask for."""
+    name = (context.method or "").partition("/")[2]
+    if isinstance(context.state.claim("agent", f"nes.events.document.{name}"), dict):
+        return OK
+    return context.problem(
+        f"the agent did not ask for {name}", context.state.initialize, path="method"
+    )
+
+
+@check(
+    "ACP-L394",
+    on_notification("document/didChange"),
+    fix="Send what the agent's syncKind asks for.",
+)
+def changes_are_of_the_right_kind(context: Context) -> CheckResult:
+    """Tell of ranges where whole texts are asked for, and the other way round."""
+    kind = context.state.claim("agent", "nes.events.document.didChange.syncKind")
+    if not is_one_of(kind, {"full", "incremental"}):
+        return None
+    for n, change in enumerate(map(as_object, as_array(context.params.get("contentChanges")))):
+        has_range = change.get("range") is not None
+        if has_range != (kind == "incremental"):
+            what = "has a range" if has_range else "has no range"
+            return context.problem(
+                f"the change {what}; the agent asked for {kind}",
+                context.state.initialize,
+                path=f"params.contentChanges.{n}.range",
+            )
+    return OK
+
+
+@check(
+    "ACP-L395", on_notification(*DOCUMENTS), fix="Open first, count versions up, and close last."
+)
+def documents_live_in_order(context: Context) -> CheckResult:
+    """Tell of documents that change before they are open or after they are closed."""
+    if _key(context) is None or context.method == "document/didOpen":
+        return None if _key(context) is None else OK
+    document = _known(context)
+    if document is None:
+        return context.problem(
+            f"{quoted(context.params.get('uri'))} was not opened", path="params.uri"
+        )
+    if document.closed is not None:
+        return context.problem("the document was closed", document.closed, path="params.uri")
+    version = context.params.get("version")
+    if context.method != "document/didChange" or type(version) is not int:
+        return OK
+    if document.version is not None and version <= document.version:
+        return context.problem(
+            f"the version goes from {document.version} to {version}",
+            document.opened,
+            path="params.version",
+        )
+    return OK

@@ -9,12 +9,39 @@ import json
 from dataclasses import dataclass, field
 from typing import Final
 
-from acp_inspector.lint.bookkeeping import FINAL, permission_tool
-from acp_inspector.lint.moment import FINE, Found, Moment, Problem, entries, members, quoted
-from acp_inspector.lint.paths import is_absolute
-from acp_inspector.lint.registry import asks, check, learns, results
-from acp_inspector.lint.rules.tool_calls import known_tool, place_of
-from acp_inspector.lint.state import Point
+from acp_inspector.lint.context import (
+    DELIVERY_TIMEOUT_S,
+    OK,
+    CheckResult,
+    Context,
+    EndContext,
+    Problem,
+    as_array,
+    as_object,
+    quoted,
+)
+from acp_inspector.lint.registry import (
+    check,
+    check_at_end,
+    on_notification,
+    on_request,
+    on_response,
+    on_result,
+    on_update,
+    track,
+)
+from acp_inspector.lint.rules.tool_calls import (
+    GOING,
+    TOLD,
+    known_tool,
+    live_tool,
+    new_status,
+    place_of,
+)
+from acp_inspector.lint.rules.v2_turn_state import background_of, foregrounds_of
+from acp_inspector.lint.state import LintState, Point, SeenSession, SentRequest
+from acp_inspector.lint.text_checks import is_absolute
+from acp_inspector.lint.tracker import FINAL, permission_tool
 from acp_protocol.jsonrpc import Json
 
 PERMISSION: Final = "session/request_permission"
@@ -33,57 +60,61 @@ class _Choices:
 
 def options_of(params: dict[str, Json]) -> list[dict[str, Json]]:
     """Return the options that a request offers, an empty object for each that is none."""
-    return [members(each) for each in entries(params.get("options"))]
+    return [as_object(each) for each in as_array(params.get("options"))]
 
 
-@check("ACP-L222", asks(PERMISSION), fix="Offer at least one option.")
-def there_is_a_choice(moment: Moment) -> Found:
+@check("ACP-L222", on_request(PERMISSION), fix="Offer at least one option.")
+def there_is_a_choice(context: Context) -> CheckResult:
     """Tell of requests that offer nothing to choose from."""
-    options: Json = moment.params.get("options")
+    options: Json = context.params.get("options")
     if isinstance(options, list) and options:
-        return FINE
-    what = "empty" if options == [] else "no array" if "options" in moment.params else "missing"
-    return moment.problem(f"options is {what}", path="params.options")
+        return OK
+    what = "empty" if options == [] else "no array" if "options" in context.params else "missing"
+    return context.problem(f"options is {what}", path="params.options")
 
 
-@check("ACP-L223", asks(PERMISSION), fix="Give every option of a request an optionId of its own.")
-def options_are_told_apart(moment: Moment) -> Found:
+@check(
+    "ACP-L223", on_request(PERMISSION), fix="Give every option of a request an optionId of its own."
+)
+def options_are_told_apart(context: Context) -> CheckResult:
     """Tell of requests with two options of one id."""
-    ids = [each.get("optionId") for each in options_of(moment.params)]
+    ids = [each.get("optionId") for each in options_of(context.params)]
     if not ids:
         return None
     seen: set[str] = set()
     for index, id_ in enumerate(ids):
         if isinstance(id_, str) and id_ in seen:
-            return moment.problem(
+            return context.problem(
                 f"the optionId {quoted(id_)} is there twice",
                 path=f"params.options.{index}.optionId",
             )
         if isinstance(id_, str):
             seen.add(id_)
-    return FINE
+    return OK
 
 
-@check("ACP-L224", asks(PERMISSION), fix="Give every option optionId, name and kind.")
-def options_are_complete(moment: Moment) -> Found:
+@check("ACP-L224", on_request(PERMISSION), fix="Give every option optionId, name and kind.")
+def options_are_complete(context: Context) -> CheckResult:
     """Tell of options that lack a member."""
-    options = options_of(moment.params)
+    options = options_of(context.params)
     if not options:
         return None
     return tuple(
-        Problem(f"an option has no {name}", (moment.n,), path=f"params.options.{index}.{name}")
+        Problem(f"an option has no {name}", (context.seq,), path=f"params.options.{index}.{name}")
         for index, option in enumerate(options)
         for name in ("optionId", "name", "kind")
         if not isinstance(option.get(name), str)
     )
 
 
-@check("ACP-L225", asks(PERMISSION), fix="Use allow_once, allow_always, reject_once or …_always.")
-def kinds_of_options_are_known(moment: Moment) -> Found:
+@check(
+    "ACP-L225", on_request(PERMISSION), fix="Use allow_once, allow_always, reject_once or …_always."
+)
+def kinds_of_options_are_known(context: Context) -> CheckResult:
     """Tell of kinds of options that version 1 does not have."""
     kinds = [
         (kind, index)
-        for index, option in enumerate(options_of(moment.params))
+        for index, option in enumerate(options_of(context.params))
         if isinstance(kind := option.get("kind"), str)
     ]
     if not kinds:
@@ -91,7 +122,7 @@ def kinds_of_options_are_known(moment: Moment) -> Found:
     return tuple(
         Problem(
             f"{quoted(kind)} is no kind of option",
-            (moment.n,),
+            (context.seq,),
             path=f"params.options.{index}.kind",
         )
         for kind, index in kinds
@@ -99,123 +130,427 @@ def kinds_of_options_are_known(moment: Moment) -> Found:
     )
 
 
-@check("ACP-L233", asks(PERMISSION), fix='Send "toolCall": {"toolCallId": …} in params.')
-def the_tool_call_is_named(moment: Moment) -> Found:
+@check("ACP-L233", on_request(PERMISSION), fix='Send "toolCall": {"toolCallId": …} in params.')
+def the_tool_call_is_named(context: Context) -> CheckResult:
     """Tell of requests of version 1 that do not say for which tool call."""
-    tool: Json = moment.params.get("toolCall")
+    tool: Json = context.params.get("toolCall")
     if not isinstance(tool, dict):
-        what = "is no object" if "toolCall" in moment.params else "is missing"
-        return moment.problem(f"toolCall {what}", path="params.toolCall")
-    if not isinstance(members(tool).get("toolCallId"), str):
-        return moment.problem("toolCall has no toolCallId", path="params.toolCall.toolCallId")
-    return FINE
+        what = "is no object" if "toolCall" in context.params else "is missing"
+        return context.problem(f"toolCall {what}", path="params.toolCall")
+    if not isinstance(as_object(tool).get("toolCallId"), str):
+        return context.problem("toolCall has no toolCallId", path="params.toolCall.toolCallId")
+    return OK
 
 
-@check("ACP-L234", asks(PERMISSION), fix="Send title, and what it is about as subject.")
-def requests_have_a_title(moment: Moment) -> Found:
+@check("ACP-L234", on_request(PERMISSION), fix="Send title, and what it is about as subject.")
+def requests_have_a_title(context: Context) -> CheckResult:
     """Tell of requests of version 2 that are made up as those of version 1."""
     problems: list[Problem] = []
-    if not isinstance(moment.params.get("title"), str):
-        problems += moment.problem("the request has no title", path="params.title")
-    if "toolCall" in moment.params:
-        problems += moment.problem("toolCall stands outside of subject", path="params.toolCall")
+    if not isinstance(context.params.get("title"), str):
+        problems += context.problem("the request has no title", path="params.title")
+    if "toolCall" in context.params:
+        problems += context.problem("toolCall stands outside of subject", path="params.toolCall")
     return tuple(problems)
 
 
-@check("ACP-L235", asks(PERMISSION), fix="Send the command, and the absolute cwd it is to run in.")
-def commands_are_complete(moment: Moment) -> Found:
+@check(
+    "ACP-L235",
+    on_request(PERMISSION),
+    fix="Send the command, and the absolute cwd it is to run in.",
+)
+def commands_are_complete(context: Context) -> CheckResult:
     """Tell of commands that are to be permitted without saying what runs where."""
-    subject = members(moment.params.get("subject"))
+    subject = as_object(context.params.get("subject"))
     if subject.get("type") != "command":
         return None
     problems: list[Problem] = []
     if not isinstance(subject.get("command"), str):
-        problems += moment.problem("the subject has no command", path="params.subject.command")
+        problems += context.problem("the subject has no command", path="params.subject.command")
     if not is_absolute(subject.get("cwd")):
         what = "is no absolute path" if "cwd" in subject else "is missing"
-        problems += moment.problem(f"the subject's cwd {what}", path="params.subject.cwd")
+        problems += context.problem(f"the subject's cwd {what}", path="params.subject.cwd")
     return tuple(problems)
 
 
-@check("ACP-L236", asks(PERMISSION), fix="Ask before the tool call is carried out.")
-def ended_tool_calls_are_not_asked_for(moment: Moment) -> Found:
+@check("ACP-L236", on_request(PERMISSION), fix="Ask before the tool call is carried out.")
+def ended_tool_calls_are_not_asked_for(context: Context) -> CheckResult:
     """Tell of tool calls that need permission after they ended."""
-    tool, session = known_tool(moment), moment.session
-    id_ = members(moment.params.get("subject")).get("toolCallId")
+    tool, session = known_tool(context), context.session
+    id_ = as_object(context.params.get("subject")).get("toolCallId")
     if tool is None and session is not None and isinstance(id_, str):
         tool = session.tools.get(id_)
     if session is None or session.is_replaying:
         return None
     if tool is None or tool.ended is None or tool.status not in FINAL:
-        return FINE if tool is not None else None
-    return moment.problem(
+        return OK if tool is not None else None
+    return context.problem(
         f"permission is asked for the tool call {quoted(tool.id)}, which was {tool.status}",
         tool.ended,
     )
 
 
-@check("ACP-L237", asks(PERMISSION), fix="Ask by the request's title; leave the tool call its own.")
-def asking_renames_nothing(moment: Moment) -> Found:
+@check(
+    "ACP-L237",
+    on_request(PERMISSION),
+    fix="Ask by the request's title; leave the tool call its own.",
+)
+def asking_renames_nothing(context: Context) -> CheckResult:
     """Tell of requests of version 2 that would give a known tool call another title."""
-    told, tool = permission_tool(moment.params), known_tool(moment)
+    told, tool = permission_tool(context.params), known_tool(context)
     title = told.get("title")
     if tool is None or not isinstance(title, str) or not isinstance(tool.title, str):
-        return None if tool is None else FINE
+        return None if tool is None else OK
     if title == tool.title:
-        return FINE
-    return moment.problem(
+        return OK
+    return context.problem(
         f"the tool call {quoted(tool.title)} would be renamed to {quoted(title)}",
         tool.first,
-        path=f"{place_of(moment)}.title",
+        path=f"{place_of(context)}.title",
     )
 
 
-@check("ACP-L238", asks(PERMISSION), fix="Offer a way to reject.")
-def one_can_reject(moment: Moment) -> Found:
+@check("ACP-L238", on_request(PERMISSION), fix="Offer a way to reject.")
+def one_can_reject(context: Context) -> CheckResult:
     """Tell of requests that can only be granted."""
-    kinds = [each.get("kind") for each in options_of(moment.params)]
+    kinds = [each.get("kind") for each in options_of(context.params)]
     if not kinds:
         return None
     if any(isinstance(kind, str) and kind.startswith("reject") for kind in kinds):
-        return FINE
-    return moment.problem("no option rejects", path="params.options")
+        return OK
+    return context.problem("no option rejects", path="params.options")
 
 
 @check(
     "ACP-L239",
-    asks(PERMISSION),
-    exercised_by=results(PERMISSION),
+    on_request(PERMISSION),
+    exercised_by=on_result(PERMISSION),
     fix="Remember what was chosen for good.",
 )
-def choices_for_good_last(moment: Moment) -> Found:
+def choices_for_good_last(context: Context) -> CheckResult:
     """Tell of requests that come again, word for word, after an answer for good."""
-    choices = moment.state.of(_Choices).made
+    choices = context.state.of(_Choices).made
     if not choices:
         return None
-    made = choices.get((moment.session_id or "", _subject(moment.params)))
+    made = choices.get((context.session_id or "", _subject(context.params)))
     if made is None:
-        return FINE
-    return moment.problem("this was allowed or rejected for good before", made)
+        return OK
+    return context.problem("this was allowed or rejected for good before", made)
 
 
-@learns(results(PERMISSION))
-def _keep_choice(moment: Moment) -> None:
-    ask, choices = moment.ask, moment.state.of(_Choices).made
+@track(on_result(PERMISSION))
+def _keep_choice(context: Context) -> None:
+    ask, choices = context.request, context.state.of(_Choices).made
     if ask is None or len(choices) >= REMEMBERED:
         return
-    outcome = members(moment.result_object.get("outcome"))
+    outcome = as_object(context.result_object.get("outcome"))
     chosen = outcome.get("optionId")
     for option in options_of(ask.params):
         kind = option.get("kind")
         if option.get("optionId") == chosen and isinstance(kind, str) and kind in ALWAYS:
-            choices[moment.session_id or "", _subject(ask.params)] = moment.point
+            choices[context.session_id or "", _subject(ask.params)] = context.point
 
 
 def _subject(params: dict[str, Json]) -> int:
     """Return what tells apart what requests are about, as far as they say."""
-    subject, tool = members(params.get("subject")), permission_tool(params)
+    subject, tool = as_object(params.get("subject")), permission_tool(params)
     about = [tool.get(name) for name in ("title", "name", "kind", "rawInput")]
     about += [subject.get(name) for name in ("type", "command", "cwd")]
     if tool.get("title") is None and subject.get("command") is None:
         about.append(tool.get("toolCallId"))
     return hash(json.dumps([params.get("title"), about], sort_keys=True, default=str))
+
+
+OUTCOMES: Final = frozenset({"selected", "cancelled"})
+ENDS: Final = ("session/close", "session/delete", "session/archive")
+"""Requests that end the work of a session, permissions included."""
+
+
+@dataclass(slots=True)
+class _Stops:
+    """By session: where the client stopped its work last."""
+
+    last: dict[str, Point] = field(default_factory=dict[str, Point])
+
+
+def _outcome(context: Context) -> dict[str, Json]:
+    return as_object(context.result_object.get("outcome"))
+
+
+@check("ACP-L226", on_result(PERMISSION), fix="Select one of the options that were offered.")
+def choices_were_offered(context: Context) -> CheckResult:
+    """Tell of options that are selected though they were not offered."""
+    outcome, ask = _outcome(context), context.request
+    if ask is None or outcome.get("outcome") != "selected":
+        return None
+    chosen = outcome.get("optionId")
+    if any(each.get("optionId") == chosen for each in options_of(ask.params)):
+        return OK
+    return context.problem(
+        f"the optionId {quoted(chosen)} was not offered", ask, path="result.outcome.optionId"
+    )
+
+
+@check(
+    "ACP-L227",
+    on_result(PERMISSION),
+    fix='Answer {"outcome": {"outcome": "selected", "optionId": …}}.',
+)
+def outcomes_are_nested(context: Context) -> CheckResult:
+    """Tell of outcomes that are a string, or stand one level too high."""
+    outcome: Json = context.result_object.get("outcome")
+    if isinstance(outcome, dict):
+        if isinstance(as_object(outcome).get("outcome"), str):
+            return OK
+        return context.problem(
+            "the outcome has no outcome", context.request, path="result.outcome.outcome"
+        )
+    what = f"is {quoted(outcome)}, no object" if outcome is not None else "is missing"
+    return context.problem(f"the outcome {what}", context.request, path="result.outcome")
+
+
+@check("ACP-L228", on_result(PERMISSION), fix='Answer "selected" with an optionId, or "cancelled".')
+def outcomes_are_known(context: Context) -> CheckResult:
+    """Tell of outcomes that version 1 does not have, and of choices that do not say which."""
+    outcome = _outcome(context)
+    name = outcome.get("outcome")
+    if not isinstance(name, str):
+        return None
+    if name not in OUTCOMES:
+        return context.problem(
+            f"{quoted(name)} is no outcome of version 1",
+            context.request,
+            path="result.outcome.outcome",
+        )
+    if name == "selected" and not isinstance(outcome.get("optionId"), str):
+        return context.problem(
+            "an option was selected, but which is not said",
+            context.request,
+            path="result.outcome.optionId",
+        )
+    return OK
+
+
+@check("ACP-L229", on_result(PERMISSION), fix="Begin outcomes of your own with “_”.")
+def outcomes_of_ones_own_have_an_underscore(context: Context) -> CheckResult:
+    """Tell of outcomes in the name space of version 2."""
+    name = _outcome(context).get("outcome")
+    if not isinstance(name, str):
+        return None
+    if name in OUTCOMES or name.startswith("_"):
+        return OK
+    return context.problem(
+        f"the outcome {quoted(name)} does not begin with “_”",
+        context.request,
+        path="result.outcome.outcome",
+    )
+
+
+@check("ACP-L230", TOLD, fix="Take an outcome that is not known for a refusal.")
+def unknown_outcomes_permit_nothing(context: Context) -> CheckResult:
+    """Tell of tool calls that go on after an outcome that does not say they may."""
+    tool = live_tool(context)
+    if tool is None or tool.permission is None or tool.permission.responded is None:
+        return None
+    outcome = as_object(as_object(tool.permission.result).get("outcome")).get("outcome")
+    if not isinstance(outcome, str) or outcome in OUTCOMES:
+        return None
+    status = new_status(context)
+    if status not in GOING or status == tool.status:
+        return OK
+    return context.problem(
+        f"the tool call {quoted(tool.id)} is {status} after the outcome {quoted(outcome)}",
+        tool.permission,
+        tool.permission.responded,
+        path="params.update.status",
+    )
+
+
+@track(on_notification("session/cancel"), on_request(*ENDS))
+def _keep_stop(context: Context) -> None:
+    if context.session is not None:
+        context.state.of(_Stops).last[context.session.id] = context.point
+
+
+@check(
+    "ACP-L231",
+    on_result(PERMISSION),
+    fix='Select an option that rejects; "cancelled" is for work that was stopped.',
+)
+def only_stopped_work_is_cancelled(context: Context) -> CheckResult:
+    """Tell of requests that were answered `cancelled` though nobody stopped the work."""
+    ask, session = context.request, context.session
+    if ask is None or session is None or _outcome(context).get("outcome") != "cancelled":
+        return None
+    prompt = session.last_prompt
+    begun = ask.seq if prompt is None else min(ask.seq, prompt.seq)
+    stop = context.state.of(_Stops).last.get(session.id)
+    if stop is not None and stop.seq > begun:
+        return OK
+    if ask.cancelled is not None or (prompt is not None and prompt.cancelled is not None):
+        return OK
+    return context.problem(
+        "the request was answered cancelled though nobody stopped the work",
+        ask,
+        path="result.outcome.outcome",
+    )
+
+
+@check(
+    "ACP-L232",
+    on_response("session/prompt"),
+    exercised_by=on_result(PERMISSION),
+    fix="Answer requests for permission while the turn runs.",
+)
+def requests_are_answered_within_the_turn(context: Context) -> CheckResult:
+    """Tell of requests that were still open when the turn ended by itself."""
+    session, prompt = context.session, context.request
+    if session is None or prompt is None or session.cancel is not None:
+        return None
+    stop = context.state.of(_Stops).last.get(session.id)
+    if prompt.cancelled is not None or (stop is not None and stop.seq > prompt.seq):
+        return None
+    return tuple(
+        Problem("the turn ended before permission was answered", (ask.seq, context.seq))
+        for ask in context.state.waiting("agent", PERMISSION, session.id)
+        if ask.seq > prompt.seq and ask.cancelled is None
+    )
+
+
+CANCELLED: Final = -32800
+WAITING: Final = frozenset({"session/request_permission", "elicitation/create"})
+NOT_APPROVED: Final = frozenset({"cancelled", "not offered"})
+MAX_WITHDRAWN: Final = 4096
+
+
+@dataclass(slots=True)
+class _Open:
+    """Requests that waited for the user when their session was cancelled, by their frame."""
+
+    requests: dict[int, tuple[SentRequest, Point]] = field(
+        default_factory=dict[int, tuple[SentRequest, Point]]
+    )
+
+
+@track(on_notification("session/cancel"))
+def _keep_open(context: Context) -> None:
+    session, requests = context.session, context.state.of(_Open).requests
+    if context.version != 2 or session is None or session.cancel is None:
+        return
+    for ask in context.state.waiting("agent", session=session.id):
+        if ask.method in WAITING and len(requests) < MAX_WITHDRAWN:
+            requests.setdefault(ask.seq, (ask, context.point))
+
+
+@track(on_response(*sorted(WAITING)))
+def _drop_open(context: Context) -> None:
+    if context.request is not None:
+        context.state.of(_Open).requests.pop(context.request.seq, None)
+
+
+@check("ACP-L459", on_response(*sorted(WAITING)), fix="Withdraw what cancelled work asked for.")
+def cancelled_work_withdraws_its_questions(context: Context) -> CheckResult:
+    """Tell of answers to questions of work that ended as cancelled and left them open.
+
+    Clients may answer by themselves; nothing is owed where they do at once.
+    """
+    if context.request is None:
+        return None
+    ask, cancel = context.state.of(_Open).requests.get(context.request.seq, (None, None))
+    if ask is None or cancel is None:
+        return None
+    if (
+        _is_left_open(context.state, context.session, ask)
+        and context.time - cancel.time > DELIVERY_TIMEOUT_S
+    ):
+        return context.problem(
+            f"{ask.method} of cancelled work was not withdrawn before its answer", ask, cancel
+        )
+    return OK
+
+
+@check_at_end("ACP-L459", fix="Withdraw what cancelled work asked for with $/cancel_request.")
+def cancelled_work_withdrew_its_questions(ending: EndContext) -> CheckResult:
+    """Tell of questions of cancelled work that are open still."""
+    found: list[Problem] = []
+    for ask, cancel in ending.state.of(_Open).requests.values():
+        session = ending.state.sessions.get(ask.session or "")
+        is_late = ending.point.time - cancel.time > DELIVERY_TIMEOUT_S
+        if is_late and _is_left_open(ending.state, session, ask):
+            found.append(
+                Problem(
+                    f"{ask.method} of cancelled work was never withdrawn", (ask.seq, cancel.seq)
+                )
+            )
+    return tuple(found) or None
+
+
+def _is_left_open(state: LintState, session: SeenSession | None, ask: SentRequest) -> bool:
+    """Tell whether the work that asked has ended, and is not among what goes on behind."""
+    if session is None or session.state != "idle" or ask.cancelled is not None:
+        return False
+    own = foregrounds_of(state).get(session.id)
+    behind = [] if own is None else background_of(own.told) or []
+    ids = {id_ for each in behind if isinstance(id_ := each.get("toolCallId"), str)}
+    terminals = {id_ for each in behind if isinstance(id_ := each.get("terminalId"), str)}
+    subject = as_object(ask.params.get("subject"))
+    tool = permission_tool(ask.params).get("toolCallId", subject.get("toolCallId"))
+    if _is_in(tool, ids) or _is_in(subject.get("terminalId"), terminals):
+        return False
+    known = session.tools.get(tool) if isinstance(tool, str) else None
+    return known is None or not known.terminals & terminals
+
+
+def _is_in(id_: Json, ids: set[str]) -> bool:
+    return isinstance(id_, str) and id_ in ids
+
+
+@check(
+    "ACP-L460",
+    on_response("session/request_permission"),
+    fix="Answer withdrawn requests for permission with the outcome cancelled.",
+)
+def withdrawn_requests_are_not_approved(context: Context) -> CheckResult:
+    """Tell of choices made after the agent no longer asked for them."""
+    ask = context.request
+    if ask is None or ask.cancelled is None or not context.had_received(ask.cancelled):
+        return None
+    outcome = as_object(context.result_object.get("outcome")).get("outcome")
+    if outcome == "cancelled" or context.code == CANCELLED:
+        return OK
+    said = f"the error {context.code}" if context.kind == "failure" else quoted(outcome)
+    return context.problem(
+        f"the withdrawn request for permission gets {said}",
+        ask,
+        ask.cancelled,
+        path="result.outcome.outcome" if context.kind == "result" else "",
+    )
+
+
+@check(
+    "ACP-L461",
+    on_update("tool_call_update"),
+    fix="Take what was cancelled, or was not offered, for a no.",
+)
+def nothing_runs_without_approval(context: Context) -> CheckResult:
+    """Tell of tool calls that run after their permission was cancelled, or nothing was chosen.
+
+    One that ran before it asked, and then completes, may have done so without.
+    """
+    status, id_ = context.update.get("status"), context.update.get("toolCallId")
+    if context.session is None or not isinstance(id_, str) or status is None:
+        return None
+    tool = context.session.tools.get(id_)
+    if tool is None or tool.permission is None or tool.outcome not in NOT_APPROVED:
+        return None
+    answered = tool.permission.responded
+    if answered is None or not context.had_received(answered):
+        return None
+    is_run = status == "in_progress" or status == "completed"
+    if is_run and tool.status in {None, "pending"}:
+        return context.problem(
+            f"tool call {quoted(id_)} is {status}, though its permission was {tool.outcome}",
+            tool.permission,
+            answered,
+            path="params.update.status",
+        )
+    return OK

@@ -8,31 +8,31 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from acp_inspector.lint.moment import (
-    FINE,
-    PATIENCE,
-    Ending,
-    Found,
-    Moment,
+from acp_inspector.lint.context import (
+    DELIVERY_TIMEOUT_S,
+    OK,
+    CheckResult,
+    Context,
+    EndContext,
     Problem,
-    entries,
-    members,
+    as_array,
+    as_object,
     quoted,
 )
 from acp_inspector.lint.registry import (
-    answers,
-    asks,
     check,
     check_at_end,
-    failures,
-    results,
-    updates,
+    on_error,
+    on_request,
+    on_response,
+    on_result,
+    on_update,
 )
 from acp_inspector.lint.rules.content import REQUIRED, takes
 from acp_inspector.lint.rules.errors import INVALID_PARAMS, OTHER_REASONS
-from acp_inspector.lint.rules.foreground import Echo, Foreground, foreground, foregrounds_of
-from acp_inspector.lint.rules.session_ends import Endings
-from acp_inspector.lint.state import Ask, State
+from acp_inspector.lint.rules.sessions import Endings
+from acp_inspector.lint.rules.v2_turn_state import Echo, Foreground, foreground, foregrounds_of
+from acp_inspector.lint.state import LintState, SentRequest
 from acp_protocol.jsonrpc import Json
 
 HELD: Final = 30.0
@@ -42,105 +42,107 @@ NEEDED: Final = {"image": "image", "audio": "audio", "resource": "embeddedContex
 """What an agent has to claim for prompts with blocks of a type."""
 
 
-@check("ACP-L158", results("session/prompt"), fix="Name the messageId; tell the stop when idle.")
-def prompts_are_not_answered_by_their_end(moment: Moment) -> Found:
+@check("ACP-L158", on_result("session/prompt"), fix="Name the messageId; tell the stop when idle.")
+def prompts_are_not_answered_by_their_end(context: Context) -> CheckResult:
     """Tell of version 1's results."""
-    if "stopReason" in moment.result_object:
-        return moment.problem(
+    if "stopReason" in context.result_object:
+        return context.problem(
             "the result of session/prompt has a stopReason, as in version 1",
-            moment.ask,
+            context.request,
             path="result.stopReason",
         )
-    return FINE
+    return OK
 
 
-@check("ACP-L431", results("session/prompt"), fix="Name the user message's id in the result.")
-def results_name_the_message(moment: Moment) -> Found:
+@check("ACP-L431", on_result("session/prompt"), fix="Name the user message's id in the result.")
+def results_name_the_message(context: Context) -> CheckResult:
     """Tell of results that do not say which message the prompt became."""
-    id_ = moment.result_object.get("messageId")
+    id_ = context.result_object.get("messageId")
     if isinstance(id_, str):
-        return FINE
-    what = f"is {quoted(id_)}" if "messageId" in moment.result_object else "is missing"
-    return moment.problem(
-        f"messageId {what} in the result of session/prompt", moment.ask, path="result.messageId"
+        return OK
+    what = f"is {quoted(id_)}" if "messageId" in context.result_object else "is missing"
+    return context.problem(
+        f"messageId {what} in the result of session/prompt",
+        context.request,
+        path="result.messageId",
     )
 
 
-@check("ACP-L159", results("session/prompt"), fix="Answer as soon as the prompt was taken in.")
-def prompts_are_answered_before_their_work_ends(moment: Moment) -> Found:
+@check("ACP-L159", on_result("session/prompt"), fix="Answer as soon as the prompt was taken in.")
+def prompts_are_answered_before_their_work_ends(context: Context) -> CheckResult:
     """Tell of results that wait for the end.
 
     That the work was this prompt's is certain where its message was told before.
     """
-    ask = moment.ask
-    if ask is None or moment.session is None:
+    ask = context.request
+    if ask is None or context.session is None:
         return None
-    own = foreground(moment)
+    own = foreground(context)
     ended, began = own.ended, own.began
-    if ended is None or began is None or ended.n < ask.n:
-        return FINE
-    echo = _echo_of(moment, own)
+    if ended is None or began is None or ended.seq < ask.seq:
+        return OK
+    echo = _echo_of(context, own)
     if echo is not None:
-        is_its_own = ask.n < echo.point.n < ended.n
+        is_its_own = ask.seq < echo.point.seq < ended.seq
     else:
-        is_its_own = "stopReason" in moment.result_object and began.n > ask.n
+        is_its_own = "stopReason" in context.result_object and began.seq > ask.seq
     if is_its_own:
-        return moment.problem(
+        return context.problem(
             "session/prompt is answered only after its work ended", ask, began, ended
         )
-    return FINE
+    return OK
 
 
-def _echo_of(moment: Moment, own: Foreground) -> Echo | None:
-    id_ = moment.result_object.get("messageId")
+def _echo_of(context: Context, own: Foreground) -> Echo | None:
+    id_ = context.result_object.get("messageId")
     return own.echoes.get(id_) if isinstance(id_, str) else None
 
 
 @check(
     "ACP-L160",
-    updates("state_update"),
+    on_update("state_update"),
     fix="Tell of each prompt you take in by a user_message with the id in its result.",
 )
-def prompts_are_told_back(moment: Moment) -> Found:
+def prompts_are_told_back(context: Context) -> CheckResult:
     """Tell, where work ends, of prompts that came into no conversation."""
-    return _untold_by_now(moment, is_under_other_id=False)
+    return _untold_by_now(context, is_under_other_id=False)
 
 
-@check("ACP-L432", updates("state_update"), fix="Use the id of the result in the user message.")
-def prompts_are_told_back_by_their_id(moment: Moment) -> Found:
+@check("ACP-L432", on_update("state_update"), fix="Use the id of the result in the user message.")
+def prompts_are_told_back_by_their_id(context: Context) -> CheckResult:
     """Tell, where work ends, of prompts that came into the conversation under another id."""
-    return _untold_by_now(moment, is_under_other_id=True)
+    return _untold_by_now(context, is_under_other_id=True)
 
 
-def _untold_by_now(moment: Moment, *, is_under_other_id: bool) -> Found:
-    if moment.update.get("state") != "idle" or moment.session is None:
+def _untold_by_now(context: Context, *, is_under_other_id: bool) -> CheckResult:
+    if context.update.get("state") != "idle" or context.session is None:
         return None
-    own = foreground(moment)
+    own = foreground(context)
     if not own.is_busy or not own.accepted:
         return None
     return tuple(
-        Problem(text, (*frames, moment.n))
+        Problem(text, (*frames, context.seq))
         for text, frames in _untold(own, is_under_other_id=is_under_other_id)
     )
 
 
 @check_at_end("ACP-L160", fix="Tell of each prompt you take in by a user_message.")
-def prompts_were_told_back(ending: Ending) -> Found:
+def prompts_were_told_back(ending: EndContext) -> CheckResult:
     """Tell of prompts that never came into a conversation."""
     return _untold_at_end(ending, is_under_other_id=False)
 
 
 @check_at_end("ACP-L432", fix="Use the id of the result in the user message.")
-def prompts_were_told_back_by_their_id(ending: Ending) -> Found:
+def prompts_were_told_back_by_their_id(ending: EndContext) -> CheckResult:
     """Tell of prompts that came into a conversation under another id."""
     return _untold_at_end(ending, is_under_other_id=True)
 
 
-def _untold_at_end(ending: Ending, *, is_under_other_id: bool) -> Found:
+def _untold_at_end(ending: EndContext, *, is_under_other_id: bool) -> CheckResult:
     found: list[Problem] = []
     for own in foregrounds_of(ending.state).values():
-        last = own.accepted[-1].answered if own.accepted else None
-        if last is None or ending.point.at - last.at <= PATIENCE:
+        last = own.accepted[-1].responded if own.accepted else None
+        if last is None or ending.point.time - last.time <= DELIVERY_TIMEOUT_S:
             continue
         found += [
             Problem(text, frames)
@@ -151,41 +153,41 @@ def _untold_at_end(ending: Ending, *, is_under_other_id: bool) -> Found:
 
 def _untold(own: Foreground, *, is_under_other_id: bool) -> Iterator[tuple[str, tuple[int, ...]]]:
     for ask in own.accepted:
-        id_ = members(ask.result).get("messageId")
-        if not isinstance(id_, str) or id_ in own.echoes or ask.answered is None:
+        id_ = as_object(ask.result).get("messageId")
+        if not isinstance(id_, str) or id_ in own.echoes or ask.responded is None:
             continue
         other = _stray(own, ask)
         if (other is not None) is not is_under_other_id:
             continue
         if other is None:
-            yield f"no user message tells of the prompt {quoted(id_)}", (ask.n, ask.answered.n)
+            yield f"no user message tells of the prompt {quoted(id_)}", (ask.seq, ask.responded.seq)
         else:
             yield (
                 f"the prompt {quoted(id_)} is told back under the id {quoted(other)}",
-                (ask.n, *sorted((ask.answered.n, own.echoes[other].point.n))),
+                (ask.seq, *sorted((ask.responded.seq, own.echoes[other].point.seq))),
             )
 
 
-def _stray(own: Foreground, ask: Ask) -> str | None:
+def _stray(own: Foreground, ask: SentRequest) -> str | None:
     """Return the id of a user message that came since a prompt, and is no prompt's."""
     for id_, echo in reversed(own.echoes.items()):
-        if echo.point.n < ask.n:
+        if echo.point.seq < ask.seq:
             return None
         if id_ not in own.named and _says(echo.content, ask):
             return id_
     return None
 
 
-def _says(content: list[Json] | None, ask: Ask) -> bool:
+def _says(content: list[Json] | None, ask: SentRequest) -> bool:
     """Tell whether a message may be a prompt's: it says the same, or came in pieces."""
-    return content is None or _gist(content) == _gist(entries(ask.params.get("prompt")))
+    return content is None or _gist(content) == _gist(as_array(ask.params.get("prompt")))
 
 
 def _gist(blocks: list[Json]) -> tuple[str, tuple[str, ...]]:
     """Return the words of a message, however spaced, and what else it holds."""
     words: list[str] = []
     others: list[str] = []
-    for block in map(members, blocks):
+    for block in map(as_object, blocks):
         text = block.get("text")
         if block.get("type") == "text" and isinstance(text, str):
             words += text.split()
@@ -194,157 +196,159 @@ def _gist(blocks: list[Json]) -> tuple[str, tuple[str, ...]]:
     return " ".join(words), tuple(sorted(others))
 
 
-@check("ACP-L168", answers("session/prompt"), fix="Tell the user that the prompt waits its turn.")
-def held_prompts_are_told_of(moment: Moment) -> Found:
+@check(
+    "ACP-L168", on_response("session/prompt"), fix="Tell the user that the prompt waits its turn."
+)
+def held_prompts_are_told_of(context: Context) -> CheckResult:
     """Tell of prompts that waited long before they were taken in."""
-    if moment.ask is None:
+    if context.request is None:
         return None
-    waited = moment.at - moment.ask.at
+    waited = context.time - context.request.time
     if waited > HELD:
-        return moment.problem(f"the prompt was held for {waited:.0f} seconds", moment.ask)
-    return FINE
+        return context.problem(f"the prompt was held for {waited:.0f} seconds", context.request)
+    return OK
 
 
 @check(
     "ACP-L173",
-    updates("user_message", "user_message_chunk"),
+    on_update("user_message", "user_message_chunk"),
     fix="Leave prompts that you turned down out of the conversation.",
 )
-def rejected_prompts_are_not_told_back(moment: Moment) -> Found:
+def rejected_prompts_are_not_told_back(context: Context) -> CheckResult:
     """Tell of user messages that say what a prompt said that was turned down."""
-    session = moment.session
+    session = context.session
     last = None if session is None else session.last_prompt
     if session is None or last is None or last.error is None or session.is_replaying:
         return None
-    own = foreground(moment)
-    id_ = moment.update.get("messageId")
+    own = foreground(context)
+    id_ = context.update.get("messageId")
     if not isinstance(id_, str) or id_ in own.echoes or id_ in own.named:
-        return FINE
-    content = moment.update.get("content")
-    prompt = entries(last.params.get("prompt"))
-    if content in prompt if isinstance(content, dict) else entries(content) == prompt:
-        return moment.problem(
-            "the prompt was turned down, but comes back as a user message", last, last.answered
+        return OK
+    content = context.update.get("content")
+    prompt = as_array(last.params.get("prompt"))
+    if content in prompt if isinstance(content, dict) else as_array(content) == prompt:
+        return context.problem(
+            "the prompt was turned down, but comes back as a user message", last, last.responded
         )
-    return FINE
+    return OK
 
 
 @check(
     "ACP-L174",
-    results("session/prompt"),
-    updates("user_message"),
+    on_result("session/prompt"),
+    on_update("user_message"),
     fix="Tell the user's message back as it was sent.",
 )
-def prompts_are_told_back_as_sent(moment: Moment) -> Found:
+def prompts_are_told_back_as_sent(context: Context) -> CheckResult:
     """Tell of user messages that say something else than their prompt.
 
     White space, and what links and resources hold, may differ.
     """
-    if moment.session is None:
+    if context.session is None:
         return None
-    own = foreground(moment)
-    if moment.kind == "result":
-        echo, ask = _echo_of(moment, own), moment.ask
+    own = foreground(context)
+    if context.kind == "result":
+        echo, ask = _echo_of(context, own), context.request
         content, at = (None, None) if echo is None else (echo.content, echo.point)
     else:
-        id_ = moment.update.get("messageId")
+        id_ = context.update.get("messageId")
         ask = own.named.get(id_) if isinstance(id_, str) and id_ not in own.echoes else None
-        told = moment.update.get("content")
-        content, at = (entries(told) if isinstance(told, list) else None), moment.point
+        told = context.update.get("content")
+        content, at = (as_array(told) if isinstance(told, list) else None), context.point
     if ask is None or content is None:
         return None
     if _says(content, ask):
-        return FINE
-    return moment.problem("the user message says something else than its prompt", ask, at)
+        return OK
+    return context.problem("the user message says something else than its prompt", ask, at)
 
 
-@check("ACP-L433", failures("session/prompt"), fix="End the work with the stop reason error.")
-def prompts_do_not_fail_after_they_were_taken_in(moment: Moment) -> Found:
+@check("ACP-L433", on_error("session/prompt"), fix="End the work with the stop reason error.")
+def prompts_do_not_fail_after_they_were_taken_in(context: Context) -> CheckResult:
     """Tell of errors for prompts whose message was told before."""
-    ask, session = moment.ask, moment.session
+    ask, session = context.request, context.session
     if ask is None or session is None:
         return None
-    own = foreground(moment)
+    own = foreground(context)
     other = _stray(own, ask)
     if other is not None and (own.echoes[other].content is not None or len(session.prompts) == 1):
-        return moment.problem(
+        return context.problem(
             f"the prompt fails, but came into the conversation as {quoted(other)}",
             ask,
             own.echoes[other].point,
         )
-    return FINE
+    return OK
 
 
-@check("ACP-L434", asks("session/prompt"), fix="Send at least one content block.")
-def prompts_are_not_empty(moment: Moment) -> Found:
+@check("ACP-L434", on_request("session/prompt"), fix="Send at least one content block.")
+def prompts_are_not_empty(context: Context) -> CheckResult:
     """Tell of prompts of no blocks."""
-    prompt: Json = moment.params.get("prompt")
+    prompt: Json = context.params.get("prompt")
     if not isinstance(prompt, list):
         return None
-    return FINE if prompt else moment.problem("the prompt is empty", path="params.prompt")
+    return OK if prompt else context.problem("the prompt is empty", path="params.prompt")
 
 
 @check(
     "ACP-L435",
-    answers("session/prompt"),
+    on_response("session/prompt"),
     fix="Answer prompts with blocks that you do not take with -32602.",
 )
-def prompts_that_are_not_understood_are_turned_down(moment: Moment) -> Found:
+def prompts_that_are_not_understood_are_turned_down(context: Context) -> CheckResult:
     """Tell of prompts that are taken in though the agent does not take such blocks."""
-    if moment.ask is None or not moment.state.is_ready:
+    if context.request is None or not context.state.is_ready:
         return None
-    for block in map(members, entries(moment.ask.params.get("prompt"))):
+    for block in map(as_object, as_array(context.request.params.get("prompt"))):
         type_ = block.get("type")
-        if not isinstance(type_, str) or type_.startswith("_") or _is_taken(moment.state, type_):
+        if not isinstance(type_, str) or type_.startswith("_") or _is_taken(context.state, type_):
             continue
-        if moment.code == INVALID_PARAMS:
-            return FINE
-        if moment.code in OTHER_REASONS:
+        if context.code == INVALID_PARAMS:
+            return OK
+        if context.code in OTHER_REASONS:
             return None
-        how = "taken in" if moment.kind == "result" else f"answered with {moment.code}"
-        return moment.problem(
+        how = "taken in" if context.kind == "result" else f"answered with {context.code}"
+        return context.problem(
             f"a prompt with a block of type {quoted(type_)} is {how}, though the agent "
             "does not claim to take such",
-            moment.ask,
+            context.request,
         )
     return None
 
 
-def _is_taken(state: State, type_: str) -> bool:
+def _is_taken(state: LintState, type_: str) -> bool:
     return type_ in REQUIRED and (type_ not in NEEDED or takes(state, NEEDED[type_]))
 
 
 @check(
     "ACP-L439",
-    answers("session/prompt"),
+    on_response("session/prompt"),
     fix="Answer the prompts that a closed session still held with -32800.",
 )
-def held_prompts_end_with_their_session(moment: Moment) -> Found:
+def held_prompts_end_with_their_session(context: Context) -> CheckResult:
     """Tell of other errors for prompts that a session held when it was closed."""
-    ask, session = moment.ask, moment.session
-    if ask is None or session is None or session.closed is None or session.closed.n < ask.n:
+    ask, session = context.request, context.session
+    if ask is None or session is None or session.closed is None or session.closed.seq < ask.seq:
         return None
     # One that came behind the request is not among those that were held.
-    was_held = ask.n in moment.state.of(Endings).prompts
-    if not was_held or moment.kind == "result" or moment.code == CANCELLED:
-        return FINE
-    return moment.problem(
-        f"the prompt that the closed session held gets the error {moment.code}",
+    was_held = ask.seq in context.state.of(Endings).prompts
+    if not was_held or context.kind == "result" or context.code == CANCELLED:
+        return OK
+    return context.problem(
+        f"the prompt that the closed session held gets the error {context.code}",
         ask,
         session.closed,
     )
 
 
 @check_at_end("ACP-L439", fix="Answer the prompts that a closed session still held.")
-def held_prompts_were_answered(ending: Ending) -> Found:
+def held_prompts_were_answered(ending: EndContext) -> CheckResult:
     """Tell of prompts that a session held when it was closed, and that got no answer."""
     found: list[Problem] = []
     for session in ending.state.sessions.values():
-        if session.closed is None or ending.point.at - session.closed.at <= PATIENCE:
+        if session.closed is None or ending.point.time - session.closed.time <= DELIVERY_TIMEOUT_S:
             continue
         found += [
-            Problem("a closed session still holds a prompt", (ask.n, session.closed.n))
+            Problem("a closed session still holds a prompt", (ask.seq, session.closed.seq))
             for ask in session.prompts
-            if ask.n < session.closed.n
+            if ask.seq < session.closed.seq
         ]
     return tuple(found) or None

@@ -9,17 +9,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from acp_inspector.lint.moment import (
-    FINE,
-    PATIENCE,
-    Found,
-    Moment,
-    entries,
-    members,
+from acp_inspector.lint.context import (
+    DELIVERY_TIMEOUT_S,
+    OK,
+    CheckResult,
+    Context,
+    as_array,
+    as_object,
     quoted,
 )
-from acp_inspector.lint.registry import answers, asks, check, learns, results, updates
-from acp_inspector.lint.state import Ask, Session, ToolCall
+from acp_inspector.lint.registry import check, on_request, on_response, on_result, on_update, track
+from acp_inspector.lint.state import SeenSession, SeenToolCall, SentRequest
 from acp_protocol.jsonrpc import Json
 
 STOP_REASONS: Final = frozenset(
@@ -60,190 +60,198 @@ class _Strays:
     """For each session the prompt in whose turn the user's words were sent back; 0: none."""
 
 
-@check("ACP-L134", asks("session/prompt"), fix="Wait for the answer before the next prompt.")
-def one_prompt_at_a_time(moment: Moment) -> Found:
+@check("ACP-L134", on_request("session/prompt"), fix="Wait for the answer before the next prompt.")
+def one_prompt_at_a_time(context: Context) -> CheckResult:
     """Tell of prompts to a session that still works on one."""
-    session = moment.session
+    session = context.session
     if session is None:
         return None
     if session.prompts:
-        return moment.problem(
+        return context.problem(
             f"a prompt is sent while {len(session.prompts)} of session {quoted(session.id)} "
             "waits for its answer",
             session.prompts[-1],
         )
-    return FINE
+    return OK
 
 
-@check("ACP-L135", asks("session/prompt"), fix="Send the prompt as an array of content blocks.")
-def prompts_are_arrays(moment: Moment) -> Found:
+@check(
+    "ACP-L135", on_request("session/prompt"), fix="Send the prompt as an array of content blocks."
+)
+def prompts_are_arrays(context: Context) -> CheckResult:
     """Tell of prompts that are text, or stand under another name."""
-    if "prompt" not in moment.params:
-        instead = [name for name in ("content", "text", "message") if name in moment.params]
+    if "prompt" not in context.params:
+        instead = [name for name in ("content", "text", "message") if name in context.params]
         what = f', but "{instead[0]}"' if instead else ""
-        return moment.problem(f"the prompt is missing{what}", path="params.prompt")
-    prompt: Json = moment.params["prompt"]
+        return context.problem(f"the prompt is missing{what}", path="params.prompt")
+    prompt: Json = context.params["prompt"]
     if not isinstance(prompt, list):
-        return moment.problem(f"the prompt is no array: {quoted(prompt)}", path="params.prompt")
-    return FINE
+        return context.problem(f"the prompt is no array: {quoted(prompt)}", path="params.prompt")
+    return OK
 
 
-@check("ACP-L136", asks("session/prompt"), fix="Send a prompt that says something.")
-def prompts_say_something(moment: Moment) -> Found:
+@check("ACP-L136", on_request("session/prompt"), fix="Send a prompt that says something.")
+def prompts_say_something(context: Context) -> CheckResult:
     """Tell of prompts that are empty, or blank."""
-    prompt: Json = moment.params.get("prompt")
+    prompt: Json = context.params.get("prompt")
     if not isinstance(prompt, list):
         return None
-    for block in map(members, entries(prompt)):
+    for block in map(as_object, as_array(prompt)):
         text = block.get("text")
         if block.get("type") != "text" or (isinstance(text, str) and text.strip()):
-            return FINE
+            return OK
     what = "has no text but white space" if prompt else "is empty"
-    return moment.problem(f"the prompt {what}", path="params.prompt")
+    return context.problem(f"the prompt {what}", path="params.prompt")
 
 
-@check("ACP-L144", results("session/prompt"), fix="End the turn with one of the stop reasons.")
-def turns_end_for_a_known_reason(moment: Moment) -> Found:
+@check("ACP-L144", on_result("session/prompt"), fix="End the turn with one of the stop reasons.")
+def turns_end_for_a_known_reason(context: Context) -> CheckResult:
     """Tell of results without a stop reason of version 1."""
-    result = moment.result_object
+    result = context.result_object
     reason = result.get("stopReason")
     if "stopReason" not in result:
-        return moment.problem("the result has no stopReason", moment.ask, path="result.stopReason")
-    if not isinstance(reason, str) or reason not in STOP_REASONS:
-        return moment.problem(
-            f"the stop reason is {quoted(reason)}", moment.ask, path="result.stopReason"
+        return context.problem(
+            "the result has no stopReason", context.request, path="result.stopReason"
         )
-    return FINE
+    if not isinstance(reason, str) or reason not in STOP_REASONS:
+        return context.problem(
+            f"the stop reason is {quoted(reason)}", context.request, path="result.stopReason"
+        )
+    return OK
 
 
 @check(
     "ACP-L149",
-    updates(*OUTPUT),
+    on_update(*OUTPUT),
     fix="Tell of work while a prompt waits for its answer.",
 )
-def work_is_told_within_turns(moment: Moment) -> Found:
+def work_is_told_within_turns(context: Context) -> CheckResult:
     """Tell of output that belongs to no turn."""
-    session = moment.session
+    session = context.session
     if session is None:
         return None
     if session.prompts or session.replay is not None:
-        return FINE
-    if after_cancelled_turn(moment, session) is not None:
+        return OK
+    if after_cancelled_turn(context, session) is not None:
         # A rule of its own tells that, and why it is worse.
-        return FINE
+        return OK
     last = session.last_prompt
-    return moment.problem(
-        f"{moment.variant} comes while session {quoted(session.id)} has no prompt",
-        None if last is None else last.answered,
+    return context.problem(
+        f"{context.variant} comes while session {quoted(session.id)} has no prompt",
+        None if last is None else last.responded,
     )
 
 
-def after_cancelled_turn(moment: Moment, session: Session) -> Ask | None:
+def after_cancelled_turn(context: Context, session: SeenSession) -> SentRequest | None:
     """Return the cancelled prompt to whose turn an update still belongs, though it was answered.
 
     It does when it comes close behind the answer, or is about a tool call of that turn.
     """
     ask = session.last_prompt
-    if session.prompts or session.replay is not None or ask is None or ask.answered is None:
+    if session.prompts or session.replay is not None or ask is None or ask.responded is None:
         return None
-    if members(ask.result).get("stopReason") != "cancelled":
+    if as_object(ask.result).get("stopReason") != "cancelled":
         return None
-    if moment.at - ask.answered.at > PATIENCE:
-        id_ = moment.update.get("toolCallId")
+    if context.time - ask.responded.time > DELIVERY_TIMEOUT_S:
+        id_ = context.update.get("toolCallId")
         tool = session.tools.get(id_) if isinstance(id_, str) else None
-        if tool is None or tool.first.n < ask.n:
+        if tool is None or tool.first.seq < ask.seq:
             return None
     return ask
 
 
-@check("ACP-L150", results("session/prompt"), fix="Report how each tool call ended first.")
-def tool_calls_end_within_turns(moment: Moment) -> Found:
+@check("ACP-L150", on_result("session/prompt"), fix="Report how each tool call ended first.")
+def tool_calls_end_within_turns(context: Context) -> CheckResult:
     """Tell of tool calls that go on after their turn."""
-    session, ask = moment.session, moment.ask
-    if session is None or ask is None or moment.result_object.get("stopReason") != "end_turn":
+    session, ask = context.session, context.request
+    if session is None or ask is None or context.result_object.get("stopReason") != "end_turn":
         return None
     tools = list(_tools_since(session, ask))
     if not tools:
         return None
     for tool in tools:
         if tool.ended is None and tool.status in UNFINISHED and not _is_only_asked_for(tool):
-            return moment.problem(
+            return context.problem(
                 f"the turn ends, but tool call {quoted(tool.id)} is "
                 f"{tool.status or 'pending'} still",
                 tool.status_at or tool.first,
             )
-    return FINE
+    return OK
 
 
-def _tools_since(session: Session, ask: Ask) -> Iterator[ToolCall]:
+def _tools_since(session: SeenSession, ask: SentRequest) -> Iterator[SeenToolCall]:
     for tool in reversed(session.tools.values()):
-        if tool.first.n < ask.n:
+        if tool.first.seq < ask.seq:
             return
         yield tool
 
 
-def _is_only_asked_for(tool: ToolCall) -> bool:
+def _is_only_asked_for(tool: SeenToolCall) -> bool:
     # It may never have begun: nothing but a request for permission told of it.
     return not tool.is_announced or (
-        tool.status is None and tool.permission is not None and tool.first.n == tool.permission.n
+        tool.status is None
+        and tool.permission is not None
+        and tool.first.seq == tool.permission.seq
     )
 
 
-@check("ACP-L152", answers("session/prompt"), fix="Wait for your own requests before the answer.")
-def requests_end_within_turns(moment: Moment) -> Found:
+@check(
+    "ACP-L152", on_response("session/prompt"), fix="Wait for your own requests before the answer."
+)
+def requests_end_within_turns(context: Context) -> CheckResult:
     """Tell of the agent's requests that still wait when their turn ends.
 
     What is left open when a turn was cancelled is told by a rule of its own.
     """
-    session, ask = moment.session, moment.ask
+    session, ask = context.session, context.request
     if session is None or ask is None or session.cancel is not None:
         return None
-    for each in moment.state.waiting("agent", session=session.id):
-        if each.n > ask.n and each.cancelled is None:
-            return moment.problem(
+    for each in context.state.waiting("agent", session=session.id):
+        if each.seq > ask.seq and each.cancelled is None:
+            return context.problem(
                 f"the turn ends, but {each.method} waits for its answer still", each
             )
-    return FINE
+    return OK
 
 
-@check("ACP-L154", updates("user_message_chunk"), fix="Send the user's words in replays only.")
-def the_user_is_not_echoed(moment: Moment) -> Found:
+@check("ACP-L154", on_update("user_message_chunk"), fix="Send the user's words in replays only.")
+def the_user_is_not_echoed(context: Context) -> CheckResult:
     """Tell, once for each turn, of the user's words coming back."""
-    session = moment.session
+    session = context.session
     if session is None:
         return None
-    turn = 0 if session.last_prompt is None else session.last_prompt.n
-    if session.is_replaying or moment.state.of(_Strays).echoed.get(session.id) == turn:
-        return FINE
-    return moment.problem(
+    turn = 0 if session.last_prompt is None else session.last_prompt.seq
+    if session.is_replaying or context.state.of(_Strays).echoed.get(session.id) == turn:
+        return OK
+    return context.problem(
         "the user's message comes back outside a replay, and may be shown twice",
         session.last_prompt,
     )
 
 
-@learns(updates("user_message_chunk"))
-def _keep_echo(moment: Moment) -> None:
-    session = moment.session
+@track(on_update("user_message_chunk"))
+def _keep_echo(context: Context) -> None:
+    session = context.session
     if session is not None and not session.is_replaying:
-        turn = 0 if session.last_prompt is None else session.last_prompt.n
-        moment.state.of(_Strays).echoed[session.id] = turn
+        turn = 0 if session.last_prompt is None else session.last_prompt.seq
+        context.state.of(_Strays).echoed[session.id] = turn
 
 
-@check("ACP-L155", results("session/prompt"), fix="Say it in agent_message_chunk updates.")
-def results_carry_no_output(moment: Moment) -> Found:
+@check("ACP-L155", on_result("session/prompt"), fix="Say it in agent_message_chunk updates.")
+def results_carry_no_output(context: Context) -> CheckResult:
     """Tell of answers that hold what updates are for."""
     for name in SAID_IN_RESULT:
-        if name in moment.result_object:
-            return moment.problem(
-                f'the result of session/prompt has "{name}"', moment.ask, path=f"result.{name}"
+        if name in context.result_object:
+            return context.problem(
+                f'the result of session/prompt has "{name}"', context.request, path=f"result.{name}"
             )
-    return FINE
+    return OK
 
 
-@check("ACP-L156", asks("session/prompt"), fix="Leave it out; set it by config options.")
-def prompts_have_no_foreign_members(moment: Moment) -> Found:
+@check("ACP-L156", on_request("session/prompt"), fix="Leave it out; set it by config options.")
+def prompts_have_no_foreign_members(context: Context) -> CheckResult:
     """Tell of members that other protocols have, and that no agent reads here."""
     for name in FOREIGN:
-        if name in moment.params:
-            return moment.problem(f'the prompt has "{name}"', path=f"params.{name}")
-    return FINE
+        if name in context.params:
+            return context.problem(f'the prompt has "{name}"', path=f"params.{name}")
+    return OK

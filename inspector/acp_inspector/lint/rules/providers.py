@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from acp_inspector.lint.moment import FINE, Found, Moment, entries, members, quoted
-from acp_inspector.lint.registry import answers, asks, check, learns, results
+from acp_inspector.lint.context import OK, CheckResult, Context, as_array, as_object, quoted
+from acp_inspector.lint.registry import check, on_request, on_response, on_result, track
 from acp_inspector.lint.rules.errors import OTHER_REASONS
 from acp_inspector.lint.state import Point
 from acp_protocol.jsonrpc import Json
@@ -34,121 +34,121 @@ class _Providers:
     of: dict[str, _Provider] = field(default_factory=dict[str, _Provider])
 
 
-def _listed(moment: Moment) -> list[dict[str, Json]]:
-    return [members(each) for each in entries(moment.result_object.get("providers"))]
+def _listed(context: Context) -> list[dict[str, Json]]:
+    return [as_object(each) for each in as_array(context.result_object.get("providers"))]
 
 
-def _named(moment: Moment) -> tuple[str, _Provider] | None:
+def _named(context: Context) -> tuple[str, _Provider] | None:
     """Return the provider that a request, or its answer, names, where it was listed."""
-    params = moment.params if moment.ask is None else moment.ask.params
+    params = context.params if context.request is None else context.request.params
     id_ = params.get("providerId")
-    known = moment.state.of(_Providers).of
+    known = context.state.of(_Providers).of
     return (id_, known[id_]) if isinstance(id_, str) and id_ in known else None
 
 
-@learns(results("providers/list"))
-def _keep_providers(moment: Moment) -> None:
-    providers = moment.state.of(_Providers)
-    for each in _listed(moment):
+@track(on_result("providers/list"))
+def _keep_providers(context: Context) -> None:
+    providers = context.state.of(_Providers)
+    for each in _listed(context):
         id_ = each.get("providerId")
         if isinstance(id_, str) and len(providers.of) < PROVIDERS:
             before = providers.of.get(id_)
-            words = (word for word in entries(each.get("supported")) if isinstance(word, str))
+            words = (word for word in as_array(each.get("supported")) if isinstance(word, str))
             providers.of[id_] = _Provider(
-                moment.point,
+                context.point,
                 frozenset(words),
                 each.get("required") is True,
                 before.disabled if before is not None else None,
             )
 
 
-@learns(results("providers/disable", "providers/set"))
-def _switch_provider(moment: Moment) -> None:
-    named = _named(moment)
+@track(on_result("providers/disable", "providers/set"))
+def _switch_provider(context: Context) -> None:
+    named = _named(context)
     if named is not None:
-        named[1].disabled = moment.point if moment.method == "providers/disable" else None
+        named[1].disabled = context.point if context.method == "providers/disable" else None
 
 
-@check("ACP-L399", asks(*METHODS), fix="Use providers only where the agent claims them.")
-def providers_are_claimed(moment: Moment) -> Found:
+@check("ACP-L399", on_request(*METHODS), fix="Use providers only where the agent claims them.")
+def providers_are_claimed(context: Context) -> CheckResult:
     """Tell of providers where the agent claims none."""
-    if moment.state.claims("agent", "providers"):
-        return FINE
-    return moment.problem(
-        "the agent did not claim providers", moment.state.initialize, path="method"
+    if context.state.claims("agent", "providers"):
+        return OK
+    return context.problem(
+        "the agent did not claim providers", context.state.initialize, path="method"
     )
 
 
-@check("ACP-L400", answers("providers/disable"), fix="Refuse with -32602.")
-def required_providers_stay(moment: Moment) -> Found:
+@check("ACP-L400", on_response("providers/disable"), fix="Refuse with -32602.")
+def required_providers_stay(context: Context) -> CheckResult:
     """Tell of a required provider that was disabled, or refused in another way."""
-    named = _named(moment)
+    named = _named(context)
     if named is None or not named[1].is_required:
         return None
-    if moment.kind == "failure" and moment.code == -32602:
-        return FINE
-    what = "a result" if moment.kind == "result" else str(moment.code)
-    return moment.problem(
+    if context.kind == "failure" and context.code == -32602:
+        return OK
+    what = "a result" if context.kind == "result" else str(context.code)
+    return context.problem(
         f"{quoted(named[0])} is required; disabling it is answered with {what}",
         named[1].point,
-        moment.ask,
+        context.request,
     )
 
 
-@check("ACP-L401", results("providers/list"), fix="List it, without current.")
-def disabled_providers_stay_listed(moment: Moment) -> Found:
+@check("ACP-L401", on_result("providers/list"), fix="List it, without current.")
+def disabled_providers_stay_listed(context: Context) -> CheckResult:
     """Tell of a disabled provider that is gone, or still has a configuration."""
-    told = ((each.get("providerId"), each) for each in _listed(moment))
+    told = ((each.get("providerId"), each) for each in _listed(context))
     listed = {id_: each for id_, each in told if isinstance(id_, str)}
     is_any = False
-    for id_, provider in moment.state.of(_Providers).of.items():
+    for id_, provider in context.state.of(_Providers).of.items():
         if provider.disabled is None:
             continue
         is_any = True
         if id_ not in listed:
-            return moment.problem(f"{quoted(id_)} is disabled and not listed", provider.disabled)
+            return context.problem(f"{quoted(id_)} is disabled and not listed", provider.disabled)
         if listed[id_].get("current") is not None:
-            return moment.problem(
+            return context.problem(
                 f"{quoted(id_)} is disabled and has a current configuration", provider.disabled
             )
-    return FINE if is_any else None
+    return OK if is_any else None
 
 
-@check("ACP-L402", results("providers/list"), fix="Leave headers away; they hold secrets.")
-def lists_hold_no_headers(moment: Moment) -> Found:
+@check("ACP-L402", on_result("providers/list"), fix="Leave headers away; they hold secrets.")
+def lists_hold_no_headers(context: Context) -> CheckResult:
     """Tell of headers in a list."""
-    for n, each in enumerate(_listed(moment)):
-        for place, held in (("", each), (".current", members(each.get("current")))):
+    for n, each in enumerate(_listed(context)):
+        for place, held in (("", each), (".current", as_object(each.get("current")))):
             if "headers" in held:
-                return moment.problem(
+                return context.problem(
                     "the list holds headers", path=f"result.providers.{n}{place}.headers"
                 )
-    return FINE
+    return OK
 
 
-@check("ACP-L403", asks("providers/set"), fix=FITTING)
-def kinds_are_supported(moment: Moment) -> Found:
+@check("ACP-L403", on_request("providers/set"), fix=FITTING)
+def kinds_are_supported(context: Context) -> CheckResult:
     """Tell of a kind of API that the provider does not support."""
-    named, kind = _named(moment), moment.params.get("apiType")
+    named, kind = _named(context), context.params.get("apiType")
     if named is None or not isinstance(kind, str):
         return None
     if kind in named[1].supported:
-        return FINE
-    return moment.problem(
+        return OK
+    return context.problem(
         f"{quoted(named[0])} does not support {quoted(kind)}", named[1].point, path="params.apiType"
     )
 
 
-@check("ACP-L403", answers("providers/set"), fix=FITTING)
-def unknown_providers_are_refused(moment: Moment) -> Found:
+@check("ACP-L403", on_response("providers/set"), fix=FITTING)
+def unknown_providers_are_refused(context: Context) -> CheckResult:
     """Tell of a provider that is set though the last list did not have it."""
-    known, ask = moment.state.of(_Providers).of, moment.ask
+    known, ask = context.state.of(_Providers).of, context.request
     id_ = ask.params.get("providerId") if ask is not None else None
     if not isinstance(id_, str) or not known or len(known) >= PROVIDERS or id_ in known:
         return None
-    if moment.code == -32602:
-        return FINE
-    if moment.code in OTHER_REASONS:
+    if context.code == -32602:
+        return OK
+    if context.code in OTHER_REASONS:
         return None
-    what = "a result" if moment.kind == "result" else str(moment.code)
-    return moment.problem(f"{quoted(id_)} was not listed; setting it is answered with {what}", ask)
+    what = "a result" if context.kind == "result" else str(context.code)
+    return context.problem(f"{quoted(id_)} was not listed; setting it is answered with {what}", ask)

@@ -7,13 +7,34 @@ Source: ACP, `proxy/*` (unstable).
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from acp_inspector.lint.moment import FINE, Found, Moment, members, quoted
-from acp_inspector.lint.registry import answers, asks, calls, check, learns, results
-from acp_inspector.lint.state import Ask
-from acp_protocol.jsonrpc import Json
+from acp_inspector.journal import JournalEvent, StderrText
+from acp_inspector.lint.context import (
+    OK,
+    CheckResult,
+    Context,
+    Problem,
+    as_array,
+    as_object,
+    quoted,
+)
+from acp_inspector.lint.registry import (
+    check,
+    check_event,
+    on_call,
+    on_request,
+    on_response,
+    on_result,
+    track,
+)
+from acp_inspector.lint.state import LintState, SentRequest
+from acp_protocol.jsonrpc import Json, parse
+from acp_protocol.schema.methods import find_method
+from acp_protocol.schema.strangers import find_strangers
+from acp_protocol.schema.validate import shape
 
 SUCCESSOR: Final = "proxy/successor"
 INITIALIZE: Final = "proxy/initialize"
@@ -23,87 +44,157 @@ INITIALIZE: Final = "proxy/initialize"
 class _Hop:
     """How the component of this hop was begun, and what its successor answered."""
 
-    forwarded: Ask | None = None
+    forwarded: SentRequest | None = None
     """The `initialize` that the proxy sent to its successor."""
     version: Json = None
     """The version that the successor answered."""
 
 
-@learns(asks(SUCCESSOR))
-def _keep_forwarded(moment: Moment) -> None:
-    is_initialize = moment.side == "agent" and moment.params.get("method") == "initialize"
-    if is_initialize and moment.key is not None:
-        moment.state.of(_Hop).forwarded = moment.state.newest
+@track(on_request(SUCCESSOR))
+def _keep_forwarded(context: Context) -> None:
+    is_initialize = context.side == "agent" and context.params.get("method") == "initialize"
+    if is_initialize and context.key is not None:
+        context.state.of(_Hop).forwarded = context.state.newest
 
 
-@learns(results(SUCCESSOR))
-def _keep_version(moment: Moment) -> None:
-    hop = moment.state.of(_Hop)
-    if moment.ask is not None and moment.ask is hop.forwarded:
-        hop.version = moment.result_object.get("protocolVersion")
+@track(on_result(SUCCESSOR))
+def _keep_version(context: Context) -> None:
+    hop = context.state.of(_Hop)
+    if context.request is not None and context.request is hop.forwarded:
+        hop.version = context.result_object.get("protocolVersion")
 
 
-@check("ACP-L501", calls(SUCCESSOR), fix="Begin each component with a successor as a proxy.")
-def proxies_are_begun_as_such(moment: Moment) -> Found:
+@check("ACP-L501", on_call(SUCCESSOR), fix="Begin each component with a successor as a proxy.")
+def proxies_are_begun_as_such(context: Context) -> CheckResult:
     """Tell of a successor's messages on a hop that was begun as an ordinary agent's."""
-    begun = moment.state.initialize
+    begun = context.state.initialize
     if begun is None:
         return None
     if begun.method == INITIALIZE:
-        return FINE
-    return moment.problem("the hop was begun with plain initialize", begun, path="method")
+        return OK
+    return context.problem("the hop was begun with plain initialize", begun, path="method")
 
 
-@check("ACP-L502", answers(INITIALIZE), fix="Ask the successor before answering.")
-def proxies_ask_their_successor_first(moment: Moment) -> Found:
+@check("ACP-L502", on_response(INITIALIZE), fix="Ask the successor before answering.")
+def proxies_ask_their_successor_first(context: Context) -> CheckResult:
     """Tell of a proxy that answers for a successor it has not asked."""
-    if moment.kind == "failure":
+    if context.kind == "failure":
         return None
-    if moment.state.of(_Hop).forwarded is not None:
-        return FINE
-    return moment.problem("the successor was not asked to initialize", moment.ask)
+    if context.state.of(_Hop).forwarded is not None:
+        return OK
+    return context.problem("the successor was not asked to initialize", context.request)
 
 
-@check("ACP-L503", results(INITIALIZE), fix="Answer with the successor's version.")
-def proxies_keep_the_version(moment: Moment) -> Found:
+@check("ACP-L503", on_result(INITIALIZE), fix="Answer with the successor's version.")
+def proxies_keep_the_version(context: Context) -> CheckResult:
     """Tell of a proxy that answers with another version than its successor."""
-    hop = moment.state.of(_Hop)
+    hop = context.state.of(_Hop)
     if hop.version is None:
         return None
-    version = moment.result_object.get("protocolVersion")
+    version = context.result_object.get("protocolVersion")
     if version == hop.version:
-        return FINE
-    return moment.problem(
+        return OK
+    return context.problem(
         f"the successor answered version {quoted(hop.version)}, the proxy {quoted(version)}",
         hop.forwarded,
         path="result.protocolVersion",
     )
 
 
-@check("ACP-L504", calls(SUCCESSOR), fix="Wrap params as they are: an object or an array.")
-def wrapped_params_are_structured(moment: Moment) -> Found:
+@check("ACP-L504", on_call(SUCCESSOR), fix="Wrap params as they are: an object or an array.")
+def wrapped_params_are_structured(context: Context) -> CheckResult:
     """Tell of wrapped params that no JSON-RPC message can have."""
-    params = moment.params.get("params")
+    params = context.params.get("params")
     if params is None or isinstance(params, dict | list):
-        return FINE
-    return moment.problem(f"the wrapped params are {quoted(params)}", path="params.params")
+        return OK
+    return context.problem(f"the wrapped params are {quoted(params)}", path="params.params")
 
 
-@check("ACP-L505", calls(SUCCESSOR), fix="Leave the wrapped _meta alone.")
-def metas_are_kept_apart(moment: Moment) -> Found:
+@check("ACP-L505", on_call(SUCCESSOR), fix="Leave the wrapped _meta alone.")
+def metas_are_kept_apart(context: Context) -> CheckResult:
     """Tell of an envelope's `_meta` that stands in the wrapped message too."""
-    outer = members(moment.params.get("_meta"))
-    inner = members(members(moment.params.get("params")).get("_meta"))
+    outer = as_object(context.params.get("_meta"))
+    inner = as_object(as_object(context.params.get("params")).get("_meta"))
     if not outer:
         return None
     if all(name in inner and inner[name] == value for name, value in outer.items()):
-        return moment.problem("the envelope's _meta was copied", path="params.params._meta")
-    return FINE
+        return context.problem("the envelope's _meta was copied", path="params.params._meta")
+    return OK
 
 
-@check("ACP-L506", calls(SUCCESSOR), fix="Cancel the envelope's request on its own hop.")
-def cancelling_stays_on_its_hop(moment: Moment) -> Found:
+@check("ACP-L506", on_call(SUCCESSOR), fix="Cancel the envelope's request on its own hop.")
+def cancelling_stays_on_its_hop(context: Context) -> CheckResult:
     """Tell of a cancel that is wrapped."""
-    if moment.params.get("method") == "$/cancel_request":
-        return moment.problem("a $/cancel_request is wrapped", path="params.method")
-    return FINE
+    if context.params.get("method") == "$/cancel_request":
+        return context.problem("a $/cancel_request is wrapped", path="params.method")
+    return OK
+
+
+DEPTH: Final = 64
+"""Levels of a message that are looked at."""
+
+
+@check_event("ACP-L380", fix="Pass on what you do not know, and every _meta, as it came.")
+def what_is_not_known_passes(entry: StderrText | JournalEvent, state: LintState) -> CheckResult:
+    """Tell of `_meta` and unknown members that were lost where a message was changed."""
+    if not isinstance(entry, JournalEvent) or entry.name != "edited":
+        return None
+    was, now = (_message(entry.data.get(name)) for name in ("was", "now"))
+    if was is None or now is None:
+        return None
+    frame = entry.data.get("of")
+    frames = (frame, entry.n) if isinstance(frame, int) else (entry.n,)
+    places = [*_metas(was, ""), *_strangers(was, state.version or 1)]
+    for place in places:
+        if not _has(now, place):
+            return (Problem(f"{place} was lost on the way", frames, None, place),)
+    return OK if places else None
+
+
+def _message(line: Json) -> Json:
+    if not isinstance(line, str):
+        return None
+    try:
+        return parse(line.encode())
+    except ValueError:
+        return None
+
+
+def _metas(value: Json, path: str, depth: int = 0) -> Iterator[str]:
+    """Yield the places of everything below a `_meta`."""
+    if depth > DEPTH:
+        return
+    for name, inner in as_object(value).items():
+        place = f"{path}.{name}" if path else name
+        if name == "_meta":
+            yield from (f"{place}.{key}" for key in as_object(inner))
+        else:
+            yield from _metas(inner, place, depth + 1)
+    for n, inner in enumerate(as_array(value)):
+        yield from _metas(inner, f"{path}.{n}", depth + 1)
+
+
+def _strangers(message: Json, version: int) -> list[str]:
+    method = as_object(message).get("method")
+    kind = "request" if "id" in as_object(message) else "notification"
+    row = find_method(method, version, kind=kind) if isinstance(method, str) else None
+    if row is None or row.params is None:
+        return []
+    return find_strangers(shape(row.params, version), as_object(message).get("params"), "params")
+
+
+def _has(value: Json, path: str) -> bool:
+    parts = path.split(".")
+    for place, part in enumerate(parts):
+        held, listed = as_object(value), as_array(value)
+        # Keys of _meta may have dots in them.
+        rest = ".".join(parts[place:])
+        if rest in held:
+            return True
+        if part in held:
+            value = held[part]
+        elif part.isdigit() and int(part) < len(listed):
+            value = listed[int(part)]
+        else:
+            return False
+    return True

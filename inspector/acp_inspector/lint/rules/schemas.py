@@ -13,10 +13,10 @@ from collections.abc import Callable
 from functools import cache
 from typing import Final
 
-from acp_inspector.lint.moment import FINE, Found, Moment, Problem, entries, members
-from acp_inspector.lint.registry import calls, check, results
-from acp_inspector.lint.rules.method_table import EMPTY
-from acp_inspector.lint.state import other
+from acp_inspector.lint.context import OK, CheckResult, Context, Problem, as_array, as_object
+from acp_inspector.lint.registry import check, on_call, on_result
+from acp_inspector.lint.rules.methods import EMPTY
+from acp_inspector.lint.state import opposite
 from acp_protocol.framing import Side
 from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.methods import METHODS
@@ -35,7 +35,7 @@ _SNAKE: Final = re.compile(r"[a-z0-9]+(_[a-z0-9]+)+")
 _CAMEL_HUMP: Final = re.compile(r"_([a-z0-9])")
 
 
-class Said:
+class SchemaSubject:
     """The part of a message that its schema is about."""
 
     def __init__(self, definition: str, version: int, place: str, value: Json) -> None:
@@ -60,37 +60,37 @@ class Said:
         """Return the value at a place."""
         value = self.value
         for part in path.split(".")[1:]:
-            listed = entries(value)
+            listed = as_array(value)
             is_place = part.isdigit() and int(part) < len(listed)
-            value = listed[int(part)] if is_place else members(value).get(part)
+            value = listed[int(part)] if is_place else as_object(value).get(part)
         return value
 
 
-def said(moment: Moment) -> Said | bool | None:
+def schema_subject(context: Context) -> SchemaSubject | bool | None:
     """Return what is to be held against the schema: False where nothing is, None if all is well.
 
     None is the answer for nearly every message, and is kept: several rules ask.
     """
-    if moment.verdict is not NotImplemented:
-        return moment.verdict
-    moment.verdict = verdict = _said(moment)
+    if context.verdict is not NotImplemented:
+        return context.verdict
+    context.verdict = verdict = _said(context)
     return verdict
 
 
-def _said(moment: Moment) -> Said | bool | None:
-    version = moment.version or 1
-    is_call = moment.kind != "result"
+def _said(context: Context) -> SchemaSubject | bool | None:
+    version = context.version or 1
+    is_call = context.kind != "result"
     # What goes the wrong way is no message of the schema; that it does, other rules tell.
-    caller = moment.side if is_call else other(moment.side)
-    definition = _definitions(version).get((moment.method or "", moment.kind, caller))
+    caller = context.side if is_call else opposite(context.side)
+    definition = _definitions(version).get((context.method or "", context.kind, caller))
     if definition is None:
         return False
-    value: Json = moment.value.get("params") if is_call else moment.result
-    if value is None and (is_call or moment.method in EMPTY):
+    value: Json = context.value.get("params") if is_call else context.result
+    if value is None and (is_call or context.method in EMPTY):
         value = {}
     if _knows(definition, version)(value):
         return None
-    return Said(definition, version, "params" if is_call else "result", value)
+    return SchemaSubject(definition, version, "params" if is_call else "result", value)
 
 
 @cache
@@ -114,40 +114,40 @@ def _knows(definition: str, version: int) -> Callable[[Json], bool]:
     return accepts(definition, version, known_only=True)
 
 
-def _each(moment: Moment, find: Callable[[Said], list[Problem]]) -> Found:
-    what = said(moment)
+def _each(context: Context, find: Callable[[SchemaSubject], list[Problem]]) -> CheckResult:
+    what = schema_subject(context)
     if what is None:
-        return FINE
-    if not isinstance(what, Said):
+        return OK
+    if not isinstance(what, SchemaSubject):
         return None
     return tuple(find(what)[:PLACES])
 
 
 @check(
     "ACP-L046",
-    calls(),
-    results(),
+    on_call(),
+    on_result(),
     fix="Send what the schema asks for; see the method's page.",
 )
-def messages_fit_their_schema(moment: Moment) -> Found:
+def messages_fit_their_schema(context: Context) -> CheckResult:
     """Tell of members that are missing, or of a wrong type or value."""
-    return _each(moment, lambda what: _complaints(moment, what, lenient=False))
+    return _each(context, lambda what: _complaints(context, what, lenient=False))
 
 
 @check(
     "ACP-L047",
-    calls(),
-    results(),
+    on_call(),
+    on_result(),
     fix="Send what the schema asks for, though readers survive it.",
 )
-def tolerated_members_are_well_formed(moment: Moment) -> Found:
+def tolerated_members_are_well_formed(context: Context) -> CheckResult:
     """Tell of members that a reader takes for absent because they make no sense."""
-    return _each(moment, lambda what: _complaints(moment, what, lenient=True))
+    return _each(context, lambda what: _complaints(context, what, lenient=True))
 
 
-def _complaints(moment: Moment, what: Said, *, lenient: bool) -> list[Problem]:
+def _complaints(context: Context, what: SchemaSubject, *, lenient: bool) -> list[Problem]:
     return [
-        Problem(str(each), (moment.n,), None, each.path)
+        Problem(str(each), (context.seq,), None, each.path)
         for each in what.complaints()
         if each.lenient is lenient
     ]
@@ -155,88 +155,88 @@ def _complaints(moment: Moment, what: Said, *, lenient: bool) -> list[Problem]:
 
 @check(
     "ACP-L377",
-    calls(),
-    results(),
+    on_call(),
+    on_result(),
     fix="Use one of the known values; version 1 takes no other.",
 )
-def words_of_version_1_are_known(moment: Moment) -> Found:
+def words_of_version_1_are_known(context: Context) -> CheckResult:
     """Tell of values that closed lists of version 1 do not have."""
 
-    def find(what: Said) -> list[Problem]:
+    def find(what: SchemaSubject) -> list[Problem]:
         return [
-            Problem(str(each), (moment.n,), None, each.path)
+            Problem(str(each), (context.seq,), None, each.path)
             for each in what.complaints()
             if each.reason == UNKNOWN_WORD
         ]
 
-    return _each(moment, find)
+    return _each(context, find)
 
 
-@check("ACP-L376", calls(), results(), fix="Begin values of your own with “_”.")
-def words_of_version_2_are_known_or_own(moment: Moment) -> Found:
+@check("ACP-L376", on_call(), on_result(), fix="Begin values of your own with “_”.")
+def words_of_version_2_are_known_or_own(context: Context) -> CheckResult:
     """Tell of values that a later version may give another meaning."""
 
-    def find(what: Said) -> list[Problem]:
+    def find(what: SchemaSubject) -> list[Problem]:
         return [
-            Problem(f"{path} is not known and does not begin with “_”", (moment.n,), None, path)
+            Problem(f"{path} is not known and does not begin with “_”", (context.seq,), None, path)
             for path in what.own_words()
             if not str(what.at(path)).startswith("_")
         ]
 
-    return _each(moment, find)
+    return _each(context, find)
 
 
-@check("ACP-L371", calls(), results(), fix="Put what is your own into _meta.")
-def members_are_known(moment: Moment) -> Found:
+@check("ACP-L371", on_call(), on_result(), fix="Put what is your own into _meta.")
+def members_are_known(context: Context) -> CheckResult:
     """Tell of members that the protocol does not have."""
 
-    def find(what: Said) -> list[Problem]:
+    def find(what: SchemaSubject) -> list[Problem]:
         return [
-            Problem(f"{path} is no member of ACP", (moment.n,), None, path)
+            Problem(f"{path} is no member of ACP", (context.seq,), None, path)
             for path in what.strangers()
-            if not (moment.method == "initialize" and path in OF_BOTH_VERSIONS)
+            if not (context.method == "initialize" and path in OF_BOTH_VERSIONS)
         ]
 
-    return _each(moment, find)
+    return _each(context, find)
 
 
-@check("ACP-L373", calls(), results(), fix="Call it _meta.")
-def meta_is_spelt_right(moment: Moment) -> Found:
+@check("ACP-L373", on_call(), on_result(), fix="Call it _meta.")
+def meta_is_spelt_right(context: Context) -> CheckResult:
     """Tell of names that look like a misspelt `_meta`."""
 
-    def find(what: Said) -> list[Problem]:
+    def find(what: SchemaSubject) -> list[Problem]:
         return [
-            Problem(f"{path} looks like a misspelt _meta", (moment.n,), None, path)
+            Problem(f"{path} looks like a misspelt _meta", (context.seq,), None, path)
             for path in what.strangers()
             if path.rpartition(".")[2] in MISSPELT
         ]
 
-    return _each(moment, find)
+    return _each(context, find)
 
 
 @check(
     "ACP-L378",
-    calls(),
-    results(),
+    on_call(),
+    on_result(),
     fix="Write members in camelCase, values in snake_case.",
 )
-def names_are_spelt_as_the_protocol_does(moment: Moment) -> Found:
+def names_are_spelt_as_the_protocol_does(context: Context) -> CheckResult:
     """Tell of members in snake_case, and of values in camelCase."""
 
-    def find(what: Said) -> list[Problem]:
+    def find(what: SchemaSubject) -> list[Problem]:
         found: list[Problem] = []
         for path in what.strangers():
             name = path.rpartition(".")[2]
             if _SNAKE.fullmatch(name):
                 right = _CAMEL_HUMP.sub(lambda hump: hump[1].upper(), name)
                 text = f"{path} is in snake_case; it may be meant for {right}"
-                found.append(Problem(text, (moment.n,), None, path))
+                found.append(Problem(text, (context.seq,), None, path))
         for each in what.complaints():
             value = what.at(each.path)
             is_word = each.reason == UNKNOWN_WORD and isinstance(value, str)
             if is_word and any(letter.isupper() for letter in value):
                 text = f"{each.path} is in camelCase"
-                found.append(Problem(text, (moment.n,), None, each.path))
+                found.append(Problem(text, (context.seq,), None, each.path))
         return found
 
-    return _each(moment, find)
+    return _each(context, find)

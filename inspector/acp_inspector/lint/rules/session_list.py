@@ -6,97 +6,109 @@ Source: ACP, "Session List", "Session Delete"; the RFD about additional director
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
-from acp_inspector.lint.moment import FINE, Found, Moment, Problem, entries, members, quoted
-from acp_inspector.lint.paths import is_absolute, is_inside, may_be_same, normalized
-from acp_inspector.lint.registry import Trigger, asks, check, results, updates
-from acp_inspector.lint.rules.session_gates import gated
+from acp_inspector.lint.context import (
+    OK,
+    CheckResult,
+    Context,
+    Problem,
+    as_array,
+    as_object,
+    quoted,
+)
+from acp_inspector.lint.registry import Trigger, check, on_request, on_result, on_update, track
+from acp_inspector.lint.rules.capability_gates import gated
+from acp_inspector.lint.state import Point, SentRequest
+from acp_inspector.lint.text_checks import is_absolute, is_inside, may_be_same, normalized
 from acp_protocol.jsonrpc import Json
 
 FILTERS: Final = frozenset({"cwd", "cursor", "archived", "_meta"})
 """What a list can be asked for."""
 FIXED: Final = ("sessionId", "cwd", "additionalDirectories")
 """Members of a listed session that an update of it cannot change."""
-DATED: Final[tuple[Trigger, ...]] = (*results("session/list"), *updates("session_info_update"))
+DATED: Final[tuple[Trigger, ...]] = (*on_result("session/list"), *on_update("session_info_update"))
 """Messages that say when a session was last used."""
 _RFC_3339: Final = re.compile(
     r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)", re.ASCII
 )
 
 
-def listed(moment: Moment) -> list[tuple[str, dict[str, Json]]]:
+def listed(context: Context) -> list[tuple[str, dict[str, Json]]]:
     """Return each listed session that is an object, with its place."""
-    sessions = entries(moment.result_object.get("sessions"))
+    sessions = as_array(context.result_object.get("sessions"))
     return [
-        (f"result.sessions.{index}", members(each))
+        (f"result.sessions.{index}", as_object(each))
         for index, each in enumerate(sessions)
         if isinstance(each, dict)
     ]
 
 
-@check("ACP-L120", results("session/list"), fix="Leave deleted sessions out of the list.")
-def deleted_sessions_are_not_listed(moment: Moment) -> Found:
+@check("ACP-L120", on_result("session/list"), fix="Leave deleted sessions out of the list.")
+def deleted_sessions_are_not_listed(context: Context) -> CheckResult:
     """Tell of sessions that are listed though they were deleted before the list was asked for."""
-    if moment.ask is None:
+    if context.request is None:
         return None
     problems: list[Problem] = []
-    for place, each in listed(moment):
+    for place, each in listed(context):
         id_ = each.get("sessionId")
-        session = moment.state.sessions.get(id_) if isinstance(id_, str) else None
-        if session is not None and session.deleted and session.deleted.n < moment.ask.n:
-            problems += moment.problem(
+        session = context.state.sessions.get(id_) if isinstance(id_, str) else None
+        if session is not None and session.deleted and session.deleted.seq < context.request.seq:
+            problems += context.problem(
                 f"the session {quoted(id_)} is listed though it was deleted",
                 session.deleted,
-                moment.ask,
+                context.request,
                 path=f"{place}.sessionId",
             )
     return tuple(problems)
 
 
-@check("ACP-L122", results("session/list"), fix='Answer with "sessions": [] where there are none.')
-def sessions_are_an_array(moment: Moment) -> Found:
+@check(
+    "ACP-L122", on_result("session/list"), fix='Answer with "sessions": [] where there are none.'
+)
+def sessions_are_an_array(context: Context) -> CheckResult:
     """Tell of lists that are none."""
-    sessions: Json = moment.result_object.get("sessions")
+    sessions: Json = context.result_object.get("sessions")
     if isinstance(sessions, list):
-        return FINE
-    what = f"no array: {quoted(sessions)}" if "sessions" in moment.result_object else "missing"
-    return moment.problem(f"sessions is {what}", moment.ask, path="result.sessions")
+        return OK
+    what = f"no array: {quoted(sessions)}" if "sessions" in context.result_object else "missing"
+    return context.problem(f"sessions is {what}", context.request, path="result.sessions")
 
 
-@check("ACP-L123", results("session/list"), fix="List each session with its id and absolute cwd.")
-def listed_sessions_are_complete(moment: Moment) -> Found:
+@check("ACP-L123", on_result("session/list"), fix="List each session with its id and absolute cwd.")
+def listed_sessions_are_complete(context: Context) -> CheckResult:
     """Tell of listed sessions that cannot be taken up, for want of an id or a directory."""
-    if moment.ask is None or not listed(moment):
+    if context.request is None or not listed(context):
         return None
     problems: list[Problem] = []
-    for place, each in listed(moment):
+    for place, each in listed(context):
         if not isinstance(each.get("sessionId"), str):
             text = "a listed session has no sessionId"
-            problems += moment.problem(text, moment.ask, path=f"{place}.sessionId")
+            problems += context.problem(text, context.request, path=f"{place}.sessionId")
         if not is_absolute(each.get("cwd")):
             what = f"no absolute path: {quoted(each['cwd'])}" if "cwd" in each else "missing"
             text = f"the cwd of a listed session is {what}"
-            problems += moment.problem(text, moment.ask, path=f"{place}.cwd")
+            problems += context.problem(text, context.request, path=f"{place}.cwd")
     return tuple(problems)
 
 
 @check(
-    "ACP-L124", results("session/list"), fix="List only the sessions of the directory asked for."
+    "ACP-L124", on_result("session/list"), fix="List only the sessions of the directory asked for."
 )
-def lists_keep_to_the_directory(moment: Moment) -> Found:
+def lists_keep_to_the_directory(context: Context) -> CheckResult:
     """Tell of sessions of other directories than the one asked for.
 
     Another spelling may be the same place behind a link. It cannot be when it lies below the
     directory, or when the page has sessions of two places: then it is an error.
     """
-    wanted = moment.ask.params.get("cwd") if moment.ask is not None else None
+    wanted = context.request.params.get("cwd") if context.request is not None else None
     if not isinstance(wanted, str) or not is_absolute(wanted):
         return None
     places = [
         (cwd, f"{place}.cwd")
-        for place, each in listed(moment)
+        for place, each in listed(context)
         if isinstance(cwd := each.get("cwd"), str) and is_absolute(cwd)
     ]
     if not places:
@@ -105,9 +117,9 @@ def lists_keep_to_the_directory(moment: Moment) -> Found:
     is_mixed = len({normalized(cwd) for cwd, _ in places}) > 1
     problems: list[Problem] = []
     for cwd, place in strange:
-        problems += moment.problem(
+        problems += context.problem(
             f"a session of {quoted(cwd)} is listed, asked for were those of {quoted(wanted)}",
-            moment.ask,
+            context.request,
             path=place,
             severity=None if is_mixed or is_inside(cwd, wanted) else "warning",
         )
@@ -115,19 +127,19 @@ def lists_keep_to_the_directory(moment: Moment) -> Found:
 
 
 @check("ACP-L128", *DATED, fix="Write updatedAt as ISO 8601: 2026-11-21T08:00:00Z.")
-def dates_are_iso_8601(moment: Moment) -> Found:
+def dates_are_iso_8601(context: Context) -> CheckResult:
     """Tell of times in version 1 that no reader of ISO 8601 makes sense of."""
-    return _dated(moment, is_strict=False)
+    return _dated(context, is_strict=False)
 
 
 @check("ACP-L129", *DATED, fix="Write updatedAt as RFC 3339: 2026-11-21T08:00:00Z.")
-def dates_are_rfc_3339(moment: Moment) -> Found:
+def dates_are_rfc_3339(context: Context) -> CheckResult:
     """Tell of times in version 2 that are not in the one format of it."""
-    return _dated(moment, is_strict=True)
+    return _dated(context, is_strict=True)
 
 
-def _dated(moment: Moment, *, is_strict: bool) -> Found:
-    told = listed(moment) if moment.kind == "result" else [("params.update", moment.update)]
+def _dated(context: Context, *, is_strict: bool) -> CheckResult:
+    told = listed(context) if context.kind == "result" else [("params.update", context.update)]
     dates = [
         (each["updatedAt"], f"{place}.updatedAt")
         for place, each in told
@@ -137,7 +149,7 @@ def _dated(moment: Moment, *, is_strict: bool) -> Found:
         return None
     name = "RFC 3339" if is_strict else "ISO 8601"
     return tuple(
-        Problem(f"updatedAt is not {name}: {quoted(date)}", (moment.n,), path=place)
+        Problem(f"updatedAt is not {name}: {quoted(date)}", (context.seq,), path=place)
         for date, place in dates
         if not _is_date(date, is_strict=is_strict)
     )
@@ -157,28 +169,28 @@ def _is_date(date: Json, *, is_strict: bool) -> bool:
 
 @check(
     "ACP-L130",
-    results("session/list"),
+    on_result("session/list"),
     fix="List absolute additionalDirectories, and only where they are claimed.",
 )
-def listed_directories_are_claimed(moment: Moment) -> Found:
+def listed_directories_are_claimed(context: Context) -> CheckResult:
     """Tell of further directories that were not claimed, or are none."""
-    told = [(place, each) for place, each in listed(moment) if each.get("additionalDirectories")]
+    told = [(place, each) for place, each in listed(context) if each.get("additionalDirectories")]
     if not told:
         return None
     where = f"{told[0][0]}.additionalDirectories"
-    if gated(moment, "sessionCapabilities.additionalDirectories", "session.additionalDirectories"):
-        return moment.problem(
+    if gated(context, "sessionCapabilities.additionalDirectories", "session.additionalDirectories"):
+        return context.problem(
             "a session is listed with additionalDirectories though they were not claimed",
-            moment.state.initialize,
+            context.state.initialize,
             path=where,
         )
     problems: list[Problem] = []
     for place, each in told:
-        for index, path in enumerate(entries(each["additionalDirectories"])):
+        for index, path in enumerate(as_array(each["additionalDirectories"])):
             if not is_absolute(path):
-                problems += moment.problem(
+                problems += context.problem(
                     f"the directory {quoted(path)} is no absolute path",
-                    moment.ask,
+                    context.request,
                     path=f"{place}.additionalDirectories.{index}",
                 )
     return tuple(problems)
@@ -186,23 +198,140 @@ def listed_directories_are_claimed(moment: Moment) -> Found:
 
 @check(
     "ACP-L131",
-    updates("session_info_update"),
+    on_update("session_info_update"),
     fix="Update only title, updatedAt and _meta of a session.",
 )
-def updates_change_no_directory(moment: Moment) -> Found:
+def updates_change_no_directory(context: Context) -> CheckResult:
     """Tell of updates that want to change what is fixed for a session."""
     return tuple(
-        Problem(f"session_info_update has {name}", (moment.n,), path=f"params.update.{name}")
+        Problem(f"session_info_update has {name}", (context.seq,), path=f"params.update.{name}")
         for name in FIXED
-        if name in moment.update
+        if name in context.update
     )
 
 
-@check("ACP-L133", asks("session/list"), fix="Filter what was listed yourself.")
-def only_known_filters_are_asked_for(moment: Moment) -> Found:
+@check("ACP-L133", on_request("session/list"), fix="Filter what was listed yourself.")
+def only_known_filters_are_asked_for(context: Context) -> CheckResult:
     """Tell of filters that no agent knows."""
     return tuple(
-        Problem(f"session/list has no filter {quoted(name)}", (moment.n,), path=f"params.{name}")
-        for name in moment.params
+        Problem(f"session/list has no filter {quoted(name)}", (context.seq,), path=f"params.{name}")
+        for name in context.params
         if name not in FILTERS
     )
+
+
+REMEMBERED: Final = 10_000
+"""Cursors that are remembered."""
+SESSIONS: Final = 1000
+"""Sessions of earlier pages that are remembered with a cursor, about."""
+
+
+@dataclass(slots=True)
+class _Pages:
+    """What was listed so far."""
+
+    cursors: dict[tuple[str, str], tuple[Point, frozenset[str]]] = field(
+        default_factory=dict[tuple[str, str], tuple[Point, frozenset[str]]]
+    )
+    """By filter and cursor: where that was given, and the sessions listed up to there."""
+    last: dict[str, Point] = field(default_factory=dict[str, Point])
+    """By filter: the newest page, if it was the last one."""
+
+
+def _filter(ask: SentRequest | Context) -> str:
+    cwd: Json = ask.params.get("cwd")
+    return cwd if isinstance(cwd, str) else ""
+
+
+def _cursor(context: Context) -> str | None:
+    cursor: Json = context.params.get("cursor")
+    return cursor if isinstance(cursor, str) and context.state.is_ready else None
+
+
+@check(
+    "ACP-L125", on_request("session/list"), fix="Give back a nextCursor as it came, and only now."
+)
+def cursors_are_given_back(context: Context) -> CheckResult:
+    """Tell of cursors that the agent did not give on this connection."""
+    cursor = _cursor(context)
+    if cursor is None:
+        return None
+    given = context.state.of(_Pages).cursors
+    if (_filter(context), cursor) in given or len(given) >= REMEMBERED:
+        return OK
+    others = [point for (_, each), (point, _) in given.items() if each == cursor]
+    why = "was given for another cwd" if others else "was never given on this connection"
+    return context.problem(f"the cursor {quoted(cursor)} {why}", *others[:1], path="params.cursor")
+
+
+@check(
+    "ACP-L126", on_request("session/list"), fix="Stop at the page that comes without nextCursor."
+)
+def nothing_is_asked_for_after_the_last_page(context: Context) -> CheckResult:
+    """Tell of pages that are asked for after the last one, with a cursor that nobody gave.
+
+    A cursor that was given leads back to an earlier page, which is nobody's fault.
+    """
+    cursor = _cursor(context)
+    if cursor is None:
+        return None
+    pages = context.state.of(_Pages)
+    last = pages.last.get(_filter(context))
+    if last is None or (_filter(context), cursor) in pages.cursors:
+        return OK
+    return context.problem("a page after the last one is asked for", last, path="params.cursor")
+
+
+@check(
+    "ACP-L127", on_result("session/list"), fix="Go on after the last session of the page before."
+)
+def pages_make_progress(context: Context) -> CheckResult:
+    """Tell of pages that lead to themselves, or list sessions again."""
+    ask, next_ = context.request, context.result_object.get("nextCursor")
+    if ask is None:
+        return None
+    cursor = ask.params.get("cursor")
+    if not isinstance(cursor, str) and next_ is None:
+        return None
+    if isinstance(next_, str) and next_ == cursor:
+        return context.problem(
+            f"the page's nextCursor is its own cursor {quoted(cursor)}",
+            ask,
+            path="result.nextCursor",
+        )
+    pages = context.state.of(_Pages)
+    given = pages.cursors.get((_filter(ask), cursor)) if isinstance(cursor, str) else None
+    point, seen = (None, set[str]()) if given is None else (given[0], set(given[1]))
+    for place, each in listed(context):
+        id_ = each.get("sessionId")
+        if not isinstance(id_, str):
+            continue
+        if id_ in seen:
+            return context.problem(
+                f"the session {quoted(id_)} was listed already",
+                point,
+                ask,
+                path=f"{place}.sessionId",
+            )
+        seen.add(id_)
+    return OK
+
+
+@track(on_result("session/list"))
+def _keep_page(context: Context) -> None:
+    if context.request is None:
+        return
+    pages, filter_ = context.state.of(_Pages), _filter(context.request)
+    next_, cursor = context.result_object.get("nextCursor"), context.request.params.get("cursor")
+    if not isinstance(next_, str):
+        pages.last[filter_] = context.point
+        return
+    pages.last.pop(filter_, None)
+    before = frozenset[str]()
+    if isinstance(cursor, str):
+        _, before = pages.cursors.get((filter_, cursor), (None, before))
+    ids = [each.get("sessionId") for _, each in listed(context)]
+    if len(before) < SESSIONS:
+        before |= {each for each in ids if isinstance(each, str)}
+    if len(pages.cursors) < REMEMBERED:
+        pages.cursors[filter_, next_] = (context.point, before)

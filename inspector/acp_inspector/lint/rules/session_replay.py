@@ -8,9 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from acp_inspector.lint.moment import FINE, Found, Moment, entries, members, quoted
-from acp_inspector.lint.registry import answers, asks, check, learns, results, updates
-from acp_inspector.lint.state import Ask, Point
+from acp_inspector.lint.context import OK, CheckResult, Context, as_array, as_object, quoted
+from acp_inspector.lint.registry import check, on_request, on_response, on_result, on_update, track
+from acp_inspector.lint.state import Point, SentRequest
 from acp_protocol.jsonrpc import Json
 
 MESSAGES: Final = (
@@ -41,7 +41,7 @@ _SPOKEN: Final = frozenset(MESSAGES)
 class _TakeUp:
     """A load or resume that is not answered yet."""
 
-    ask: Ask
+    ask: SentRequest
     is_replay: bool
     """History was asked for."""
     is_quiet: bool
@@ -69,51 +69,51 @@ class _Histories:
     """The same for work that came to its end, and hence is part of the history."""
 
 
-@learns(asks(*TAKE_UPS))
-def _keep_take_up(moment: Moment) -> None:
-    session, ask = moment.session, moment.state.newest
-    if session is None or moment.key is None or ask is None:
+@track(on_request(*TAKE_UPS))
+def _keep_take_up(context: Context) -> None:
+    session, ask = context.session, context.state.newest
+    if session is None or context.key is None or ask is None:
         return
-    is_replay = moment.method == "session/load" or moment.params.get("replayFrom") is not None
-    others = moment.state.of(_Histories).pending.setdefault(session.id, [])
+    is_replay = context.method == "session/load" or context.params.get("replayFrom") is not None
+    others = context.state.of(_Histories).pending.setdefault(session.id, [])
     for other in others:
         other.is_beside = other.is_beside or is_replay
     is_beside = any(other.is_replay for other in others)
     others.append(_TakeUp(ask, is_replay, not session.is_busy, is_beside))
 
 
-@learns(asks("session/prompt"))
-def _keep_prompt(moment: Moment) -> None:
-    for take_up in moment.state.of(_Histories).pending.get(moment.session_id or "", ()):
+@track(on_request("session/prompt"))
+def _keep_prompt(context: Context) -> None:
+    for take_up in context.state.of(_Histories).pending.get(context.session_id or "", ()):
         take_up.is_quiet = False
 
 
-def _answered(moment: Moment) -> _TakeUp | None:
+def _answered(context: Context) -> _TakeUp | None:
     """Return the load or resume that is answered."""
-    pending = moment.state.of(_Histories).pending.get(moment.session_id or "", ())
-    return next((each for each in pending if each.ask is moment.ask), None)
+    pending = context.state.of(_Histories).pending.get(context.session_id or "", ())
+    return next((each for each in pending if each.ask is context.request), None)
 
 
-@learns(answers(*TAKE_UPS))
-def _end_take_up(moment: Moment) -> None:
-    histories, id_ = moment.state.of(_Histories), moment.session_id
-    take_up = _answered(moment)
+@track(on_response(*TAKE_UPS))
+def _end_take_up(context: Context) -> None:
+    histories, id_ = context.state.of(_Histories), context.session_id
+    take_up = _answered(context)
     if id_ is not None and take_up is not None:
         histories.pending[id_].remove(take_up)
         if not histories.pending[id_]:
             del histories.pending[id_]
         histories.done.pop(id_, None)
-        if moment.kind == "result":
-            take_up.answered = moment.point
+        if context.kind == "result":
+            take_up.answered = context.point
             histories.done[id_] = take_up
             if take_up.message is not None:
                 histories.spoken.setdefault(id_, take_up.message)
 
 
-@learns(results("session/prompt"), updates("state_update"))
-def _end_work(moment: Moment) -> None:
-    histories, session = moment.state.of(_Histories), moment.session
-    told = moment.result_object or moment.update
+@track(on_result("session/prompt"), on_update("state_update"))
+def _end_work(context: Context) -> None:
+    histories, session = context.state.of(_Histories), context.session
+    told = context.result_object or context.update
     if session is None or told.get("stopReason") != "end_turn" or session.id in histories.spoken:
         return
     heard = histories.heard.get(session.id)
@@ -121,165 +121,169 @@ def _end_work(moment: Moment) -> None:
         histories.spoken[session.id] = heard
 
 
-def _is_command(prompt: Ask | None) -> bool:
+def _is_command(prompt: SentRequest | None) -> bool:
     # What a command prints, an agent may not keep.
-    blocks = entries(prompt.params.get("prompt")) if prompt is not None else []
-    text = members(blocks[0]).get("text") if blocks else None
+    blocks = as_array(prompt.params.get("prompt")) if prompt is not None else []
+    text = as_object(blocks[0]).get("text") if blocks else None
     return isinstance(text, str) and text.startswith("/")
 
 
-@learns(updates(*MESSAGES, *ENTITIES))
-def _keep_history(moment: Moment) -> None:
-    id_ = moment.session_id
-    if moment.session is None or id_ is None:
+@track(on_update(*MESSAGES, *ENTITIES))
+def _keep_history(context: Context) -> None:
+    id_ = context.session_id
+    if context.session is None or id_ is None:
         return
-    histories, is_message = moment.state.of(_Histories), moment.variant in _SPOKEN
-    if is_message and id_ not in histories.spoken and moment.session.is_busy:
-        histories.heard[id_] = moment.point
+    histories, is_message = context.state.of(_Histories), context.variant in _SPOKEN
+    if is_message and id_ not in histories.spoken and context.session.is_busy:
+        histories.heard[id_] = context.point
     for take_up in histories.pending.get(id_, ()):
         if is_message:
-            take_up.message = take_up.message or moment.point
+            take_up.message = take_up.message or context.point
         else:
-            take_up.entity = take_up.entity or moment.point
-        if moment.variant in OF_USER and not _may_be_echo(moment):
-            take_up.of_user = take_up.of_user or moment.point
-    if id_ not in histories.pending and moment.variant in OF_USER:
+            take_up.entity = take_up.entity or context.point
+        if context.variant in OF_USER and not _may_be_echo(context):
+            take_up.of_user = take_up.of_user or context.point
+    if id_ not in histories.pending and context.variant in OF_USER:
         histories.done.pop(id_, None)
 
 
-def _may_be_echo(moment: Moment) -> bool:
-    session = moment.session
+def _may_be_echo(context: Context) -> bool:
+    session = context.session
     if session is None or session.last_prompt is None:
         return False
-    answer = members(session.last_prompt.result)
-    return bool(session.prompts) or answer.get("messageId", "") == moment.update.get("messageId")
+    answer = as_object(session.last_prompt.result)
+    return bool(session.prompts) or answer.get("messageId", "") == context.update.get("messageId")
 
 
 @check(
     "ACP-L110",
-    updates("user_message_chunk", "agent_message_chunk", "agent_thought_chunk"),
-    updates("tool_call", "tool_call_update", "plan"),
-    exercised_by=asks("session/resume"),
+    on_update("user_message_chunk", "agent_message_chunk", "agent_thought_chunk"),
+    on_update("tool_call", "tool_call_update", "plan"),
+    exercised_by=on_request("session/resume"),
     fix="Tell history only for session/load.",
 )
-def resume_replays_nothing(moment: Moment) -> Found:
+def resume_replays_nothing(context: Context) -> CheckResult:
     """Tell of history before a resume of version 1 is answered, once for each."""
-    pending = moment.state.of(_Histories).pending.get(moment.session_id or "", ())
+    pending = context.state.of(_Histories).pending.get(context.session_id or "", ())
     resumes = [each for each in pending if each.ask.method == "session/resume" and each.is_quiet]
     if not resumes:
         return None
     take_up = resumes[0]
     if take_up.is_beside or take_up.message or take_up.entity:
-        return FINE
-    return moment.problem(f"{moment.variant} came before the resume was answered", take_up.ask)
+        return OK
+    return context.problem(f"{context.variant} came before the resume was answered", take_up.ask)
 
 
-@check("ACP-L111", results("session/resume"), fix="Tell history only where replayFrom asks for it.")
-def resume_replays_nothing_unasked(moment: Moment) -> Found:
+@check(
+    "ACP-L111", on_result("session/resume"), fix="Tell history only where replayFrom asks for it."
+)
+def resume_replays_nothing_unasked(context: Context) -> CheckResult:
     """Tell of history in version 2 that nobody asked for.
 
     Where the session turns out to be at work, what was told may be that work; then only messages of
     the user count. What runs in the background has to be told before it is listed.
     """
-    take_up = _answered(moment)
-    if take_up is None or take_up.is_replay or moment.session is None:
+    take_up = _answered(context)
+    if take_up is None or take_up.is_replay or context.session is None:
         return None
     if take_up.is_beside:
-        return FINE
-    state, state_at = moment.session.state, moment.session.state_at
-    is_idle = state == "idle" or state_at is None or state_at.n < take_up.ask.n
+        return OK
+    state, state_at = context.session.state, context.session.state_at
+    is_idle = state == "idle" or state_at is None or state_at.seq < take_up.ask.seq
     first = take_up.of_user
     if is_idle and take_up.is_quiet:
         first = take_up.message
     if first is None:
-        return FINE
-    return moment.problem(
+        return OK
+    return context.problem(
         "history was told before the answer though replayFrom did not ask for it",
         take_up.ask,
         first,
     )
 
 
-@check("ACP-L112", results(*TAKE_UPS), fix="Tell the whole conversation before the answer.")
-def history_is_replayed(moment: Moment) -> Found:
+@check("ACP-L112", on_result(*TAKE_UPS), fix="Tell the whole conversation before the answer.")
+def history_is_replayed(context: Context) -> CheckResult:
     """Tell of sessions that were to be replayed, had messages, and came back without a single one.
 
     What of a history has to come again, a recording does not tell; version 2 leaves it to the
     agent what it retains.
     """
-    histories, session = moment.state.of(_Histories), moment.session
-    take_up = _answered(moment)
+    histories, session = context.state.of(_Histories), context.session
+    take_up = _answered(context)
     if take_up is None or not take_up.is_replay or session is None:
         return None
     spoken = histories.spoken.get(session.id)
     if take_up.message or spoken is None or _was_refused(session.last_prompt):
-        return FINE
-    return moment.problem(
+        return OK
+    return context.problem(
         "the session had messages, and none was told before the answer",
         spoken,
         take_up.ask,
-        severity="info" if moment.version == 2 else None,
+        severity="info" if context.version == 2 else None,
     )
 
 
-def _was_refused(prompt: Ask | None) -> bool:
+def _was_refused(prompt: SentRequest | None) -> bool:
     # What a model refused is dropped from the conversation, together with the prompt.
-    return prompt is not None and members(prompt.result).get("stopReason") == "refusal"
+    return prompt is not None and as_object(prompt.result).get("stopReason") == "refusal"
 
 
-@check("ACP-L113", updates(*OF_USER), fix="Tell history before the session is answered for.")
-def history_comes_before_the_answer(moment: Moment) -> Found:
+@check("ACP-L113", on_update(*OF_USER), fix="Tell history before the session is answered for.")
+def history_comes_before_the_answer(context: Context) -> CheckResult:
     """Tell of messages of a user that come after a load or resume, though nobody prompted.
 
     Other late history cannot be told from work that the agent began by itself.
     """
-    session, histories = moment.session, moment.state.of(_Histories)
+    session, histories = context.session, context.state.of(_Histories)
     if session is None:
         return None
     done = histories.done.get(session.id)
     # What was taken up before may be told again by another load.
     if done is None or session.is_busy or session.id in histories.pending:
-        return FINE
+        return OK
     # A prompt that was sent by then may have waited for that.
-    if not done.is_quiet or (session.last_prompt and session.last_prompt.n > done.ask.n):
-        return FINE
-    return moment.problem(f"{moment.variant} came after the session was taken up", done.answered)
+    if not done.is_quiet or (session.last_prompt and session.last_prompt.seq > done.ask.seq):
+        return OK
+    return context.problem(f"{context.variant} came after the session was taken up", done.answered)
 
 
 @check(
-    "ACP-L114", answers("session/resume"), fix="Answer -32602 to a replayFrom that is not known."
+    "ACP-L114",
+    on_response("session/resume"),
+    fix="Answer -32602 to a replayFrom that is not known.",
 )
-def unknown_cursors_are_refused(moment: Moment) -> Found:
+def unknown_cursors_are_refused(context: Context) -> CheckResult:
     """Tell of resumes that went well from a place that there is not.
 
     One that failed in general may have failed for another reason: that is a warning.
     """
-    cursor = moment.ask.params.get("replayFrom") if moment.ask is not None else None
+    cursor = context.request.params.get("replayFrom") if context.request is not None else None
     if cursor is None:
         return None
-    kind = members(cursor).get("type")
+    kind = as_object(cursor).get("type")
     if kind == "start" or (isinstance(kind, str) and kind.startswith("_")):
-        return FINE
-    if moment.kind == "failure":
-        if moment.code not in GENERAL:
-            return FINE
-        return moment.problem(
-            f"the replayFrom {quoted(cursor)}, which there is not, was answered {moment.code}",
-            moment.ask,
+        return OK
+    if context.kind == "failure":
+        if context.code not in GENERAL:
+            return OK
+        return context.problem(
+            f"the replayFrom {quoted(cursor)}, which there is not, was answered {context.code}",
+            context.request,
             severity="warning",
         )
-    return moment.problem(
-        f"the resume went well though there is no replayFrom {quoted(cursor)}", moment.ask
+    return context.problem(
+        f"the resume went well though there is no replayFrom {quoted(cursor)}", context.request
     )
 
 
-@check("ACP-L115", asks("session/resume"), fix='Send "replayFrom": {"type": "start"}.')
-def cursors_are_objects(moment: Moment) -> Found:
+@check("ACP-L115", on_request("session/resume"), fix='Send "replayFrom": {"type": "start"}.')
+def cursors_are_objects(context: Context) -> CheckResult:
     """Tell of places to replay from that are no object with a type."""
-    cursor: Json = moment.params.get("replayFrom")
+    cursor: Json = context.params.get("replayFrom")
     if cursor is None:
         return None
-    if isinstance(members(cursor).get("type"), str):
-        return FINE
+    if isinstance(as_object(cursor).get("type"), str):
+        return OK
     path = "params.replayFrom.type" if isinstance(cursor, dict) else "params.replayFrom"
-    return moment.problem(f"replayFrom is no object with a type: {quoted(cursor)}", path=path)
+    return context.problem(f"replayFrom is no object with a type: {quoted(cursor)}", path=path)

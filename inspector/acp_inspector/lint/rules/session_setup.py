@@ -5,72 +5,91 @@ Source: ACP, "Session Setup"; the RFD about additional directories.
 
 from __future__ import annotations
 
-from acp_inspector.lint.moment import FINE, Found, Moment, Problem, entries, quoted
-from acp_inspector.lint.paths import is_absolute, may_be_same, normalized
-from acp_inspector.lint.registry import asks, check, results
+from dataclasses import dataclass, field
+from typing import Final
+
+from acp_inspector.lint.context import (
+    OK,
+    CheckResult,
+    Context,
+    Problem,
+    as_array,
+    as_object,
+    quoted,
+)
+from acp_inspector.lint.registry import check, on_request, on_response, on_result, on_update, track
+from acp_inspector.lint.rules.capability_gates import gated
+from acp_inspector.lint.rules.config_options import Option, Options, each_option
+from acp_inspector.lint.rules.errors import INVALID_PARAMS, OTHER_REASONS
 from acp_inspector.lint.rules.mcp_servers import SETUPS
-from acp_inspector.lint.rules.session_gates import gated
 from acp_inspector.lint.rules.session_list import listed
+from acp_inspector.lint.rules.v2_turn_state import foreground
+from acp_inspector.lint.state import SentRequest
+from acp_inspector.lint.text_checks import is_absolute, may_be_same, normalized
 from acp_protocol.jsonrpc import Json
+from acp_protocol.schema.methods import find_method
+from acp_protocol.schema.validate import check as complaints_of
 
 ROOTS = "params.additionalDirectories"
 
 
-@check("ACP-L085", asks(*SETUPS), fix="Send the absolute path of the session's directory as cwd.")
-def cwd_is_absolute(moment: Moment) -> Found:
+@check(
+    "ACP-L085", on_request(*SETUPS), fix="Send the absolute path of the session's directory as cwd."
+)
+def cwd_is_absolute(context: Context) -> CheckResult:
     """Tell of sessions whose directory is not said, or only halfway."""
-    cwd: Json = moment.params.get("cwd")
+    cwd: Json = context.params.get("cwd")
     if is_absolute(cwd):
-        return FINE
-    what = "is no absolute path" if "cwd" in moment.params else "is missing"
-    said = f": {quoted(cwd)}" if "cwd" in moment.params else ""
-    return moment.problem(f"the cwd of {moment.method} {what}{said}", path="params.cwd")
+        return OK
+    what = "is no absolute path" if "cwd" in context.params else "is missing"
+    said = f": {quoted(cwd)}" if "cwd" in context.params else ""
+    return context.problem(f"the cwd of {context.method} {what}{said}", path="params.cwd")
 
 
 @check(
     "ACP-L096",
-    asks(*SETUPS),
+    on_request(*SETUPS),
     fix="Send additionalDirectories only where the agent claimed them.",
 )
-def roots_are_claimed(moment: Moment) -> Found:
+def roots_are_claimed(context: Context) -> CheckResult:
     """Tell of further directories for an agent that takes none."""
-    if not entries(moment.params.get("additionalDirectories")):
+    if not as_array(context.params.get("additionalDirectories")):
         return None
     found = gated(
-        moment, "sessionCapabilities.additionalDirectories", "session.additionalDirectories"
+        context, "sessionCapabilities.additionalDirectories", "session.additionalDirectories"
     )
     if not found:
         return found
-    return moment.problem(
+    return context.problem(
         "additionalDirectories were sent though the agent did not claim them",
-        moment.state.initialize,
+        context.state.initialize,
         path=ROOTS,
     )
 
 
-@check("ACP-L097", asks(*SETUPS), fix="List absolute paths, or leave the member out.")
-def roots_are_absolute(moment: Moment) -> Found:
+@check("ACP-L097", on_request(*SETUPS), fix="List absolute paths, or leave the member out.")
+def roots_are_absolute(context: Context) -> CheckResult:
     """Tell of further directories that are none."""
-    if "additionalDirectories" not in moment.params:
+    if "additionalDirectories" not in context.params:
         return None
-    roots: Json = moment.params["additionalDirectories"]
+    roots: Json = context.params["additionalDirectories"]
     if not isinstance(roots, list):
-        return moment.problem(f"additionalDirectories are no array: {quoted(roots)}", path=ROOTS)
+        return context.problem(f"additionalDirectories are no array: {quoted(roots)}", path=ROOTS)
     return tuple(
         Problem(
             f"the directory {quoted(each)} is no absolute path",
-            (moment.n,),
+            (context.seq,),
             path=f"{ROOTS}.{index}",
         )
-        for index, each in enumerate(entries(roots))
+        for index, each in enumerate(as_array(roots))
         if not is_absolute(each)
     )
 
 
-@check("ACP-L098", asks(*SETUPS), fix="Name each directory once, and cwd only as cwd.")
-def roots_are_named_once(moment: Moment) -> Found:
+@check("ACP-L098", on_request(*SETUPS), fix="Name each directory once, and cwd only as cwd.")
+def roots_are_named_once(context: Context) -> CheckResult:
     """Tell of directories that are listed twice, or are the session's own."""
-    roots = entries(moment.params.get("additionalDirectories"))
+    roots = as_array(context.params.get("additionalDirectories"))
     if not roots:
         return None
     seen: set[str] = set()
@@ -80,66 +99,66 @@ def roots_are_named_once(moment: Moment) -> Found:
             continue
         if each in seen:
             text = f"the directory {quoted(each)} is listed twice"
-        elif each == moment.params.get("cwd"):
+        elif each == context.params.get("cwd"):
             text = f"the directory {quoted(each)} is the cwd"
         else:
             seen.add(each)
             continue
-        problems.append(Problem(text, (moment.n,), path=f"{ROOTS}.{index}"))
+        problems.append(Problem(text, (context.seq,), path=f"{ROOTS}.{index}"))
     return tuple(problems)
 
 
-@check("ACP-L099", results(*SETUPS), fix="Answer -32602 where a directory cannot be granted.")
-def bad_roots_are_refused(moment: Moment) -> Found:
+@check("ACP-L099", on_result(*SETUPS), fix="Answer -32602 where a directory cannot be granted.")
+def bad_roots_are_refused(context: Context) -> CheckResult:
     """Tell of sessions that came about though a directory asked for can be none.
 
     Which sound directories an agent cannot grant, a recording does not tell.
     """
-    if moment.ask is None:
+    if context.request is None:
         return None
-    roots = entries(moment.ask.params.get("additionalDirectories"))
+    roots = as_array(context.request.params.get("additionalDirectories"))
     if not roots:
         return None
     bad = [each for each in roots if not is_absolute(each)]
     if bad:
-        return moment.problem(
+        return context.problem(
             f"the session came about though the directory {quoted(bad[0])} is no absolute path",
-            moment.ask,
+            context.request,
         )
-    return FINE
+    return OK
 
 
 @check(
-    "ACP-L099", results("session/list"), fix="Answer -32602 where a directory cannot be granted."
+    "ACP-L099", on_result("session/list"), fix="Answer -32602 where a directory cannot be granted."
 )
-def roots_are_not_left_out(moment: Moment) -> Found:
+def roots_are_not_left_out(context: Context) -> CheckResult:
     """Tell of sessions that are listed with fewer directories than they were set up with."""
     problems: list[Problem] = []
     is_told = False
-    for place, each in listed(moment):
+    for place, each in listed(context):
         id_, told = each.get("sessionId"), each.get("additionalDirectories")
-        session = moment.state.sessions.get(id_) if isinstance(id_, str) else None
-        if moment.ask is None or session is None or not isinstance(told, list):
+        session = context.state.sessions.get(id_) if isinstance(id_, str) else None
+        if context.request is None or session is None or not isinstance(told, list):
             continue
-        if not session.is_open or not session.roots or moment.ask.n < session.first.n:
+        if not session.is_open or not session.roots or context.request.seq < session.first.seq:
             continue
         is_told = True
         wanted = {root for root in session.roots if isinstance(root, str) and root != session.cwd}
-        if len(entries(told)) < len(wanted):
+        if len(as_array(told)) < len(wanted):
             text = f"the session {quoted(id_)} has fewer directories than it was set up with"
             path = f"{place}.additionalDirectories"
-            problems += moment.problem(text, session.first, moment.ask, path=path)
+            problems += context.problem(text, session.first, context.request, path=path)
     return tuple(problems) if is_told else None
 
 
 @check(
     "ACP-L132",
-    asks("session/load", "session/resume"),
+    on_request("session/load", "session/resume"),
     fix="Take a session up in the directory that it was created with.",
 )
-def sessions_keep_their_directory(moment: Moment) -> Found:
+def sessions_keep_their_directory(context: Context) -> CheckResult:
     """Tell of sessions that are taken up in another directory than the one they are known by."""
-    session, cwd = moment.session, moment.params.get("cwd")
+    session, cwd = context.session, context.params.get("cwd")
     if session is None or not isinstance(session.cwd, str) or not isinstance(cwd, str):
         return None
     same = (
@@ -148,9 +167,265 @@ def sessions_keep_their_directory(moment: Moment) -> Found:
         else may_be_same(cwd, session.cwd)
     )
     if same:
-        return FINE
-    return moment.problem(
+        return OK
+    return context.problem(
         f"the session is known with the cwd {quoted(session.cwd)}, not {quoted(cwd)}",
         session.first,
         path="params.cwd",
     )
+
+
+NOT_FOUND: Final = -32002
+SETUPS_WITHOUT_LOAD: Final = ("session/new", "session/resume", "session/fork")
+NULL_TOLERANT: Final = ("mcpServers", "additionalDirectories", "args", "env")
+"""Lists that may be null, and that have to be right otherwise."""
+
+
+@dataclass(slots=True)
+class _Refused:
+    """The setting of each session that was refused last, if nothing was set since."""
+
+    by_session: dict[str, SentRequest] = field(default_factory=dict[str, SentRequest])
+
+
+@check("ACP-L436", on_result("session/resume"), fix="Tell the session's state before the answer.")
+def a_resumed_session_tells_its_state(context: Context) -> CheckResult:
+    """Tell of sessions that are resumed without a word about what they do.
+
+    A state that says the session works may stand before the words it works on.
+    """
+    ask, session = context.request, context.session
+    if ask is None or session is None:
+        return None
+    told = session.state_at
+    if told is None or told.seq < ask.seq:
+        return context.problem("the session is resumed, but no state was told", ask)
+    replayed = foreground(context).replayed
+    if session.state == "idle" and replayed is not None and replayed.seq > told.seq:
+        return context.problem(
+            "the session's state is told before the end of its history", ask, told, replayed
+        )
+    return OK
+
+
+@check(
+    "ACP-L437",
+    on_update(),
+    on_request("session/request_permission", "elicitation/create"),
+    fix="Send what is left of a session before you answer session/close.",
+)
+def closed_sessions_are_silent(context: Context) -> CheckResult:
+    """Tell of what an agent sends about a session after it closed it."""
+    session = context.session
+    if session is None or session.closed is None or context.side != "agent":
+        return None
+    if any(context.state.waiting("client", "session/resume", session.id)):
+        return OK
+    what = context.variant or context.method
+    return context.problem(
+        f"{what} comes after session {quoted(session.id)} closed", session.closed
+    )
+
+
+@check("ACP-L438", on_response("session/close"), fix="Answer {} where there is nothing to close.")
+def nothing_can_be_closed(context: Context) -> CheckResult:
+    """Tell of sessions that are not closed because there is none."""
+    if context.code == NOT_FOUND:
+        return context.problem(
+            "session/close fails because the session is not there", context.request
+        )
+    return OK
+
+
+@check("ACP-L455", on_result(*SETUPS_WITHOUT_LOAD), fix="Send [] where there is nothing to list.")
+def lists_are_not_null(context: Context) -> CheckResult:
+    """Tell of options and commands that are no lists."""
+    found: CheckResult = None
+    for name in ("configOptions", "availableCommands"):
+        if name not in context.result_object:
+            continue
+        found = OK
+        listed = context.result_object[name]
+        if not isinstance(listed, list):
+            return context.problem(
+                f"{name} is {quoted(listed)}, not an array", context.request, path=f"result.{name}"
+            )
+    return found
+
+
+@check(
+    "ACP-L456",
+    on_response("session/set_config_option"),
+    fix="Answer -32602 to options and values that there are not.",
+)
+def impossible_settings_are_refused(context: Context) -> CheckResult:
+    """Tell of answers to settings that the session does not offer."""
+    ask = context.request
+    options = context.state.of(Options).of.get(context.session_id or "")
+    if ask is None or options is None or options.point.seq > ask.seq:
+        return None
+    id_ = ask.params.get("configId")
+    fault = _fault(options.by_id.get(id_) if isinstance(id_, str) else None, ask.params)
+    if fault is None or context.code == INVALID_PARAMS:
+        return None if fault is None else OK
+    how = "agreed to" if context.kind == "result" else f"refused with {context.code}"
+    return context.problem(f"setting {quoted(id_)} is {how}, though {fault}", ask, options.point)
+
+
+@check(
+    "ACP-L456", on_update("config_option_update"), fix="Leave options alone that you refuse to set."
+)
+def refused_settings_change_nothing(context: Context) -> CheckResult:
+    """Tell of options that have the value whose setting was refused just before."""
+    session = context.session_id or ""
+    refused = context.state.of(_Refused).by_session.get(session)
+    options = context.state.of(Options).of.get(session)
+    if refused is None or refused.responded is None or options is None:
+        return None
+    id_, value = refused.params.get("configId"), refused.params.get("value")
+    before = options.by_id.get(id_) if isinstance(id_, str) else None
+    if before is None or before.current == value:
+        return None
+    for place, option in each_option(context):
+        if option.get("configId") == id_ and option.get("currentValue") == value:
+            return context.problem(
+                f"setting {quoted(id_)} was refused, but it is {quoted(value)} now",
+                refused,
+                refused.responded,
+                path=f"{place}.currentValue",
+            )
+    return OK
+
+
+@track(on_response("session/set_config_option"))
+def _keep_refusal(context: Context) -> None:
+    refused = context.state.of(_Refused).by_session
+    if context.session_id is None or context.session is None:
+        return
+    if context.code == INVALID_PARAMS and context.request is not None:
+        refused[context.session_id] = context.request
+    else:
+        refused.pop(context.session_id, None)
+
+
+@track(on_request("session/set_config_option"), on_update("config_option_update"))
+def _forget_refusal(context: Context) -> None:
+    # What changes from here on has another cause.
+    context.state.of(_Refused).by_session.pop(context.session_id or "", None)
+
+
+def _fault(option: Option | None, params: dict[str, Json]) -> str | None:
+    """Return why an option cannot be set so; None where it can, or where that is not known."""
+    if option is None:
+        return "there is no such option"
+    type_, value = params.get("type"), params.get("value")
+    if option.type == "select" and option.values:
+        if type_ == "id" and isinstance(value, str) and value in option.values:
+            return None
+        return f"{quoted(value)} is none of its values"
+    if option.type == "boolean":
+        return None if type_ == "boolean" and isinstance(value, bool) else "it is a boolean"
+    return None
+
+
+@check(
+    "ACP-L457",
+    on_response(*SETUPS_WITHOUT_LOAD),
+    fix="Refuse servers over what you do not claim with -32602.",
+)
+def unknown_transports_are_refused(context: Context) -> CheckResult:
+    """Tell of sessions that begin in spite of a server that the agent cannot reach.
+
+    Transports that begin with “_” are between the two.
+    """
+    if context.request is None or not context.state.is_ready:
+        return None
+    for server in map(as_object, as_array(context.request.params.get("mcpServers"))):
+        type_ = server.get("type")
+        if not isinstance(type_, str) or type_.startswith("_"):
+            continue
+        if context.state.claims("agent", f"session.mcp.{type_}"):
+            continue
+        if context.code == INVALID_PARAMS:
+            return OK
+        if context.code in OTHER_REASONS:
+            return None
+        how = "begins" if context.kind == "result" else f"is refused with {context.code}"
+        return context.problem(
+            f"the session {how}, though the agent does not claim session.mcp.{type_}",
+            context.request,
+            context.state.initialize,
+        )
+    return None
+
+
+@check(
+    "ACP-L458",
+    on_request(*SETUPS_WITHOUT_LOAD),
+    fix="Name each server, and each variable of one, once.",
+)
+def names_of_servers_are_unique(context: Context) -> CheckResult:
+    """Tell of MCP servers, and of their variables, of the same name."""
+    servers = [as_object(each) for each in as_array(context.params.get("mcpServers"))]
+    if not servers:
+        return None
+    if (i := _repeated(servers)) is not None:
+        name = quoted(servers[i].get("name"))
+        return context.problem(
+            f"two MCP servers are named {name}", path=f"params.mcpServers.{i}.name"
+        )
+    for i, server in enumerate(servers):
+        variables = [as_object(each) for each in as_array(server.get("env"))]
+        if (j := _repeated(variables)) is not None:
+            return context.problem(
+                f"the variable {quoted(variables[j].get('name'))} is set twice",
+                path=f"params.mcpServers.{i}.env.{j}.name",
+            )
+    return OK
+
+
+def _repeated(named: list[dict[str, Json]]) -> int | None:
+    seen: set[str] = set()
+    for i, each in enumerate(named):
+        name = each.get("name")
+        if isinstance(name, str):
+            if name in seen:
+                return i
+            seen.add(name)
+    return None
+
+
+@check(
+    "ACP-L464",
+    on_response(*SETUPS_WITHOUT_LOAD, "session/load", "terminal/create"),
+    fix="Answer -32602 to lists that are none, or that hold something else.",
+)
+def malformed_lists_are_refused(context: Context) -> CheckResult:
+    """Tell of requests that succeed in spite of a list that has to be dropped for it.
+
+    Members that are missing in an entry are let pass: a reader can do without.
+    """
+    ask = context.request
+    if ask is None or not any(name in ask.params for name in NULL_TOLERANT):
+        return None
+    if context.code in OTHER_REASONS:
+        return None
+    if context.code == INVALID_PARAMS:
+        return OK
+    fault = _malformed(context, ask.params)
+    if fault is not None:
+        how = "succeeds" if context.kind == "result" else f"fails with {context.code}"
+        return context.problem(f"{ask.method} {how}, though {fault}", ask)
+    return OK
+
+
+def _malformed(context: Context, params: dict[str, Json]) -> str | None:
+    version = context.version or 1
+    row = find_method(context.method or "", version)
+    if row is None or row.params is None:
+        return None
+    for each in complaints_of(row.params, params, version, path="params"):
+        name = each.path.split(".")[1] if "." in each.path else ""
+        if name in NULL_TOLERANT and not each.lenient and "is missing" not in f"{each}":
+            return f"{each}"
+    return None

@@ -11,15 +11,23 @@ from dataclasses import dataclass
 from typing import Final
 
 from acp_inspector.journal import JournalEvent, StderrText
-from acp_inspector.lint.moment import FINE, Ending, Found, Moment, Problem, members, quoted
+from acp_inspector.lint.context import (
+    OK,
+    CheckResult,
+    Context,
+    EndContext,
+    Problem,
+    as_object,
+    quoted,
+)
 from acp_inspector.lint.registry import (
     check,
     check_at_end,
-    check_beside,
-    updates,
+    check_event,
+    on_update,
 )
-from acp_inspector.lint.rules.foreground import WORDS, foreground, foregrounds_of
-from acp_inspector.lint.state import State
+from acp_inspector.lint.rules.v2_turn_state import WORDS, foreground, foregrounds_of
+from acp_inspector.lint.state import LintState
 
 STANDARD: Final = frozenset({"running", "requires_action", "idle", "unknown"})
 STOP_REASONS: Final = frozenset(
@@ -41,54 +49,56 @@ class _Ends:
     client_closed: bool = False
 
 
-@check("ACP-L161", updates("state_update"), fix="Tell that the session runs before its output.")
-def work_is_told_before_its_output(moment: Moment) -> Found:
+@check("ACP-L161", on_update("state_update"), fix="Tell that the session runs before its output.")
+def work_is_told_before_its_output(context: Context) -> CheckResult:
     """Tell of words in answer to a prompt that come before the session runs.
 
     Words that nothing but background work may have said are let pass.
     """
-    session, state = moment.session, moment.update.get("state")
+    session, state = context.session, context.update.get("state")
     if session is None or session.is_replaying:
         return None
-    own = foreground(moment)
+    own = foreground(context)
     if own.is_busy:
         return None
     is_start = state != "idle"
-    if own.early is not None and (is_start or moment.update.get("stopReason") is not None):
+    if own.early is not None and (is_start or context.update.get("stopReason") is not None):
         how = "before" if is_start else "without"
-        return moment.problem(
+        return context.problem(
             f"the agent answers a prompt {how} a state that says the session runs",
             own.inserted,
             own.early,
         )
-    return FINE if is_start else None
+    return OK if is_start else None
 
 
 @check_at_end("ACP-L161", fix="Tell that the session runs before its output.")
-def work_was_told_of_at_all(ending: Ending) -> Found:
+def work_was_told_of_at_all(ending: EndContext) -> CheckResult:
     """Tell of answers to a prompt in sessions of which no work was ever told."""
     found: list[Problem] = []
     is_any = False
     for id_, own in foregrounds_of(ending.state).items():
         is_any = is_any or own.inserted is not None
         if own.began is None and own.early is not None and own.inserted is not None:
-            is_late = ending.point.at - own.early.at > SILENCE
+            is_late = ending.point.time - own.early.time > SILENCE
             if ending.is_over or is_late:
                 text = f"the agent answers in session {quoted(id_)}, and never said that it runs"
                 found += ending.problem(text, own.inserted, own.early)
     return tuple(found) if is_any else None
 
 
-@check("ACP-L162", updates("state_update"), fix="Tell that the session is idle when work is done.")
-def work_ends_with_idle(moment: Moment) -> Found:
+@check(
+    "ACP-L162", on_update("state_update"), fix="Tell that the session is idle when work is done."
+)
+def work_ends_with_idle(context: Context) -> CheckResult:
     """Look at work that ends as it should; an agent that ends itself is told of elsewhere."""
-    if moment.session is None or not foreground(moment).is_busy:
+    if context.session is None or not foreground(context).is_busy:
         return None
-    return FINE if moment.update.get("state") == "idle" else None
+    return OK if context.update.get("state") == "idle" else None
 
 
-@check_beside("ACP-L162", fix="Tell that the session is idle when work is done.")
-def agents_do_not_end_at_work(entry: StderrText | JournalEvent, state: State) -> Found:
+@check_event("ACP-L162", fix="Tell that the session is idle when work is done.")
+def agents_do_not_end_at_work(entry: StderrText | JournalEvent, state: LintState) -> CheckResult:
     """Tell of agents that go, by themselves and orderly, while a session of theirs runs.
 
     That work was dropped otherwise cannot be seen: it may go on in silence.
@@ -103,55 +113,55 @@ def agents_do_not_end_at_work(entry: StderrText | JournalEvent, state: State) ->
     return tuple(
         Problem(
             f"the agent ended while session {quoted(session.id)} was {session.state}",
-            (session.state_at.n,),
+            (session.state_at.seq,),
         )
         for session in state.sessions.values()
         if session.state not in {None, "idle"} and session.state_at is not None and session.is_open
     )
 
 
-@check("ACP-L163", updates("state_update"), fix="Say with a stopReason why the work ended.")
-def the_end_has_a_reason(moment: Moment) -> Found:
+@check("ACP-L163", on_update("state_update"), fix="Say with a stopReason why the work ended.")
+def the_end_has_a_reason(context: Context) -> CheckResult:
     """Tell of work that ends for no reason given."""
-    if moment.session is None or moment.update.get("state") != "idle":
+    if context.session is None or context.update.get("state") != "idle":
         return None
-    own = foreground(moment)
+    own = foreground(context)
     if not own.is_busy:
         return None
-    if moment.update.get("stopReason") is None:
-        return moment.problem(
+    if context.update.get("stopReason") is None:
+        return context.problem(
             "the work ends without a stopReason", own.began, path="params.update.stopReason"
         )
-    return FINE
+    return OK
 
 
-@check("ACP-L164", updates("state_update"), fix="Tell reason, error and usage when idle, only.")
-def only_an_end_has_a_reason(moment: Moment) -> Found:
+@check("ACP-L164", on_update("state_update"), fix="Tell reason, error and usage when idle, only.")
+def only_an_end_has_a_reason(context: Context) -> CheckResult:
     """Tell of reasons to stop in states that are no stop."""
-    state = moment.update.get("state")
+    state = context.update.get("state")
     if not isinstance(state, str) or state not in STRICT:
         return None
     for name in ONLY_IDLE:
-        if moment.update.get(name) is not None:
-            return moment.problem(f"a state of {state} has {name}", path=f"params.update.{name}")
-    return FINE
+        if context.update.get(name) is not None:
+            return context.problem(f"a state of {state} has {name}", path=f"params.update.{name}")
+    return OK
 
 
-@check("ACP-L165", updates("state_update"), fix="End cancelled work with the reason cancelled.")
-def cancelled_work_says_so(moment: Moment) -> Found:
+@check("ACP-L165", on_update("state_update"), fix="End cancelled work with the reason cancelled.")
+def cancelled_work_says_so(context: Context) -> CheckResult:
     """Tell of work that was cancelled, and that ends as if it had not been."""
-    session = moment.session
-    if session is None or moment.update.get("state") != "idle" or session.cancel is None:
+    session = context.session
+    if session is None or context.update.get("state") != "idle" or session.cancel is None:
         return None
-    own = foreground(moment)
-    if not own.is_busy or own.began is None or own.began.n > session.cancel.n:
+    own = foreground(context)
+    if not own.is_busy or own.began is None or own.began.seq > session.cancel.seq:
         return None
-    if not moment.knew(session.cancel):
+    if not context.had_received(session.cancel):
         return None
-    reason = moment.update.get("stopReason")
+    reason = context.update.get("stopReason")
     if reason == "cancelled":
-        return FINE
-    return moment.problem(
+        return OK
+    return context.problem(
         f"the work was cancelled, but ends with {quoted(reason)}",
         own.began,
         session.cancel,
@@ -161,100 +171,100 @@ def cancelled_work_says_so(moment: Moment) -> Found:
 
 @check(
     "ACP-L166",
-    updates("agent_message_chunk", "agent_thought_chunk", "tool_call_update", "state_update"),
+    on_update("agent_message_chunk", "agent_thought_chunk", "tool_call_update", "state_update"),
     fix="Send what is left of cancelled work before you say that it ended.",
 )
-def nothing_follows_cancelled_work(moment: Moment) -> Found:
+def nothing_follows_cancelled_work(context: Context) -> CheckResult:
     """Tell of words and tool calls that go on after the work they belong to.
 
     Tool calls count where the agent listed what goes on behind, and they are not in that list.
     """
-    session = moment.session
+    session = context.session
     if session is None:
         return None
-    if moment.variant == "state_update":
-        is_end = moment.update.get("stopReason") == "cancelled"
-        return FINE if is_end and foreground(moment).is_busy else None
+    if context.variant == "state_update":
+        is_end = context.update.get("stopReason") == "cancelled"
+        return OK if is_end and foreground(context).is_busy else None
     if session.state != "idle" or session.is_replaying:
         return None
-    own = foreground(moment)
-    name = "toolCallId" if moment.variant == "tool_call_update" else "messageId"
-    id_ = moment.update.get(name)
+    own = foreground(context)
+    name = "toolCallId" if context.variant == "tool_call_update" else "messageId"
+    id_ = context.update.get(name)
     if isinstance(id_, str) and id_ in own.after_cancel:
-        return moment.problem(
-            f"{moment.variant} {quoted(id_)} follows the end of its cancelled work",
+        return context.problem(
+            f"{context.variant} {quoted(id_)} follows the end of its cancelled work",
             own.began,
             own.ended,
         )
-    return FINE if own.after_cancel else None
+    return OK if own.after_cancel else None
 
 
 @check(
     "ACP-L167",
-    updates("state_update", "agent_message_chunk", "agent_thought_chunk"),
+    on_update("state_update", "agent_message_chunk", "agent_thought_chunk"),
     fix="Say requires_action while nothing goes on without the user; then running.",
 )
-def who_waits_is_silent(moment: Moment) -> Found:
+def who_waits_is_silent(context: Context) -> CheckResult:
     """Tell, once for each time, of words of an agent that says it waits for the user."""
-    session = moment.session
+    session = context.session
     if session is None or session.is_replaying:
         return None
-    if moment.variant == "state_update":
-        return FINE if moment.update.get("state") == "requires_action" else None
+    if context.variant == "state_update":
+        return OK if context.update.get("state") == "requires_action" else None
     if session.state != "requires_action" or session.state_at is None:
         return None
-    if foreground(moment).spoke_waiting == session.state_at.n:
-        return FINE
-    return moment.problem(
+    if foreground(context).spoke_waiting == session.state_at.seq:
+        return OK
+    return context.problem(
         "the agent speaks on, though it says that it waits for the user", session.state_at
     )
 
 
-@check("ACP-L169", updates("state_update"), fix="Begin names of your own with “_”.")
-def names_of_ones_own_are_marked(moment: Moment) -> Found:
+@check("ACP-L169", on_update("state_update"), fix="Begin names of your own with “_”.")
+def names_of_ones_own_are_marked(context: Context) -> CheckResult:
     """Tell of states and stop reasons that only the protocol may bring up."""
     kinds = (("state", STANDARD), ("stopReason", STOP_REASONS))
     for name, known in kinds:
-        value = moment.update.get(name)
+        value = context.update.get(name)
         if isinstance(value, str) and value not in known and not value.startswith("_"):
-            return moment.problem(f"{name} is {quoted(value)}", path=f"params.update.{name}")
-    return FINE
+            return context.problem(f"{name} is {quoted(value)}", path=f"params.update.{name}")
+    return OK
 
 
-@check("ACP-L170", updates("state_update"), fix="Tell a state when it changes.")
-def states_are_told_when_they_change(moment: Moment) -> Found:
+@check("ACP-L170", on_update("state_update"), fix="Tell a state when it changes.")
+def states_are_told_when_they_change(context: Context) -> CheckResult:
     """Tell of the same state again and again, with nothing between."""
-    if moment.session is None:
+    if context.session is None:
         return None
-    own = foreground(moment)
-    before = moment.before
-    is_next = before is not None and own.told_at is not None and before.n == own.told_at.n
-    if own.repeats == BURST - 1 and is_next and own.told == moment.update:
-        return moment.problem(
-            f"the same state is told {BURST + 1} times in a row", moment.session.state_at
+    own = foreground(context)
+    before = context.previous
+    is_next = before is not None and own.told_at is not None and before.n == own.told_at.seq
+    if own.repeats == BURST - 1 and is_next and own.told == context.update:
+        return context.problem(
+            f"the same state is told {BURST + 1} times in a row", context.session.state_at
         )
-    return FINE
+    return OK
 
 
 @check(
     "ACP-L172",
-    updates(*WORDS[:2]),
+    on_update(*WORDS[:2]),
     fix="Tell that the session runs before it answers.",
 )
-def who_is_idle_does_not_answer(moment: Moment) -> Found:
+def who_is_idle_does_not_answer(context: Context) -> CheckResult:
     """Tell of words while idle that look like the answer to a prompt just taken in."""
-    session = moment.session
+    session = context.session
     if session is None or session.is_replaying or session.state not in {None, "idle"}:
         return None
-    own = foreground(moment)
-    id_ = moment.update.get("messageId")
+    own = foreground(context)
+    id_ = context.update.get("messageId")
     if own.inserted is None or own.early is not None or id_ in own.said:
-        return FINE
-    return moment.problem("the agent seems to answer a prompt while it is idle", own.inserted)
+        return OK
+    return context.problem("the agent seems to answer a prompt while it is idle", own.inserted)
 
 
 @check_at_end("ACP-L444", fix="Tell that the session runs, or is idle, once the user acted.")
-def waiting_for_the_user_ends(ending: Ending) -> Found:
+def waiting_for_the_user_ends(ending: EndContext) -> CheckResult:
     """Tell of sessions that still wait for a user who has answered all they were asked."""
     found: list[Problem] = []
     has_waited = False
@@ -264,58 +274,58 @@ def waiting_for_the_user_ends(ending: Ending) -> Found:
         if session is None or session.state != "requires_action" or session.state_at is None:
             continue
         answered = own.answered
-        if answered is None or answered.n < session.state_at.n or not session.is_open:
+        if answered is None or answered.seq < session.state_at.seq or not session.is_open:
             continue
         is_quiet = not any(ending.state.waiting("agent", session=id_))
-        if is_quiet and ending.point.at - answered.at > SILENCE:
+        if is_quiet and ending.point.time - answered.time > SILENCE:
             text = f"session {quoted(id_)} still requires action after the user acted"
-            found.append(Problem(text, (session.state_at.n, answered.n)))
+            found.append(Problem(text, (session.state_at.seq, answered.seq)))
     return tuple(found) if has_waited else None
 
 
-@check("ACP-L445", updates("state_update"), fix="End work that you stop yourself with error.")
-def work_is_cancelled_by_clients(moment: Moment) -> Found:
+@check("ACP-L445", on_update("state_update"), fix="End work that you stop yourself with error.")
+def work_is_cancelled_by_clients(context: Context) -> CheckResult:
     """Tell of work that says it was cancelled, though nobody did anything to stop it."""
-    if moment.session is None or moment.update.get("stopReason") != "cancelled":
+    if context.session is None or context.update.get("stopReason") != "cancelled":
         return None
-    own = foreground(moment)
-    if not own.is_busy or moment.update.get("state") != "idle":
+    own = foreground(context)
+    if not own.is_busy or context.update.get("state") != "idle":
         return None
-    since = 0 if own.ended is None else own.ended.n
-    if own.stopped is not None and own.stopped.n > since:
-        return FINE
-    return moment.problem(
+    since = 0 if own.ended is None else own.ended.seq
+    if own.stopped is not None and own.stopped.seq > since:
+        return OK
+    return context.problem(
         "the work ends as cancelled, but the client did nothing to stop it",
         own.began,
         path="params.update.stopReason",
     )
 
 
-@check("ACP-L446", updates("state_update"), fix="Tell the error by its code and message.")
-def failed_work_tells_its_error(moment: Moment) -> Found:
+@check("ACP-L446", on_update("state_update"), fix="Tell the error by its code and message.")
+def failed_work_tells_its_error(context: Context) -> CheckResult:
     """Tell of work that failed for no reason given."""
-    if moment.update.get("stopReason") != "error":
+    if context.update.get("stopReason") != "error":
         return None
-    error = members(moment.update.get("error"))
+    error = as_object(context.update.get("error"))
     if type(error.get("code")) is int and isinstance(error.get("message"), str):
-        return FINE
-    return moment.problem("the work failed, but no error tells why", path="params.update.error")
+        return OK
+    return context.problem("the work failed, but no error tells why", path="params.update.error")
 
 
-@check("ACP-L447", updates("state_update"), fix="Tell the standard states, too.")
-def standard_states_are_told(moment: Moment) -> Found:
+@check("ACP-L447", on_update("state_update"), fix="Tell the standard states, too.")
+def standard_states_are_told(context: Context) -> CheckResult:
     """Tell of work of which only states of the agent's own told.
 
     A client that sends any `_meta` with its capabilities may have asked for that.
     """
-    if moment.session is None or moment.update.get("state") != "idle":
+    if context.session is None or context.update.get("state") != "idle":
         return None
-    own = foreground(moment)
+    own = foreground(context)
     if not own.is_busy or all(state in STANDARD for state in own.states):
         return None
-    if own.states & STANDARD or "_meta" in moment.state.capabilities["client"]:
-        return FINE
-    return moment.problem(
+    if own.states & STANDARD or "_meta" in context.state.capabilities["client"]:
+        return OK
+    return context.problem(
         f"the work was told of by {quoted(min(own.states))} only, not by a standard state",
         own.began,
     )

@@ -8,9 +8,17 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from acp_inspector.lint.moment import FINE, Found, Moment, Problem, members, quoted
-from acp_inspector.lint.registry import answers, asks, calls, check, learns, results, updates
-from acp_inspector.lint.rules.session_gates import gated
+from acp_inspector.lint.context import OK, CheckResult, Context, Problem, as_object, quoted
+from acp_inspector.lint.registry import (
+    check,
+    on_call,
+    on_request,
+    on_response,
+    on_result,
+    on_update,
+    track,
+)
+from acp_inspector.lint.rules.capability_gates import gated
 from acp_inspector.lint.rules.session_list import listed
 from acp_inspector.lint.rules.session_replay import GENERAL
 from acp_inspector.lint.rules.sessions import USES
@@ -35,50 +43,50 @@ class _Known:
     """Titles as the agent stored them."""
 
 
-def _is_open(moment: Moment) -> bool:
-    return moment.session is not None and moment.session.is_open
+def _is_open(context: Context) -> bool:
+    return context.session is not None and context.session.is_open
 
 
-@check("ACP-L476", asks("session/status"), fix="Ask only where the agent claimed status.")
-def status_is_claimed(moment: Moment) -> Found:
+@check("ACP-L476", on_request("session/status"), fix="Ask only where the agent claimed status.")
+def status_is_claimed(context: Context) -> CheckResult:
     """Tell of a status that is asked of an agent that has none."""
-    return gated(moment, "sessionCapabilities.status", "session.status")
+    return gated(context, "sessionCapabilities.status", "session.status")
 
 
 @check(
     "ACP-L477",
-    calls("session/update"),
-    exercised_by=results("session/status"),
+    on_call("session/update"),
+    exercised_by=on_result("session/status"),
     fix="Look, and leave everything as it is.",
 )
-def status_changes_nothing(moment: Moment) -> Found:
+def status_changes_nothing(context: Context) -> CheckResult:
     """Tell of updates that come for a session after no more than its status was asked for.
 
     What else might have changed shows only in sessions that are open here, where it may have had
     another reason.
     """
-    asked = moment.state.of(_Known).asked
-    if not asked or moment.session_id not in asked or _is_open(moment):
+    asked = context.state.of(_Known).asked
+    if not asked or context.session_id not in asked or _is_open(context):
         return None
-    return moment.problem(
+    return context.problem(
         "an update came for a session of which only the status was asked for",
-        asked[moment.session_id],
+        asked[context.session_id],
     )
 
 
 @check(
     "ACP-L478",
-    calls(*USES, "session/cancel"),
-    exercised_by=results("session/status"),
+    on_call(*USES, "session/cancel"),
+    exercised_by=on_result("session/status"),
     fix="Load or resume the session here first.",
 )
-def open_elsewhere_is_not_open_here(moment: Moment) -> Found:
+def open_elsewhere_is_not_open_here(context: Context) -> CheckResult:
     """Tell of sessions that are used because they were said to be open."""
-    elsewhere, id_ = moment.state.of(_Known).elsewhere, moment.session_id
-    if id_ is None or id_ not in elsewhere or _is_open(moment):
+    elsewhere, id_ = context.state.of(_Known).elsewhere, context.session_id
+    if id_ is None or id_ not in elsewhere or _is_open(context):
         return None
-    return moment.problem(
-        f"{moment.method} uses the session {quoted(id_)}, which is open, but not here",
+    return context.problem(
+        f"{context.method} uses the session {quoted(id_)}, which is open, but not here",
         elsewhere[id_],
         path="params.sessionId",
     )
@@ -86,128 +94,128 @@ def open_elsewhere_is_not_open_here(moment: Moment) -> Found:
 
 @check(
     "ACP-L479",
-    answers("session/status"),
+    on_response("session/status"),
     fix='Answer -32002 with "data": {"sessionId": …} for a session that is not known.',
 )
-def unknown_sessions_are_not_found(moment: Moment) -> Found:
+def unknown_sessions_are_not_found(context: Context) -> CheckResult:
     """Tell of other errors for the status of a session that is not known.
 
     A session that does not show in the recording may well be known to the agent: what it says then
     is info where it may have had another reason.
     """
-    ask, id_ = moment.ask, moment.session_id
+    ask, id_ = context.request, context.session_id
     if ask is None:
         return None
-    if moment.code == -32002:
-        said = members(moment.error.get("data")).get("sessionId")
+    if context.code == -32002:
+        said = as_object(context.error.get("data")).get("sessionId")
         if said == id_:
-            return FINE
+            return OK
         what = f"names {quoted(said)}" if said is not None else "does not name the session"
-        return moment.problem(f"the error {what}", ask, path="error.data.sessionId")
-    if moment.kind == "result" or moment.session is not None or moment.code not in MISTAKEN:
-        return FINE
-    return moment.problem(
-        f"the status of an unknown session was answered {moment.code}",
+        return context.problem(f"the error {what}", ask, path="error.data.sessionId")
+    if context.kind == "result" or context.session is not None or context.code not in MISTAKEN:
+        return OK
+    return context.problem(
+        f"the status of an unknown session was answered {context.code}",
         ask,
-        severity=None if moment.code == -32602 else "info",
+        severity=None if context.code == -32602 else "info",
     )
 
 
 @check(
     "ACP-L480",
-    asks("session/set_title"),
+    on_request("session/set_title"),
     fix="Send a string as title, and only where the agent claimed title.",
 )
-def titles_are_claimed(moment: Moment) -> Found:
+def titles_are_claimed(context: Context) -> CheckResult:
     """Tell of titles that the agent does not take, or that are none."""
-    if not isinstance(moment.params.get("title"), str):
-        what = "no string" if "title" in moment.params else "missing"
-        return moment.problem(f"the title is {what}", path="params.title")
-    return gated(moment, "sessionCapabilities.title", "session.title")
+    if not isinstance(context.params.get("title"), str):
+        what = "no string" if "title" in context.params else "missing"
+        return context.problem(f"the title is {what}", path="params.title")
+    return gated(context, "sessionCapabilities.title", "session.title")
 
 
-@check("ACP-L481", results("session/set_title"), fix="Answer with the title as it was stored.")
-def the_stored_title_is_told(moment: Moment) -> Found:
+@check("ACP-L481", on_result("session/set_title"), fix="Answer with the title as it was stored.")
+def the_stored_title_is_told(context: Context) -> CheckResult:
     """Tell of titles that were set without an answer what they are now."""
-    if isinstance(moment.result_object.get("title"), str):
-        return FINE
-    what = "no string" if "title" in moment.result_object else "missing"
-    return moment.problem(f"the stored title is {what}", moment.ask, path="result.title")
+    if isinstance(context.result_object.get("title"), str):
+        return OK
+    what = "no string" if "title" in context.result_object else "missing"
+    return context.problem(f"the stored title is {what}", context.request, path="result.title")
 
 
 @check(
     "ACP-L482",
-    updates("session_info_update"),
-    results("session/list"),
+    on_update("session_info_update"),
+    on_result("session/list"),
     fix="Leave a title alone that the client has set.",
 )
-def set_titles_are_kept(moment: Moment) -> Found:
+def set_titles_are_kept(context: Context) -> CheckResult:
     """Tell of titles that replace one that the client had set."""
-    titles = moment.state.of(_Known).titles
+    titles = context.state.of(_Known).titles
     if not titles:
         return None
-    told = listed(moment) if moment.kind == "result" else [("params.update", moment.update)]
+    told = listed(context) if context.kind == "result" else [("params.update", context.update)]
     problems: list[Problem] = []
     is_told = False
     for place, each in told:
-        id_ = each.get("sessionId") if moment.kind == "result" else moment.session_id
+        id_ = each.get("sessionId") if context.kind == "result" else context.session_id
         title, point = titles.get(id_, ("", None)) if isinstance(id_, str) else ("", None)
         now: Json = each.get("title")
-        if point is None or not isinstance(now, str) or _is_older(moment, point):
+        if point is None or not isinstance(now, str) or _is_older(context, point):
             continue
         is_told = True
         if now != title:
             text = f"the title {quoted(title)}, which was set, is {quoted(now)}"
-            problems += moment.problem(text, point, path=f"{place}.title")
+            problems += context.problem(text, point, path=f"{place}.title")
     return tuple(problems) if is_told else None
 
 
-def _is_older(moment: Moment, point: Point) -> bool:
+def _is_older(context: Context, point: Point) -> bool:
     # A list that was asked for before may have been made up before.
-    return moment.ask is not None and moment.ask.n < point.n
+    return context.request is not None and context.request.seq < point.seq
 
 
 @check(
     "ACP-L483",
-    answers("session/set_title"),
+    on_response("session/set_title"),
     fix="Answer -32602 to a bad title, -32002 to an unknown session.",
 )
-def bad_titles_are_told_apart(moment: Moment) -> Found:
+def bad_titles_are_told_apart(context: Context) -> CheckResult:
     """Tell of titles that are refused without saying why."""
-    if moment.ask is None:
+    if context.request is None:
         return None
     # -32601 says that the method is not there, of which other rules speak.
-    if moment.kind == "result" or moment.code == -32601 or moment.code not in GENERAL:
-        return FINE
-    return moment.problem(f"session/set_title was answered {moment.code}", moment.ask)
+    if context.kind == "result" or context.code == -32601 or context.code not in GENERAL:
+        return OK
+    return context.problem(f"session/set_title was answered {context.code}", context.request)
 
 
-@learns(results("session/set_title"))
-def _keep_title(moment: Moment) -> None:
-    titles, title = moment.state.of(_Known).titles, moment.result_object.get("title")
-    if moment.session_id is not None and isinstance(title, str) and len(titles) < REMEMBERED:
-        titles[moment.session_id] = title, moment.point
+@track(on_result("session/set_title"))
+def _keep_title(context: Context) -> None:
+    titles, title = context.state.of(_Known).titles, context.result_object.get("title")
+    if context.session_id is not None and isinstance(title, str) and len(titles) < REMEMBERED:
+        titles[context.session_id] = title, context.point
 
 
-@learns(asks("session/status"))
-def _keep_question(moment: Moment) -> None:
-    asked = moment.state.of(_Known).asked
-    if moment.session_id is not None and not _is_open(moment) and len(asked) < REMEMBERED:
-        asked[moment.session_id] = moment.point
+@track(on_request("session/status"))
+def _keep_question(context: Context) -> None:
+    asked = context.state.of(_Known).asked
+    if context.session_id is not None and not _is_open(context) and len(asked) < REMEMBERED:
+        asked[context.session_id] = context.point
 
 
-@learns(results("session/status"))
-def _keep_status(moment: Moment) -> None:
-    elsewhere, id_ = moment.state.of(_Known).elsewhere, moment.session_id
-    if id_ is None or _is_open(moment):
+@track(on_result("session/status"))
+def _keep_status(context: Context) -> None:
+    elsewhere, id_ = context.state.of(_Known).elsewhere, context.session_id
+    if id_ is None or _is_open(context):
         return
     elsewhere.pop(id_, None)
-    if moment.result_object.get("status") == "open" and len(elsewhere) < REMEMBERED:
-        elsewhere[id_] = moment.point
+    if context.result_object.get("status") == "open" and len(elsewhere) < REMEMBERED:
+        elsewhere[id_] = context.point
 
 
-@learns(asks("session/load", "session/resume"))
-def _forget(moment: Moment) -> None:
-    known = moment.state.of(_Known)
-    known.asked.pop(moment.session_id or "", None)
-    known.elsewhere.pop(moment.session_id or "", None)
+@track(on_request("session/load", "session/resume"))
+def _forget(context: Context) -> None:
+    known = context.state.of(_Known)
+    known.asked.pop(context.session_id or "", None)
+    known.elsewhere.pop(context.session_id or "", None)

@@ -8,18 +8,27 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from acp_inspector.lint.moment import FINE, Found, Moment, Problem, quoted
+from acp_inspector.lint.context import (
+    DELIVERY_TIMEOUT_S,
+    OK,
+    CheckResult,
+    Context,
+    EndContext,
+    Problem,
+    quoted,
+)
 from acp_inspector.lint.registry import (
     Trigger,
-    answers,
-    asks,
-    calls,
     check,
-    learns,
-    results,
-    updates,
+    check_at_end,
+    on_call,
+    on_request,
+    on_response,
+    on_result,
+    on_update,
+    track,
 )
-from acp_inspector.lint.state import Point
+from acp_inspector.lint.state import Point, SentRequest
 
 USES: Final = (
     "session/prompt",
@@ -44,7 +53,7 @@ AGENT_ASKS: Final = (
 CREATIONS: Final = ("session/new", "session/fork")
 ABOUT_SESSIONS: Final = frozenset({None, "session_info_update", "state_update"})
 """Updates that a list of sessions may be kept up to date by."""
-OF_AGENT: Final[tuple[Trigger, ...]] = (*calls("session/update"), *asks(*AGENT_ASKS))
+OF_AGENT: Final[tuple[Trigger, ...]] = (*on_call("session/update"), *on_request(*AGENT_ASKS))
 REMEMBERED: Final = 10_000
 """Ids that are remembered of each kind."""
 
@@ -61,154 +70,327 @@ class Strangers:
     """Ids that were told of."""
 
 
-@check("ACP-L100", results(*CREATIONS), fix="Give every session an id of its own.")
-def session_ids_are_unique(moment: Moment) -> Found:
+@check("ACP-L100", on_result(*CREATIONS), fix="Give every session an id of its own.")
+def session_ids_are_unique(context: Context) -> CheckResult:
     """Tell of sessions that are created with the id of another."""
-    id_, ask = moment.result_object.get("sessionId"), moment.ask
+    id_, ask = context.result_object.get("sessionId"), context.request
     if not isinstance(id_, str) or ask is None:
         return None
-    session = moment.state.sessions.get(id_)
+    session = context.state.sessions.get(id_)
     # A list may name a session before the answer that creates it; a load may have failed.
-    if session is None or (session.origin == "listed" and session.first.n > ask.n):
-        return FINE
+    if session is None or (session.origin == "listed" and session.first.seq > ask.seq):
+        return OK
     if session.is_open or session.closed or session.deleted or session.origin == "listed":
-        return moment.problem(
+        return context.problem(
             f"the id {quoted(id_)} is that of another session",
             session.first,
             ask,
             path="result.sessionId",
         )
-    return FINE
+    return OK
 
 
 @check(
     "ACP-L101",
-    calls(*USES, "session/cancel", "session/close"),
+    on_call(*USES, "session/cancel", "session/close"),
     fix="Create, load or resume a session before it is used.",
 )
-def clients_use_sessions_of_this_connection(moment: Moment) -> Found:
+def clients_use_sessions_of_this_connection(context: Context) -> CheckResult:
     """Tell of sessions that the client never took up on this connection.
 
     To close what is not there is no fault in version 2.
     """
-    id_, session, state = moment.session_id, moment.session, moment.state
+    id_, session, state = context.session_id, context.session, context.state
     if id_ is None or not state.is_ready:
         return None
-    if moment.method == "session/close" and moment.version == 2:
+    if context.method == "session/close" and context.version == 2:
         return None
     if session is not None and (session.is_open or session.closed or session.deleted):
-        return FINE
-    if id_ in state.of(Strangers).children or is_taken_up(moment):
-        return FINE
+        return OK
+    if id_ in state.of(Strangers).children or is_taken_up(context):
+        return OK
     if session is None:
-        return moment.problem(
-            f"{moment.method} names the session {quoted(id_)}, which is not known",
+        return context.problem(
+            f"{context.method} names the session {quoted(id_)}, which is not known",
             path="params.sessionId",
         )
     how = "was only listed" if session.origin == "listed" else "could not be taken up"
-    return moment.problem(
-        f"{moment.method} names the session {quoted(id_)}, which {how}",
+    return context.problem(
+        f"{context.method} names the session {quoted(id_)}, which {how}",
         session.first,
         path="params.sessionId",
     )
 
 
-def is_taken_up(moment: Moment) -> bool:
+def is_taken_up(context: Context) -> bool:
     """Tell whether the session of a message is just being loaded or resumed."""
     return any(
-        next(moment.state.waiting("client", method, moment.session_id), None) is not None
+        next(context.state.waiting("client", method, context.session_id), None) is not None
         for method in ("session/load", "session/resume")
     )
 
 
 @check("ACP-L102", OF_AGENT, fix="Name a session that the client created or took up.")
-def agents_speak_of_known_sessions(moment: Moment) -> Found:
+def agents_speak_of_known_sessions(context: Context) -> CheckResult:
     """Tell of sessions that nobody asked for, once for each id."""
-    id_, strangers = moment.session_id, moment.state.of(Strangers)
-    if moment.session is not None and id_ is not None:
-        return _is_taken_up_first(moment, id_, strangers)
-    if id_ is None or not moment.state.is_ready:
+    id_, strangers = context.session_id, context.state.of(Strangers)
+    if context.session is not None and id_ is not None:
+        return _is_taken_up_first(context, id_, strangers)
+    if id_ is None or not context.state.is_ready:
         return None
-    if id_ in strangers.children or id_ in strangers.told or _is_created(moment):
-        return FINE
-    return moment.problem(
-        f"{moment.method} names the session {quoted(id_)}, which is not known",
+    if id_ in strangers.children or id_ in strangers.told or _is_created(context):
+        return OK
+    return context.problem(
+        f"{context.method} names the session {quoted(id_)}, which is not known",
         path="params.sessionId",
     )
 
 
-def _is_taken_up_first(moment: Moment, id_: str, strangers: Strangers) -> Found:
+def _is_taken_up_first(context: Context, id_: str, strangers: Strangers) -> CheckResult:
     """Tell of work in sessions that were listed, and that nobody took up."""
-    session = moment.session
-    is_work = moment.variant not in ABOUT_SESSIONS or moment.kind == "request"
+    session = context.session
+    is_work = context.variant not in ABOUT_SESSIONS or context.kind == "request"
     if session is None or session.origin != "listed" or not is_work or id_ in strangers.told:
-        return FINE
-    if session.is_open or session.closed or session.deleted or is_taken_up(moment):
-        return FINE
-    if id_ in strangers.children or _is_created(moment):
-        return FINE
-    return moment.problem(
-        f"{moment.method} names the session {quoted(id_)}, which was only listed",
+        return OK
+    if session.is_open or session.closed or session.deleted or is_taken_up(context):
+        return OK
+    if id_ in strangers.children or _is_created(context):
+        return OK
+    return context.problem(
+        f"{context.method} names the session {quoted(id_)}, which was only listed",
         session.first,
         path="params.sessionId",
     )
 
 
-def _is_created(moment: Moment) -> bool:
+def _is_created(context: Context) -> bool:
     return any(
-        ask is not moment.ask
+        ask is not context.request
         for method in CREATIONS
-        for ask in moment.state.waiting("client", method)
+        for ask in context.state.waiting("client", method)
     )
 
 
-@check("ACP-L102", answers(*CREATIONS), fix="Name a session that the client created or took up.")
-def early_updates_are_about_the_new_session(moment: Moment) -> Found:
+@check(
+    "ACP-L102", on_response(*CREATIONS), fix="Name a session that the client created or took up."
+)
+def early_updates_are_about_the_new_session(context: Context) -> CheckResult:
     """Tell of sessions that were spoken of while another one was created."""
-    early = moment.state.of(Strangers).early
-    if not early or _is_created(moment):
+    early = context.state.of(Strangers).early
+    if not early or _is_created(context):
         return None
-    id_ = moment.result_object.get("sessionId")
+    id_ = context.result_object.get("sessionId")
     return tuple(
         Problem(
             f"the session {quoted(each)} was spoken of, but is not the one that was created",
-            (point.n, moment.n),
+            (point.seq, context.seq),
         )
         for each, point in early.items()
         if each != id_
     )
 
 
-@learns(OF_AGENT)
-def _keep_stranger(moment: Moment) -> None:
-    strangers, session = moment.state.of(Strangers), moment.session
+@track(OF_AGENT)
+def _keep_stranger(context: Context) -> None:
+    strangers, session = context.state.of(Strangers), context.session
     if session is not None and session.origin == "listed" and not session.is_open:
-        is_work = moment.variant not in ABOUT_SESSIONS or moment.kind == "request"
-        if is_work and not is_taken_up(moment) and len(strangers.told) < REMEMBERED:
+        is_work = context.variant not in ABOUT_SESSIONS or context.kind == "request"
+        if is_work and not is_taken_up(context) and len(strangers.told) < REMEMBERED:
             strangers.told.add(session.id)
         return
-    if session is not None or moment.session_id is None:
+    if session is not None or context.session_id is None:
         return
     if len(strangers.told) + len(strangers.early) >= REMEMBERED:
         return
-    if _is_created(moment):
-        strangers.early.setdefault(moment.session_id, moment.point)
-    elif moment.state.is_ready:
-        strangers.told.add(moment.session_id)
+    if _is_created(context):
+        strangers.early.setdefault(context.session_id, context.point)
+    elif context.state.is_ready:
+        strangers.told.add(context.session_id)
 
 
-@learns(answers(*CREATIONS))
-def _forget_stranger(moment: Moment) -> None:
-    early = moment.state.of(Strangers).early
-    id_ = moment.result_object.get("sessionId")
+@track(on_response(*CREATIONS))
+def _forget_stranger(context: Context) -> None:
+    early = context.state.of(Strangers).early
+    id_ = context.result_object.get("sessionId")
     if isinstance(id_, str):
         early.pop(id_, None)
-    if not _is_created(moment):
+    if not _is_created(context):
         early.clear()
 
 
-@learns(updates("subagent_update"))
-def _keep_child(moment: Moment) -> None:
-    id_, children = moment.update.get("sessionId"), moment.state.of(Strangers).children
+@track(on_update("subagent_update"))
+def _keep_child(context: Context) -> None:
+    id_, children = context.update.get("sessionId"), context.state.of(Strangers).children
     if isinstance(id_, str) and len(children) < REMEMBERED:
         children.add(id_)
+
+
+@check(
+    "ACP-L116",
+    on_request(*USES),
+    exercised_by=on_result("session/close"),
+    fix="Load or resume it first.",
+)
+def closed_sessions_are_not_used(context: Context) -> CheckResult:
+    """Tell of sessions that the client uses though it closed them."""
+    session = context.session
+    if session is None or session.is_open or session.closed is None or is_taken_up(context):
+        return None
+    return context.problem(
+        f"{context.method} names the session {quoted(session.id)}, which was closed",
+        session.closed,
+        path="params.sessionId",
+    )
+
+
+@check(
+    "ACP-L117",
+    on_call("session/update"),
+    exercised_by=on_result("session/close"),
+    fix="Send the last updates before the answer that the session is closed.",
+)
+def closed_sessions_are_silent(context: Context) -> CheckResult:
+    """Tell of updates of sessions that were closed."""
+    session = context.session
+    if session is None or session.is_open or session.closed is None or is_taken_up(context):
+        return None
+    return context.problem(
+        f"an update came for the session {quoted(session.id)}, which was closed", session.closed
+    )
+
+
+@dataclass(slots=True)
+class Endings:
+    """Work that a client ended by closing or archiving its session."""
+
+    prompts: dict[int, SentRequest] = field(default_factory=dict[int, SentRequest])
+    """By the number of a prompt that was running: what ended its session."""
+    running: set[str] = field(default_factory=set[str])
+    """Sessions of version 2 that are at work."""
+    idle: dict[str, Point] = field(default_factory=dict[str, Point])
+    """By session of version 2: where its work ended, if not as cancelled."""
+
+
+@track(on_request("session/close", "session/archive"))
+def _keep_running(context: Context) -> None:
+    ask = context.state.newest
+    if context.session is None or context.key is None or ask is None:
+        return
+    endings = context.state.of(Endings).prompts
+    for prompt in context.session.prompts:
+        if len(endings) < REMEMBERED:
+            endings.setdefault(prompt.seq, ask)
+
+
+@check(
+    "ACP-L118",
+    on_response("session/prompt"),
+    fix='End running work first, with the stopReason "cancelled".',
+)
+def prompts_of_closed_sessions_are_cancelled(context: Context) -> CheckResult:
+    """Tell of running prompts that end otherwise though their session was closed."""
+    return ended_by(context, "session/close")
+
+
+@check_at_end("ACP-L118", fix='End running work first, with the stopReason "cancelled".')
+def prompts_of_closed_sessions_were_answered(ending: EndContext) -> CheckResult:
+    """Tell of prompts that got no answer though their session was closed."""
+    endings = ending.state.of(Endings).prompts
+    found: list[Problem] = []
+    for ask in ending.state.waiting("client", "session/prompt"):
+        close = endings.get(ask.seq)
+        if close is None or close.method != "session/close" or close.error is not None:
+            continue
+        if (
+            close.responded is not None
+            and ending.point.time - close.responded.time > DELIVERY_TIMEOUT_S
+        ):
+            text = "the prompt was never answered though its session was closed"
+            found += ending.problem(text, ask, close, close.responded)
+    return tuple(found) or None
+
+
+def ended_by(context: Context, method: str) -> CheckResult:
+    """Return whether a prompt ended as `cancelled`, for one whose session `method` ended.
+
+    An answer that crossed the request is no fault; neither is one where the request failed.
+    """
+    if context.request is None:
+        return None
+    ending = context.state.of(Endings).prompts.get(context.request.seq)
+    if ending is None or ending.method != method or ending.error is not None:
+        return None
+    reason = context.result_object.get("stopReason")
+    if reason == "cancelled" or not (ending.responded or context.had_received(ending)):
+        return OK
+    how = f"with {quoted(reason)}" if context.kind == "result" else "with an error"
+    return context.problem(
+        f"the prompt ended {how} though {method} ended it",
+        context.request,
+        ending,
+        path="result.stopReason" if context.kind == "result" else "",
+    )
+
+
+@check(
+    "ACP-L119",
+    on_result("session/close"),
+    fix='Send idle with the stopReason "cancelled" before the session is closed.',
+)
+def work_is_ended_before_its_session(context: Context) -> CheckResult:
+    """Tell of sessions of version 2 that were closed in the midst of foreground work."""
+    return idle_before(context)
+
+
+def idle_before(context: Context) -> CheckResult:
+    """Return whether foreground work was told to have ended when its session does."""
+    session, ask = context.session, context.request
+    if session is None or session.state is None or session.state_at is None or ask is None:
+        return None
+    if session.state == "idle":
+        ended = context.state.of(Endings).idle.get(session.id)
+        # Work may have ended by itself while the request was on its way.
+        if ended is None or ended.seq < ask.seq or ended.time - ask.time <= DELIVERY_TIMEOUT_S:
+            return OK
+        return context.problem(f"{context.method} did not end the work as cancelled", ask, ended)
+    return context.problem(
+        f"{context.method} went well while the session was {quoted(session.state)}",
+        session.state_at,
+        ask,
+    )
+
+
+@track(on_update("state_update"))
+def _keep_idle(context: Context) -> None:
+    endings, id_ = context.state.of(Endings), context.session_id
+    if context.session is None or id_ is None:
+        return
+    if context.update.get("state") != "idle":
+        endings.idle.pop(id_, None)
+        endings.running.add(id_)
+    elif id_ in endings.running:
+        endings.running.discard(id_)
+        if context.update.get("stopReason") != "cancelled":
+            endings.idle[id_] = context.point
+
+
+@check(
+    "ACP-L121",
+    on_response("session/delete"),
+    fix="Answer {} where there is nothing to delete any more.",
+)
+def to_delete_what_is_gone_succeeds(context: Context) -> CheckResult:
+    """Tell of sessions that could not be deleted because there was none."""
+    if context.request is None:
+        return None
+    if context.kind == "result":
+        return OK
+    session = context.session
+    deleted = None if session is None else session.deleted
+    if context.code == -32002 or (deleted is not None and context.code in {-32602, -32603}):
+        return context.problem(
+            f"session/delete failed with {context.code} where there is no such session",
+            deleted,
+            context.request,
+        )
+    return OK

@@ -9,13 +9,13 @@ import re
 from dataclasses import dataclass, field
 from typing import Final
 
-from acp_inspector.lint.moment import FINE, Found, Moment, entries, members, quoted
-from acp_inspector.lint.registry import calls, check, learns, updates
+from acp_inspector.lint.context import OK, CheckResult, Context, as_array, as_object, quoted
+from acp_inspector.lint.registry import check, on_call, on_update, track
 from acp_inspector.lint.state import Point
 from acp_protocol.jsonrpc import Json
 
-UPDATE: Final = updates("subagent_update")
-MESSAGES: Final = updates("session_message", "session_message_chunk")
+UPDATE: Final = on_update("subagent_update")
+MESSAGES: Final = on_update("session_message", "session_message_chunk")
 MUTATIONS: Final = frozenset(
     {
         "session/prompt",
@@ -51,53 +51,53 @@ class _Children:
     of: dict[str, _Child] = field(default_factory=dict[str, _Child])
 
 
-def _child_id(moment: Moment) -> str | None:
-    id_ = moment.update.get("sessionId")
+def _child_id(context: Context) -> str | None:
+    id_ = context.update.get("sessionId")
     return id_ if isinstance(id_, str) else None
 
 
-@learns(UPDATE)
-def _keep_child(moment: Moment) -> None:
-    id_, children = _child_id(moment), moment.state.of(_Children)
-    if id_ is None or moment.session_id is None:
+@track(UPDATE)
+def _keep_child(context: Context) -> None:
+    id_, children = _child_id(context), context.state.of(_Children)
+    if id_ is None or context.session_id is None:
         return
     if id_ not in children.of:
         if len(children.of) >= CHILDREN:
             return
-        children.of[id_] = _Child(moment.session_id, moment.point)
+        children.of[id_] = _Child(context.session_id, context.point)
     child = children.of[id_]
-    if "capabilities" in moment.update:
-        child.capabilities = moment.update["capabilities"]
-    if "state" in moment.update:
-        state = members(moment.update["state"]).get("state")
+    if "capabilities" in context.update:
+        child.capabilities = context.update["capabilities"]
+    if "state" in context.update:
+        state = as_object(context.update["state"]).get("state")
         child.mirror = state if isinstance(state, str) else None
-        child.mirrored = moment.point
+        child.mirrored = context.point
 
 
 @check("ACP-L494", UPDATE, MESSAGES, fix="Send it only where the client claims subagents.")
-def subagents_are_for_who_knows_them(moment: Moment) -> Found:
+def subagents_are_for_who_knows_them(context: Context) -> CheckResult:
     """Tell of subagents for a client that did not claim them."""
-    if moment.state.claims("client", "subagents"):
-        return FINE
-    return moment.problem(
+    if context.state.claims("client", "subagents"):
+        return OK
+    return context.problem(
         "the client did not claim subagents",
-        moment.state.initialize,
+        context.state.initialize,
         path="params.update.sessionUpdate",
     )
 
 
 @check("ACP-L495", UPDATE, fix="Announce a child before it speaks.")
-def children_are_announced_first(moment: Moment) -> Found:
+def children_are_announced_first(context: Context) -> CheckResult:
     """Tell of a child that was heard of before it was announced."""
-    id_ = _child_id(moment)
+    id_ = _child_id(context)
     if id_ is None:
         return None
-    if id_ in moment.state.of(_Children).of:
-        return FINE
-    heard = moment.state.of(_Heard).of.get(id_)
-    if heard is None or moment.state.sessions.get(id_) is not None:
-        return FINE
-    return moment.problem(
+    if id_ in context.state.of(_Children).of:
+        return OK
+    heard = context.state.of(_Heard).of.get(id_)
+    if heard is None or context.state.sessions.get(id_) is not None:
+        return OK
+    return context.problem(
         f"the child {quoted(id_)} was heard of before", heard, path="params.update.sessionId"
     )
 
@@ -109,94 +109,94 @@ class _Heard:
     of: dict[str, Point] = field(default_factory=dict[str, Point])
 
 
-@learns(updates())
-def _hear(moment: Moment) -> None:
-    if moment.state.unstable and moment.session is None and moment.session_id is not None:
-        heard = moment.state.of(_Heard).of
+@track(on_update())
+def _hear(context: Context) -> None:
+    if context.state.unstable and context.session is None and context.session_id is not None:
+        heard = context.state.of(_Heard).of
         if len(heard) < CHILDREN:
-            heard.setdefault(moment.session_id, moment.point)
+            heard.setdefault(context.session_id, context.point)
 
 
 @check("ACP-L496", UPDATE, fix="Let a child stay with its parent.")
-def children_stay_with_their_parent(moment: Moment) -> Found:
+def children_stay_with_their_parent(context: Context) -> CheckResult:
     """Tell of a child that is its own parent, or changes it."""
-    id_ = _child_id(moment)
+    id_ = _child_id(context)
     if id_ is None:
         return None
-    if id_ == moment.session_id:
-        return moment.problem("the child is its own parent", path="params.update.sessionId")
-    child = moment.state.of(_Children).of.get(id_)
-    if child is not None and child.parent != moment.session_id:
-        return moment.problem(
+    if id_ == context.session_id:
+        return context.problem("the child is its own parent", path="params.update.sessionId")
+    child = context.state.of(_Children).of.get(id_)
+    if child is not None and child.parent != context.session_id:
+        return context.problem(
             f"the child {quoted(id_)} was that of {quoted(child.parent)}",
             child.announced,
             path="params.sessionId",
         )
-    return FINE
+    return OK
 
 
-@check("ACP-L497", calls(*sorted(MUTATIONS)), fix="Do to a child what its capabilities allow.")
-def children_are_left_alone(moment: Moment) -> Found:
+@check("ACP-L497", on_call(*sorted(MUTATIONS)), fix="Do to a child what its capabilities allow.")
+def children_are_left_alone(context: Context) -> CheckResult:
     """Tell of a client that changes a child which does not allow it."""
-    child = moment.state.of(_Children).of.get(moment.session_id or "")
+    child = context.state.of(_Children).of.get(context.session_id or "")
     if child is None:
         return None
-    cancel = members(child.capabilities).get("cancel")
-    if moment.method == "session/cancel" and cancel is not None:
-        return FINE
-    return moment.problem(
-        f"{moment.method} is sent to a child that does not allow it",
+    cancel = as_object(child.capabilities).get("cancel")
+    if context.method == "session/cancel" and cancel is not None:
+        return OK
+    return context.problem(
+        f"{context.method} is sent to a child that does not allow it",
         child.announced,
         path="params.sessionId",
     )
 
 
 @check("ACP-L498", UPDATE, fix="Send absolute paths.")
-def children_work_in_absolute_places(moment: Moment) -> Found:
+def children_work_in_absolute_places(context: Context) -> CheckResult:
     """Tell of a child's directories that are not absolute."""
-    said = [("cwd", moment.update.get("cwd"))]
-    for n, each in enumerate(entries(moment.update.get("additionalDirectories"))):
+    said = [("cwd", context.update.get("cwd"))]
+    for n, each in enumerate(as_array(context.update.get("additionalDirectories"))):
         said.append((f"additionalDirectories.{n}", each))
     known = [(place, path) for place, path in said if isinstance(path, str)]
     for place, path in known:
         if not _ABSOLUTE.match(path):
-            return moment.problem(
+            return context.problem(
                 f"the path {quoted(path)} is not absolute", path=f"params.update.{place}"
             )
-    return FINE if known else None
+    return OK if known else None
 
 
-@check("ACP-L499", updates("session_message"), fix="Name both sessions, one of them this one.")
-def messages_go_between_known_sessions(moment: Moment) -> Found:
+@check("ACP-L499", on_update("session_message"), fix="Name both sessions, one of them this one.")
+def messages_go_between_known_sessions(context: Context) -> CheckResult:
     """Tell of a message whose sender or recipient nobody knows, or that passes through."""
     names = ("senderSessionId", "recipientSessionId")
-    ends = {name: id_ for name in names if isinstance(id_ := moment.update.get(name), str)}
+    ends = {name: id_ for name in names if isinstance(id_ := context.update.get(name), str)}
     if not ends:
         return None
-    children = moment.state.of(_Children).of
+    children = context.state.of(_Children).of
     for name, id_ in ends.items():
-        if id_ not in moment.state.sessions and id_ not in children:
-            return moment.problem(
+        if id_ not in context.state.sessions and id_ not in children:
+            return context.problem(
                 f"the session {quoted(id_)} is not known", path=f"params.update.{name}"
             )
-    if len(ends) == len(names) and moment.session_id not in ends.values():
-        return moment.problem("the message is neither from nor to this session")
-    return FINE
+    if len(ends) == len(names) and context.session_id not in ends.values():
+        return context.problem("the message is neither from nor to this session")
+    return OK
 
 
-@check("ACP-L500", updates("state_update"), fix="Mirror the child's state in its parent.")
-def mirrors_agree(moment: Moment) -> Found:
+@check("ACP-L500", on_update("state_update"), fix="Mirror the child's state in its parent.")
+def mirrors_agree(context: Context) -> CheckResult:
     """Tell of a parent's mirror that stayed behind: it differs though the child went on twice."""
-    child = moment.state.of(_Children).of.get(moment.session_id or "")
-    session = moment.session
+    child = context.state.of(_Children).of.get(context.session_id or "")
+    session = context.session
     if child is None or child.mirrored is None:
         return None
-    if session is None or session.state_at is None or session.state_at.n < child.mirrored.n:
-        return FINE
+    if session is None or session.state_at is None or session.state_at.seq < child.mirrored.seq:
+        return OK
     # The child's last state came after the mirror, and now there is a newer one still.
     if child.mirror == session.state:
-        return FINE
-    return moment.problem(
+        return OK
+    return context.problem(
         f"the mirror still says {quoted(child.mirror)}, the child said {quoted(session.state)}",
         child.mirrored,
         session.state_at,

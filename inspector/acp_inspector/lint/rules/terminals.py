@@ -5,23 +5,24 @@ Source: ACP version 1, "Terminals".
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Final
 
-from acp_inspector.lint.bookkeeping import find_terminal
-from acp_inspector.lint.moment import (
-    FINE,
-    PATIENCE,
-    Ending,
-    Found,
-    Moment,
+from acp_inspector.lint.context import (
+    DELIVERY_TIMEOUT_S,
+    OK,
+    CheckResult,
+    Context,
+    EndContext,
     Problem,
-    entries,
-    members,
+    as_array,
+    as_object,
     quoted,
 )
-from acp_inspector.lint.paths import is_absolute
-from acp_inspector.lint.registry import asks, check, check_at_end, results
-from acp_inspector.lint.state import Session
+from acp_inspector.lint.registry import check, check_at_end, on_request, on_result, track
+from acp_inspector.lint.state import Point, SeenSession, SeenTerminal
+from acp_inspector.lint.text_checks import is_absolute
+from acp_inspector.lint.tracker import find_terminal
 from acp_protocol.jsonrpc import Json
 
 USES: Final = (
@@ -34,101 +35,103 @@ USES: Final = (
 
 @check(
     "ACP-L250",
-    asks("terminal/create", *USES),
+    on_request("terminal/create", *USES),
     fix="Use terminals of clients that claim them, only.",
 )
-def terminals_are_claimed(moment: Moment) -> Found:
+def terminals_are_claimed(context: Context) -> CheckResult:
     """Tell of terminals that the client did not offer."""
-    if not moment.state.is_ready:
+    if not context.state.is_ready:
         return None
-    if moment.state.claim("client", "terminal") is True:
-        return FINE
-    return moment.problem(
-        f"{moment.method} is asked for, but the client does not claim terminal",
-        moment.state.initialize,
+    if context.state.claim("client", "terminal") is True:
+        return OK
+    return context.problem(
+        f"{context.method} is asked for, but the client does not claim terminal",
+        context.state.initialize,
         path="method",
     )
 
 
-@check("ACP-L251", asks("terminal/create"), fix="Send a command, strings as args, pairs as env.")
-def commands_are_whole(moment: Moment) -> Found:
+@check(
+    "ACP-L251", on_request("terminal/create"), fix="Send a command, strings as args, pairs as env."
+)
+def commands_are_whole(context: Context) -> CheckResult:
     """Tell of commands that are none, and of lists that hold something else."""
-    params = moment.params
+    params = context.params
     if not isinstance(params.get("command"), str):
-        return moment.problem("there is no command", path="params.command")
+        return context.problem("there is no command", path="params.command")
     for name in ("args", "env"):
         if not isinstance(params.get(name), list | None):
-            return moment.problem(f"{name} is no array", path=f"params.{name}")
-    for i, each in enumerate(entries(params.get("args"))):
+            return context.problem(f"{name} is no array", path=f"params.{name}")
+    for i, each in enumerate(as_array(params.get("args"))):
         if not isinstance(each, str):
-            return moment.problem(f"an argument is {quoted(each)}", path=f"params.args.{i}")
-    for i, each in enumerate(entries(params.get("env"))):
+            return context.problem(f"an argument is {quoted(each)}", path=f"params.args.{i}")
+    for i, each in enumerate(as_array(params.get("env"))):
         for name in ("name", "value"):
-            if not isinstance(members(each).get(name), str):
+            if not isinstance(as_object(each).get(name), str):
                 where = (
                     f"params.env.{i}" if not isinstance(each, dict) else f"params.env.{i}.{name}"
                 )
-                return moment.problem(f"a variable is {quoted(each)}", path=where)
-    return FINE
+                return context.problem(f"a variable is {quoted(each)}", path=where)
+    return OK
 
 
-@check("ACP-L252", asks("terminal/create"), fix="Send an absolute cwd, or none.")
-def commands_run_somewhere(moment: Moment) -> Found:
+@check("ACP-L252", on_request("terminal/create"), fix="Send an absolute cwd, or none.")
+def commands_run_somewhere(context: Context) -> CheckResult:
     """Tell of directories that depend on where someone stands."""
-    cwd: Json = moment.params.get("cwd")
+    cwd: Json = context.params.get("cwd")
     if not isinstance(cwd, str):
         return None
     if is_absolute(cwd):
-        return FINE
-    return moment.problem(f"the cwd is {quoted(cwd)}", path="params.cwd")
+        return OK
+    return context.problem(f"the cwd is {quoted(cwd)}", path="params.cwd")
 
 
-@check("ACP-L253", asks(*USES), fix="Name a terminal that terminal/create returned.")
-def terminals_that_are_used_exist(moment: Moment) -> Found:
+@check("ACP-L253", on_request(*USES), fix="Name a terminal that terminal/create returned.")
+def terminals_that_are_used_exist(context: Context) -> CheckResult:
     """Tell of terminals that were never created."""
-    id_: Json = moment.params.get("terminalId")
-    if not isinstance(id_, str) or moment.session is None:
+    id_: Json = context.params.get("terminalId")
+    if not isinstance(id_, str) or context.session is None:
         return None
-    if find_terminal(moment) is not None:
-        return FINE
-    return moment.problem(f"there is no terminal {quoted(id_)}", path="params.terminalId")
+    if find_terminal(context) is not None:
+        return OK
+    return context.problem(f"there is no terminal {quoted(id_)}", path="params.terminalId")
 
 
-@check("ACP-L254", asks(*USES), fix="Use terminals no more once you released them.")
-def released_terminals_are_not_used(moment: Moment) -> Found:
+@check("ACP-L254", on_request(*USES), fix="Use terminals no more once you released them.")
+def released_terminals_are_not_used(context: Context) -> CheckResult:
     """Tell of terminals that are used, or released, after their release."""
-    terminal = find_terminal(moment)
+    terminal = find_terminal(context)
     if terminal is None:
         return None
     if terminal.released is not None:
-        return moment.problem(
+        return context.problem(
             f"the terminal {quoted(terminal.id)} was released before",
             terminal.released,
             path="params.terminalId",
         )
-    return FINE
+    return OK
 
 
-@check("ACP-L255", results("session/close"), fix="Release every terminal that you created.")
-def terminals_are_released_before_their_session_closes(moment: Moment) -> Found:
+@check("ACP-L255", on_result("session/close"), fix="Release every terminal that you created.")
+def terminals_are_released_before_their_session_closes(context: Context) -> CheckResult:
     """Tell of terminals that stay behind when their session is closed."""
-    if moment.session is None:
+    if context.session is None:
         return None
-    created = [each for each in moment.session.terminals.values() if each.create is not None]
+    created = [each for each in context.session.terminals.values() if each.create is not None]
     if not created:
         return None
     for each in created:
         if each.released is None:
-            return moment.problem(
+            return context.problem(
                 f"the session is closed, but terminal {quoted(each.id)} was not released",
                 each.create,
                 each.first,
             )
-    return FINE
+    return OK
 
 
 @check_at_end("ACP-L255", fix="Release every terminal that you created.")
-def terminals_were_released(ending: Ending) -> Found:
+def terminals_were_released(ending: EndContext) -> CheckResult:
     """Tell of terminals that nobody released before the connection ended.
 
     Where a turn was under way still, the agent had no time to.
@@ -139,12 +142,12 @@ def terminals_were_released(ending: Ending) -> Found:
 
 
 @check_at_end("ACP-L265", fix="Release a terminal after you killed it.")
-def killed_terminals_were_released(ending: Ending) -> Found:
+def killed_terminals_were_released(ending: EndContext) -> CheckResult:
     """Tell of terminals that were killed and never released."""
     return _left(ending, "the terminal {} was killed, but not released", is_killed=True)
 
 
-def _left(ending: Ending, text: str, *, is_killed: bool) -> Found:
+def _left(ending: EndContext, text: str, *, is_killed: bool) -> CheckResult:
     found: list[Problem] = []
     has_any = False
     for session in ending.state.sessions.values():
@@ -153,27 +156,276 @@ def _left(ending: Ending, text: str, *, is_killed: bool) -> Found:
                 continue
             has_any = True
             since = each.killed if is_killed else each.first
-            if each.released is None and since is not None and _had_time(ending, session, since.at):
-                frames = (each.create.n, each.first.n, since.n)
+            if (
+                each.released is None
+                and since is not None
+                and _had_time(ending, session, since.time)
+            ):
+                frames = (each.create.seq, each.first.seq, since.seq)
                 found.append(Problem(text.format(quoted(each.id)), tuple(sorted(set(frames)))))
     return tuple(found) if has_any else None
 
 
-def _had_time(ending: Ending, session: Session, since: float) -> bool:
+def _had_time(ending: EndContext, session: SeenSession, since: float) -> bool:
     is_closed = session.closed is not None or session.deleted is not None
-    return not session.prompts and not is_closed and ending.point.at - since > PATIENCE
+    return not session.prompts and not is_closed and ending.point.time - since > DELIVERY_TIMEOUT_S
 
 
-@check("ACP-L262", asks(*USES), fix="Name the session that the terminal was created for.")
-def terminals_stay_in_their_session(moment: Moment) -> Found:
+@check("ACP-L262", on_request(*USES), fix="Name the session that the terminal was created for.")
+def terminals_stay_in_their_session(context: Context) -> CheckResult:
     """Tell of terminals that another session than their own uses."""
-    terminal = find_terminal(moment)
-    if terminal is None or moment.session_id is None:
+    terminal = find_terminal(context)
+    if terminal is None or context.session_id is None:
         return None
-    if terminal.session == moment.session_id:
-        return FINE
-    return moment.problem(
+    if terminal.session == context.session_id:
+        return OK
+    return context.problem(
         f"the terminal {quoted(terminal.id)} is session {quoted(terminal.session)}'s",
         terminal.first,
         path="params.sessionId",
     )
+
+
+OUTPUT: Final = "terminal/output"
+EXIT: Final = "terminal/wait_for_exit"
+AT_ONCE: Final = 0.5
+"""Seconds after its creation within which a command that took its time was over before."""
+HEAD: Final = 32
+"""Characters that output is recognised by."""
+MARGIN: Final = 1024
+"""Bytes below the limit that may be lost with a cut."""
+REMEMBERED: Final = 4096
+
+
+@dataclass(slots=True)
+class _Outputs:
+    """What was said of each terminal."""
+
+    last: dict[tuple[str, str], tuple[Point, int | None]] = field(
+        default_factory=dict[tuple[str, str], tuple[Point, "int | None"]]
+    )
+    """When it was said last, and how many characters, if all of them."""
+    heads: dict[tuple[str, str], tuple[Point, str]] = field(
+        default_factory=dict[tuple[str, str], tuple[Point, str]]
+    )
+    """How the output began, where all of it was told once."""
+    asked: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
+    """Terminals of which something was said at all."""
+
+
+@check("ACP-L256", on_result("terminal/create"), fix="Give each terminal an id of its own.")
+def live_terminals_have_ids_of_their_own(context: Context) -> CheckResult:
+    """Tell of two terminals that cannot be told apart."""
+    id_ = context.result_object.get("terminalId")
+    if not isinstance(id_, str):
+        return None
+    other = context.state.terminals.get(id_)
+    if other is None or other.released is not None:
+        return OK
+    session = context.state.sessions.get(other.session)
+    if session is not None and session.closed is not None:
+        return OK
+    return context.problem(
+        f"the terminal {quoted(id_)} was created before, and not released",
+        other.first,
+        path="result.terminalId",
+    )
+
+
+@check("ACP-L257", on_result(OUTPUT), fix="Answer with output, a string, and truncated, a boolean.")
+def output_is_whole(context: Context) -> CheckResult:
+    """Tell of output without text, or that does not say whether it was cut."""
+    for name, type_ in (("output", str), ("truncated", bool)):
+        value = context.result_object.get(name)
+        if not isinstance(value, type_):
+            what = f"is {quoted(value)}" if name in context.result_object else "is missing"
+            return context.problem(f"{name} {what}", context.request, path=f"result.{name}")
+    return OK
+
+
+@check("ACP-L258", on_result(OUTPUT), fix="Cut output at the front, to the limit in UTF-8 bytes.")
+def output_keeps_the_limit(context: Context) -> CheckResult:
+    """Tell of more output than was asked for, and of output that was cut at its end.
+
+    That it was is certain where it begins as all of the output did, and so but once.
+    """
+    limit, output = _limit(context), context.result_object.get("output")
+    if limit is None or not isinstance(output, str):
+        return None
+    size = len(output.encode(errors="surrogatepass"))
+    if size > limit:
+        return context.problem(
+            f"the output has {size} bytes, but the limit is {limit}",
+            None if (terminal := find_terminal(context)) is None else terminal.create,
+            path="result.output",
+        )
+    return _cut_at_the_end(context, output) or OK
+
+
+def _cut_at_the_end(context: Context, output: str) -> CheckResult:
+    terminal = find_terminal(context)
+    if terminal is None or context.result_object.get("truncated") is not True:
+        return None
+    key = (terminal.session, terminal.id)
+    at, head = context.state.of(_Outputs).heads.get(key, (terminal.first, ""))
+    if len(head) < HEAD or not output.startswith(head) or head in output[1:]:
+        return None
+    return context.problem(
+        "the output was truncated, but begins as it did before", at, path="result.output"
+    )
+
+
+@check("ACP-L259", on_result(OUTPUT), fix="Say truncated where a limit was exceeded, only.")
+def output_is_cut_for_a_reason(context: Context) -> CheckResult:
+    """Tell of output that was cut, though nobody set a limit, or one that is far away.
+
+    Who cuts at a line may stay below the limit, but not far.
+    """
+    terminal, output = find_terminal(context), context.result_object.get("output")
+    if context.result_object.get("truncated") is not True or terminal is None:
+        return None
+    limit = _limit(context)
+    if limit is None:
+        return context.problem(
+            "the output was truncated without a limit", terminal.create, path="result.truncated"
+        )
+    size = len(output.encode(errors="surrogatepass")) if isinstance(output, str) else limit
+    if "\n" not in str(output) and size < limit - MARGIN:
+        return context.problem(
+            f"the output was truncated at {size} bytes, far below the limit of {limit}",
+            terminal.create,
+            path="result.truncated",
+        )
+    return OK
+
+
+def _limit(context: Context) -> int | None:
+    terminal = find_terminal(context)
+    if terminal is None or terminal.create is None:
+        return None
+    limit = terminal.create.params.get("outputByteLimit")
+    return limit if type(limit) is int else None
+
+
+@check(
+    "ACP-L260", on_result(OUTPUT, EXIT), fix="Tell of an exit once it happened, and the same way."
+)
+def exits_do_not_change(context: Context) -> CheckResult:
+    """Tell of exits that vanish, or that are told of in two ways."""
+    terminal, ask = find_terminal(context), context.request
+    if terminal is None or terminal.exited is None or ask is None:
+        return None
+    told = _exit(context)
+    if told is None:
+        if ask.seq < terminal.exited.seq:
+            # It was asked for before, and may have been looked up before.
+            return OK
+        return context.problem(
+            f"the exit of terminal {quoted(terminal.id)} was told, and is told no more",
+            terminal.exited,
+            path="result.exitStatus",
+        )
+    if _status(told) != _status(terminal.exit_status):
+        return context.problem(
+            f"the exit was {quoted(terminal.exit_status)}, and is {quoted(told)}",
+            terminal.exited,
+            path="result.exitStatus" if context.method == OUTPUT else "result",
+        )
+    return OK
+
+
+def _exit(context: Context) -> Json:
+    return context.result if context.method == EXIT else context.result_object.get("exitStatus")
+
+
+def _status(told: Json) -> tuple[str, str]:
+    status = as_object(told)
+    return quoted(status.get("exitCode")), quoted(status.get("signal"))
+
+
+@check("ACP-L261", on_result(OUTPUT, EXIT), fix="Give the exit code as a number from 0, or null.")
+def exit_codes_are_natural(context: Context) -> CheckResult:
+    """Tell of exit codes that are none."""
+    told = as_object(_exit(context))
+    if "exitCode" not in told:
+        return None
+    code = told["exitCode"]
+    if code is None or (type(code) is int and code >= 0):
+        return OK
+    place = "result" if context.method == EXIT else "result.exitStatus"
+    return context.problem(f"the exit code is {quoted(code)}", path=f"{place}.exitCode")
+
+
+@check(
+    "ACP-L263", on_result(OUTPUT, EXIT), fix="Answer terminal/create when the command has begun."
+)
+def terminals_are_created_at_once(context: Context) -> CheckResult:
+    """Tell of terminals that took long to create, and whose command was over at once then.
+
+    A warning only: the client may have been busy, and the command short.
+    """
+    terminal, ask = find_terminal(context), context.request
+    if terminal is None or terminal.create is None or ask is None or terminal.exited is not None:
+        return None
+    if (terminal.session, terminal.id) in context.state.of(_Outputs).asked:
+        return None
+    took, waited = terminal.first.time - terminal.create.time, context.time - terminal.first.time
+    if _exit(context) is not None and took > DELIVERY_TIMEOUT_S and waited < AT_ONCE:
+        return context.problem(
+            f"terminal/create took {took:.1f} seconds, and the command had ended by then",
+            terminal.create,
+            terminal.first,
+            severity="warning",
+        )
+    return OK
+
+
+@check("ACP-L264", on_result(OUTPUT), fix="Keep output until the terminal is released.")
+def output_does_not_shrink(context: Context) -> CheckResult:
+    """Tell of output that is less than before, and was not cut."""
+    terminal, ask = find_terminal(context), context.request
+    size = _size(context)
+    if terminal is None or ask is None or size is None:
+        return None
+    key = (terminal.session, terminal.id)
+    at, before = context.state.of(_Outputs).last.get(key, (terminal.first, None))
+    if before is None or at.seq > ask.seq:
+        return None
+    if size < before:
+        return context.problem(
+            f"the output has {size} characters, and had {before}", at, path="result.output"
+        )
+    return OK
+
+
+def _size(context: Context) -> int | None:
+    output = context.result_object.get("output")
+    if not isinstance(output, str) or context.result_object.get("truncated") is not False:
+        return None
+    return len(output)
+
+
+@track(on_result(OUTPUT, EXIT))
+def _keep_output(context: Context) -> None:
+    terminal: SeenTerminal | None = find_terminal(context)
+    own = context.state.of(_Outputs)
+    if terminal is None or len(own.asked) >= REMEMBERED:
+        return
+    key = (terminal.session, terminal.id)
+    own.asked.add(key)
+    if context.method != OUTPUT:
+        return
+    size, output = _size(context), context.result_object.get("output")
+    own.last[key] = (context.point, size)
+    if size is not None and size >= HEAD and isinstance(output, str):
+        own.heads.setdefault(key, (context.point, output[:HEAD]))
+
+
+@track(on_result("terminal/create"))
+def _forget_output(context: Context) -> None:
+    id_ = context.result_object.get("terminalId")
+    if isinstance(id_, str) and context.session is not None:
+        own = context.state.of(_Outputs)
+        own.last.pop((context.session.id, id_), None)
+        own.heads.pop((context.session.id, id_), None)
+        own.asked.discard((context.session.id, id_))

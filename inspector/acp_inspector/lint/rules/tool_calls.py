@@ -8,14 +8,23 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from acp_inspector.lint.bookkeeping import permission_tool
-from acp_inspector.lint.moment import FINE, Found, Moment, Problem, quoted
-from acp_inspector.lint.registry import Trigger, asks, check, learns, updates
-from acp_inspector.lint.state import ToolCall
+from acp_inspector.lint.context import (
+    OK,
+    CheckResult,
+    Context,
+    Problem,
+    as_array,
+    as_object,
+    quoted,
+)
+from acp_inspector.lint.registry import Trigger, check, on_request, on_update, track
+from acp_inspector.lint.state import SeenTerminal, SeenToolCall
+from acp_inspector.lint.text_checks import is_absolute
+from acp_inspector.lint.tracker import FINAL, permission_tool
 from acp_protocol.jsonrpc import Json
 
-TOLD: Final[tuple[Trigger, ...]] = updates("tool_call", "tool_call_update")
-ASKED: Final[tuple[Trigger, ...]] = (*TOLD, *asks("session/request_permission"))
+TOLD: Final[tuple[Trigger, ...]] = on_update("tool_call", "tool_call_update")
+ASKED: Final[tuple[Trigger, ...]] = (*TOLD, *on_request("session/request_permission"))
 """Messages that tell of a tool call, requests for permission included."""
 STATUSES: Final = frozenset({"pending", "in_progress", "completed", "failed"})
 STATUSES_2: Final = STATUSES | {"cancelled", "paused"}
@@ -34,178 +43,463 @@ class _Raw:
     told: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
 
 
-def place_of(moment: Moment) -> str:
+def place_of(context: Context) -> str:
     """Return where a message tells of its tool call."""
-    if moment.method == "session/update":
+    if context.method == "session/update":
         return "params.update"
-    return "params.toolCall" if "toolCall" in moment.params else "params.subject.toolCall"
+    return "params.toolCall" if "toolCall" in context.params else "params.subject.toolCall"
 
 
-def told_of(moment: Moment) -> dict[str, Json]:
+def told_of(context: Context) -> dict[str, Json]:
     """Return what a message tells of its tool call; empty if nothing."""
-    return moment.update or permission_tool(moment.params)
+    return context.update or permission_tool(context.params)
 
 
-def known_tool(moment: Moment) -> ToolCall | None:
+def known_tool(context: Context) -> SeenToolCall | None:
     """Return what was known of the tool call that a message tells of."""
-    id_ = told_of(moment).get("toolCallId")
-    if moment.session is None or not isinstance(id_, str):
+    id_ = told_of(context).get("toolCallId")
+    if context.session is None or not isinstance(id_, str):
         return None
-    return moment.session.tools.get(id_)
+    return context.session.tools.get(id_)
 
 
-@check("ACP-L192", updates("tool_call_update"), fix="Announce a tool call by tool_call first.")
-def updated_tool_calls_are_known(moment: Moment) -> Found:
+@check("ACP-L192", on_update("tool_call_update"), fix="Announce a tool call by tool_call first.")
+def updated_tool_calls_are_known(context: Context) -> CheckResult:
     """Tell, once for each, of tool calls that are updated without having been announced."""
-    id_ = moment.update.get("toolCallId")
-    if moment.session is None or not isinstance(id_, str):
+    id_ = context.update.get("toolCallId")
+    if context.session is None or not isinstance(id_, str):
         return None
-    if id_ in moment.session.tools:
-        return FINE
-    return moment.problem(
+    if id_ in context.session.tools:
+        return OK
+    return context.problem(
         f"the tool call {quoted(id_)} is updated, but was not announced",
         path="params.update.toolCallId",
     )
 
 
-@check("ACP-L193", updates("tool_call"), fix="Announce a tool call with toolCallId and title.")
-def announced_tool_calls_are_complete(moment: Moment) -> Found:
+@check("ACP-L193", on_update("tool_call"), fix="Announce a tool call with toolCallId and title.")
+def announced_tool_calls_are_complete(context: Context) -> CheckResult:
     """Tell of tool calls that are announced without an id or a title."""
     return tuple(
         Problem(
             f"the tool_call has no {name}",
-            (moment.n,),
+            (context.seq,),
             path=f"params.update.{name}",
         )
         for name in ("toolCallId", "title")
-        if not isinstance(moment.update.get(name), str)
+        if not isinstance(context.update.get(name), str)
     )
 
 
-@check("ACP-L194", updates("tool_call"), fix="Send tool_call_update for a call that is known.")
-def tool_calls_are_announced_once(moment: Moment) -> Found:
+@check("ACP-L194", on_update("tool_call"), fix="Send tool_call_update for a call that is known.")
+def tool_calls_are_announced_once(context: Context) -> CheckResult:
     """Tell of tool calls that are announced a second time."""
-    tool = known_tool(moment)
-    if moment.session is None or moment.session.is_replaying:
+    tool = known_tool(context)
+    if context.session is None or context.session.is_replaying:
         return None
     if tool is None or tool.created is None:
-        return FINE
-    return moment.problem(
+        return OK
+    return context.problem(
         f"the tool call {quoted(tool.id)} was announced before",
         tool.created,
         path="params.update.toolCallId",
     )
 
 
-@check("ACP-L195", updates("tool_call_update"), fix="Send a title with the first update.")
-def first_updates_have_a_title(moment: Moment) -> Found:
+@check("ACP-L195", on_update("tool_call_update"), fix="Send a title with the first update.")
+def first_updates_have_a_title(context: Context) -> CheckResult:
     """Tell of tool calls of version 2 that come up without a title."""
-    tool = known_tool(moment)
-    if moment.session is None or (tool is not None and tool.is_announced):
+    tool = known_tool(context)
+    if context.session is None or (tool is not None and tool.is_announced):
         return None
-    if isinstance(moment.update.get("title"), str):
-        return FINE
-    return moment.problem(
+    if isinstance(context.update.get("title"), str):
+        return OK
+    return context.problem(
         "the first update of the tool call has no title", path="params.update.title"
     )
 
 
 @check("ACP-L196", ASKED, fix="Use pending, in_progress, completed or failed.")
-def statuses_are_known(moment: Moment) -> Found:
+def statuses_are_known(context: Context) -> CheckResult:
     """Tell of statuses that version 1 does not have."""
-    status = told_of(moment).get("status")
+    status = told_of(context).get("status")
     if status is None:
         return None
     if isinstance(status, str) and status in STATUSES:
-        return FINE
-    return moment.problem(
-        f"{quoted(status)} is no status of version 1", path=f"{place_of(moment)}.status"
+        return OK
+    return context.problem(
+        f"{quoted(status)} is no status of version 1", path=f"{place_of(context)}.status"
     )
 
 
 @check("ACP-L197", ASKED, fix="Begin statuses of your own with “_”.")
-def statuses_of_ones_own_have_an_underscore(moment: Moment) -> Found:
+def statuses_of_ones_own_have_an_underscore(context: Context) -> CheckResult:
     """Tell of statuses in the name space of version 2."""
-    return _own_name(moment, "status", STATUSES_2)
+    return _own_name(context, "status", STATUSES_2)
 
 
 @check("ACP-L201", ASKED, fix="Use one of the ten kinds; “other” if none fits.")
-def kinds_are_known(moment: Moment) -> Found:
+def kinds_are_known(context: Context) -> CheckResult:
     """Tell of kinds that version 1 does not have."""
-    kind = told_of(moment).get("kind")
+    kind = told_of(context).get("kind")
     if kind is None:
         return None
     if isinstance(kind, str) and kind in KINDS:
-        return FINE
-    return moment.problem(
-        f"{quoted(kind)} is no kind of version 1", path=f"{place_of(moment)}.kind"
+        return OK
+    return context.problem(
+        f"{quoted(kind)} is no kind of version 1", path=f"{place_of(context)}.kind"
     )
 
 
 @check("ACP-L202", ASKED, fix="Begin kinds of your own with “_”.")
-def kinds_of_ones_own_have_an_underscore(moment: Moment) -> Found:
+def kinds_of_ones_own_have_an_underscore(context: Context) -> CheckResult:
     """Tell of kinds in the name space of version 2."""
-    return _own_name(moment, "kind", KINDS)
+    return _own_name(context, "kind", KINDS)
 
 
-def _own_name(moment: Moment, name: str, known: frozenset[str]) -> Found:
-    value = told_of(moment).get(name)
+def _own_name(context: Context, name: str, known: frozenset[str]) -> CheckResult:
+    value = told_of(context).get(name)
     if not isinstance(value, str):
         return None
     if value in known or value.startswith("_"):
-        return FINE
-    return moment.problem(
-        f"the {name} {quoted(value)} does not begin with “_”", path=f"{place_of(moment)}.{name}"
+        return OK
+    return context.problem(
+        f"the {name} {quoted(value)} does not begin with “_”", path=f"{place_of(context)}.{name}"
     )
 
 
 @check("ACP-L217", TOLD, fix="Send raw input and output as objects.")
-def raw_values_are_objects(moment: Moment) -> Found:
+def raw_values_are_objects(context: Context) -> CheckResult:
     """Tell, once for each member of a session, of raw values that are no object."""
-    told = moment.state.of(_Raw).told
-    names = [name for name in ("rawInput", "rawOutput") if moment.update.get(name) is not None]
+    told = context.state.of(_Raw).told
+    names = [name for name in ("rawInput", "rawOutput") if context.update.get(name) is not None]
     if not names:
         return None
     return tuple(
         Problem(
-            f"{name} is no object: {quoted(moment.update[name])}",
-            (moment.n,),
+            f"{name} is no object: {quoted(context.update[name])}",
+            (context.seq,),
             path=f"params.update.{name}",
         )
         for name in names
-        if not isinstance(moment.update[name], dict) and (moment.session_id or "", name) not in told
+        if not isinstance(context.update[name], dict)
+        and (context.session_id or "", name) not in told
     )
 
 
-@learns(TOLD)
-def _keep_raw(moment: Moment) -> None:
-    told = moment.state.of(_Raw).told
+@track(TOLD)
+def _keep_raw(context: Context) -> None:
+    told = context.state.of(_Raw).told
     for name in ("rawInput", "rawOutput"):
-        value = moment.update.get(name)
+        value = context.update.get(name)
         if value is not None and not isinstance(value, dict) and len(told) < REMEMBERED:
-            told.add((moment.session_id or "", name))
+            told.add((context.session_id or "", name))
 
 
 @check("ACP-L220", ASKED, fix="Keep the name that a tool call came up with.")
-def names_do_not_change(moment: Moment) -> Found:
+def names_do_not_change(context: Context) -> CheckResult:
     """Tell of tool calls whose tool has another name than before."""
-    tool, name = known_tool(moment), told_of(moment).get("name")
+    tool, name = known_tool(context), told_of(context).get("name")
     if tool is None or not isinstance(name, str) or not isinstance(tool.name, str):
         return None
     if name == tool.name:
-        return FINE
-    return moment.problem(
+        return OK
+    return context.problem(
         f"the tool's name was {quoted(tool.name)} and is {quoted(name)}",
         tool.first,
-        path=f"{place_of(moment)}.name",
+        path=f"{place_of(context)}.name",
     )
 
 
-@check("ACP-L221", updates("tool_call_update"), fix="Leave out what does not change.")
-def null_changes_nothing(moment: Moment) -> Found:
+@check("ACP-L221", on_update("tool_call_update"), fix="Leave out what does not change.")
+def null_changes_nothing(context: Context) -> CheckResult:
     """Tell of updates of version 1 that seem to clear what they cannot."""
     return tuple(
-        Problem(f"{name} is null, which changes nothing", (moment.n,), path=f"params.update.{name}")
+        Problem(
+            f"{name} is null, which changes nothing", (context.seq,), path=f"params.update.{name}"
+        )
         for name in ("title", "kind")
-        if name in moment.update and moment.update[name] is None
+        if name in context.update and context.update[name] is None
     )
+
+
+ITEMS: Final = frozenset({"content", "diff", "terminal"})
+BLOCKS: Final = frozenset({"text", "image", "audio", "resource_link", "resource"})
+"""Types of blocks, which are no item of a tool call by themselves."""
+
+
+def content_of(context: Context) -> tuple[str, Json]:
+    """Return the content of a tool call, and where it stands."""
+    return f"{place_of(context)}.content", told_of(context).get("content")
+
+
+@check("ACP-L203", ASKED, fix='Wrap blocks: {"type": "content", "content": {…}}, in an array.')
+def content_is_wrapped(context: Context) -> CheckResult:
+    """Tell of content of tool calls that is no list of content, diffs and terminals."""
+    place, content = content_of(context)
+    if content is None:
+        return None
+    if not isinstance(content, list):
+        return context.problem(f"the content is no array: {quoted(content)}", path=place)
+    problems: list[Problem] = []
+    for index, each in enumerate(as_array(content)):
+        text = _wrong_item(each, context.version)
+        if text:
+            where = f"{place}.{index}.type" if isinstance(each, dict) else f"{place}.{index}"
+            problems.append(Problem(text, (context.seq,), path=where))
+    return tuple(problems)
+
+
+@check(
+    "ACP-L203",
+    on_update("tool_call_content_chunk"),
+    fix='Wrap blocks: {"type": "content", "content": {…}}.',
+)
+def content_of_chunks_is_wrapped(context: Context) -> CheckResult:
+    """Tell of chunks of tool calls that are no content, diff or terminal."""
+    content = context.update.get("content")
+    if content is None or isinstance(content, list):
+        return None
+    text = _wrong_item(content, context.version)
+    return context.problem(text, path="params.update.content.type") if text else OK
+
+
+def _wrong_item(item: Json, version: int | None) -> str:
+    if not isinstance(item, dict):
+        return f"the item is no object: {quoted(item)}"
+    kind = as_object(item).get("type")
+    if not isinstance(kind, str):
+        return "the item has no type"
+    if kind in BLOCKS:
+        return f"the item is a bare block of type {kind}"
+    if kind in ITEMS or version == 2:
+        return ""
+    return f"the item's type is {quoted(kind)}, not content, diff or terminal"
+
+
+def _locations(context: Context) -> list[tuple[str, dict[str, Json]]]:
+    place = f"{place_of(context)}.locations"
+    return [
+        (f"{place}.{index}", as_object(each))
+        for index, each in enumerate(as_array(told_of(context).get("locations")))
+    ]
+
+
+@check("ACP-L212", ASKED, fix="Send absolute paths as locations.")
+def locations_are_absolute(context: Context) -> CheckResult:
+    """Tell of places in files that are not said whole."""
+    locations = _locations(context)
+    if not locations:
+        return None
+    return tuple(
+        Problem(
+            f"the location {quoted(each.get('path'))} is no absolute path",
+            (context.seq,),
+            path=f"{place}.path",
+        )
+        for place, each in locations
+        if not is_absolute(each.get("path"))
+    )
+
+
+@check("ACP-L213", ASKED, fix="Count lines from 1.")
+def lines_count_from_1(context: Context) -> CheckResult:
+    """Tell of lines before the first one; in version 2 the schema forbids them."""
+    lines = [
+        (place, each["line"])
+        for place, each in _locations(context)
+        if type(each.get("line")) is int
+    ]
+    if not lines:
+        return None
+    return tuple(
+        Problem(
+            f"the line is {quoted(line)}",
+            (context.seq,),
+            "error" if context.version == 2 else None,
+            f"{place}.line",
+        )
+        for place, line in lines
+        if isinstance(line, int) and line < 1
+    )
+
+
+@check("ACP-L214", ASKED, fix="Show a terminal that the client created, before it is released.")
+def shown_terminals_are_there(context: Context) -> CheckResult:
+    """Tell of terminals of version 1 that are shown, but not there or not any more.
+
+    A client may have said that it shows terminals of the agent's too, which come along in _meta.
+    """
+    tool, session = known_tool(context), context.session
+    place, content = content_of(context)
+    shown = [
+        (f"{place}.{index}.terminalId", id_)
+        for index, each in enumerate(map(as_object, as_array(content)))
+        if each.get("type") == "terminal" and isinstance(id_ := each.get("terminalId"), str)
+    ]
+    if not shown or session is None or session.is_replaying:
+        return None
+    problems: list[Problem] = []
+    for where, id_ in shown:
+        terminal = _terminal(context, id_)
+        if (tool is not None and id_ in tool.terminals) or id_ == _own_terminal(context):
+            continue
+        if terminal is None:
+            problems += context.problem(f"there is no terminal {quoted(id_)}", path=where)
+        elif terminal.released is not None:
+            problems += context.problem(
+                f"the terminal {quoted(id_)} was released", terminal.released, path=where
+            )
+    return tuple(problems)
+
+
+def _own_terminal(context: Context) -> Json:
+    """Return the terminal of its own that an agent shows to a client that takes such."""
+    claims = as_object(context.state.capabilities["client"].get("_meta"))
+    if claims.get("terminal_output") is not True:
+        return None
+    return as_object(as_object(told_of(context).get("_meta")).get("terminal_info")).get(
+        "terminal_id"
+    )
+
+
+def _terminal(context: Context, id_: str) -> SeenTerminal | None:
+    for session in context.state.sessions.values():
+        if id_ in session.terminals:
+            return session.terminals[id_]
+    return None
+
+
+@check("ACP-L215", on_update("tool_call_content_chunk"), fix="Announce a tool call by an update.")
+def chunks_are_of_known_tool_calls(context: Context) -> CheckResult:
+    """Tell, once for each, of tool calls that have content before they are announced."""
+    id_ = context.update.get("toolCallId")
+    if context.session is None or not isinstance(id_, str):
+        return None
+    if id_ in context.session.tools:
+        return OK
+    return context.problem(
+        f"the tool call {quoted(id_)} was not announced", path="params.update.toolCallId"
+    )
+
+
+@check(
+    "ACP-L216", on_update("tool_call_content_chunk"), fix="Send each item in a chunk of its own."
+)
+def chunks_have_one_item(context: Context) -> CheckResult:
+    """Tell of chunks of tool calls whose content is a list."""
+    if isinstance(context.update.get("content"), list):
+        return context.problem("the content of the chunk is an array", path="params.update.content")
+    return OK
+
+
+UPDATED: Final = (*on_update("tool_call_update"), *on_request("session/request_permission"))
+"""Messages that tell anew of a tool call."""
+GOING: Final = frozenset({"in_progress", "completed"})
+"""Statuses of a tool call that is, or was, carried out."""
+REFUSED: Final = frozenset({"reject_once", "reject_always", "cancelled"})
+"""Outcomes of a request for permission that forbid it."""
+
+
+def new_status(context: Context) -> str | None:
+    """Return the status that an update sets; in version 2 null stands for `pending`."""
+    told = told_of(context)
+    status = told.get("status")
+    if isinstance(status, str):
+        return status
+    return "pending" if context.version == 2 and "status" in told else None
+
+
+def live_tool(context: Context) -> SeenToolCall | None:
+    """Return what was known of the tool call, outside of a replay."""
+    if context.session is None or context.session.is_replaying:
+        return None
+    return known_tool(context)
+
+
+@check("ACP-L198", UPDATED, fix="Use a new tool call for what is done anew.")
+def final_statuses_are_not_left(context: Context) -> CheckResult:
+    """Tell of tool calls that go on, or end otherwise, after they ended."""
+    tool = live_tool(context)
+    if tool is None or tool.status not in FINAL:
+        return None
+    status = new_status(context)
+    if status is None or status == tool.status:
+        return OK
+    return context.problem(
+        f"the tool call {quoted(tool.id)} was {tool.status} and is {quoted(status)}",
+        tool.status_at,
+        path=f"{place_of(context)}.status",
+    )
+
+
+@check("ACP-L199", UPDATED, fix="Leave a call in progress until it ends.")
+def progress_is_not_undone(context: Context) -> CheckResult:
+    """Tell of tool calls that are pending again."""
+    tool = live_tool(context)
+    if tool is None or tool.status != "in_progress":
+        return None
+    if new_status(context) != "pending":
+        return OK
+    return context.problem(
+        f"the tool call {quoted(tool.id)} was in progress and is pending again",
+        tool.status_at,
+        path=f"{place_of(context)}.status",
+    )
+
+
+@check(
+    "ACP-L200",
+    UPDATED,
+    on_update("tool_call_content_chunk"),
+    fix="Send the content with, or before, the final status.",
+)
+def ended_tool_calls_get_no_content(context: Context) -> CheckResult:
+    """Tell of content that comes after the end; titles, locations and raw values may."""
+    tool = live_tool(context)
+    if tool is None or tool.ended is None or tool.status not in FINAL:
+        return None
+    if not told_of(context).get("content"):
+        return OK
+    return context.problem(
+        f"the tool call {quoted(tool.id)} was {tool.status} and gets content",
+        tool.ended,
+        path=f"{place_of(context)}.content",
+    )
+
+
+@check("ACP-L218", ASKED, fix="Begin when permission is granted.")
+def permission_is_waited_for(context: Context) -> CheckResult:
+    """Tell of tool calls that go on while permission for them is still asked for."""
+    tool = live_tool(context)
+    if tool is None or tool.permission is None or tool.permission.responded is not None:
+        return None
+    status = new_status(context)
+    if tool.permission.cancelled is not None or status not in GOING or status == tool.status:
+        return OK
+    return context.problem(
+        f"the tool call {quoted(tool.id)} is {status} while permission for it is asked for",
+        tool.permission,
+        path=f"{place_of(context)}.status",
+    )
+
+
+@check("ACP-L219", TOLD, fix="Report a call that was not permitted as failed.")
+def refusals_are_kept_to(context: Context) -> CheckResult:
+    """Tell of tool calls that go on though permission for them was refused."""
+    tool = live_tool(context)
+    if tool is None or tool.outcome not in REFUSED or tool.permission is None:
+        return None
+    status = new_status(context)
+    if status not in GOING or status == tool.status:
+        return OK
+    return context.problem(
+        f"the tool call {quoted(tool.id)} is {status} though permission was {_said(tool.outcome)}",
+        tool.permission,
+        tool.permission.responded,
+        path="params.update.status",
+    )
+
+
+def _said(outcome: str | None) -> str:
+    return "refused" if outcome != "cancelled" else "cancelled"

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from acp_inspector.lint.moment import FINE, Found, Moment, Problem, members, quoted
-from acp_inspector.lint.registry import calls, check, updates
-from acp_inspector.lint.rules.schemas import Said, said
+from acp_inspector.lint.context import OK, CheckResult, Context, Problem, as_object, quoted
+from acp_inspector.lint.registry import check, on_call, on_update
+from acp_inspector.lint.rules.schemas import SchemaSubject, schema_subject
 from acp_protocol.jsonrpc import Json
 
 COMMON: Final = frozenset(
@@ -78,155 +78,160 @@ COMPLAINTS: Final = 5
 
 @check(
     "ACP-L175",
-    calls("session/update"),
+    on_call("session/update"),
     fix='Send "update": {"sessionUpdate": …} with what belongs to it.',
 )
-def updates_are_tagged(moment: Moment) -> Found:
+def updates_are_tagged(context: Context) -> CheckResult:
     """Tell of updates that do not say what they are."""
-    if moment.variant is not None:
-        return FINE
-    update: Json = moment.params.get("update")
+    if context.variant is not None:
+        return OK
+    update: Json = context.params.get("update")
     if not isinstance(update, dict):
-        what = "no object" if "update" in moment.params else "missing"
-        return moment.problem(f"update is {what}", path="params.update")
-    what = "no string" if "sessionUpdate" in moment.update else "missing"
-    return moment.problem(f"sessionUpdate is {what}", path="params.update.sessionUpdate")
+        what = "no object" if "update" in context.params else "missing"
+        return context.problem(f"update is {what}", path="params.update")
+    what = "no string" if "sessionUpdate" in context.update else "missing"
+    return context.problem(f"sessionUpdate is {what}", path="params.update.sessionUpdate")
 
 
 @check(
     "ACP-L176",
-    calls("session/update"),
+    on_call("session/update"),
     fix="Name the variant by sessionUpdate, with its members beside it.",
 )
-def updates_are_flat(moment: Moment) -> Found:
+def updates_are_flat(context: Context) -> CheckResult:
     """Tell of updates that are told apart by another member, or wrapped once more."""
-    update, variant = moment.update, moment.variant
+    update, variant = context.update, context.variant
     if variant is None:
         for name in TAGS:
             if isinstance(update.get(name), str):
-                return moment.problem(
+                return context.problem(
                     f"the update is told apart by {name}, not by sessionUpdate",
                     path=f"params.update.{name}",
                 )
-        return FINE
+        return OK
     content: Json = update.get("content")
     if not isinstance(content, dict):
-        return FINE
-    inner = members(content)
+        return OK
+    inner = as_object(content)
     name = PAYLOAD.get(variant)
     if name is not None:
         is_wrapped = name in inner and name not in update
     else:
         is_wrapped = "type" not in inner and isinstance(inner.get("content"), dict)
     if is_wrapped:
-        return moment.problem(
+        return context.problem(
             f"what belongs to {variant} is wrapped in content", path="params.update.content"
         )
-    return FINE
+    return OK
 
 
-@check("ACP-L177", updates(), fix="Send only variants that version 1 has.")
-def variants_are_of_version_1(moment: Moment) -> Found:
+@check("ACP-L177", on_update(), fix="Send only variants that version 1 has.")
+def variants_are_of_version_1(context: Context) -> CheckResult:
     """Tell of variants that no version 1 has; an unstable one is info where it is not allowed."""
-    variant = moment.variant
+    variant = context.variant
     if variant is None or variant in ADDED:
         return None
-    return _known(moment, variant, 1)
+    return _known(context, variant, 1)
 
 
-def _known(moment: Moment, variant: str, version: int) -> Found:
+def _known(context: Context, variant: str, version: int) -> CheckResult:
     if variant not in KNOWN[version]:
-        return moment.problem(
+        return context.problem(
             f"{quoted(variant)} is no session update of version {version}",
             path="params.update.sessionUpdate",
         )
-    if variant in UNSTABLE[version] and not moment.state.unstable:
-        return moment.problem(
+    if variant in UNSTABLE[version] and not context.state.unstable:
+        return context.problem(
             f"{variant} is unstable", path="params.update.sessionUpdate", severity="info"
         )
-    return FINE
+    return OK
 
 
 @check(
-    "ACP-L178", updates(*REMOVED), exercised_by=updates(), fix="Send what version 2 has instead."
+    "ACP-L178",
+    on_update(*REMOVED),
+    exercised_by=on_update(),
+    fix="Send what version 2 has instead.",
 )
-def removed_variants_are_not_sent(moment: Moment) -> Found:
+def removed_variants_are_not_sent(context: Context) -> CheckResult:
     """Tell of variants that version 2 took out."""
-    return moment.problem(
-        f"{moment.variant} is version 1's",
-        moment.state.initialize,
+    return context.problem(
+        f"{context.variant} is version 1's",
+        context.state.initialize,
         path="params.update.sessionUpdate",
     )
 
 
-@check("ACP-L179", updates(*ADDED), exercised_by=updates(), fix="Send what version 1 has instead.")
-def added_variants_are_not_sent(moment: Moment) -> Found:
+@check(
+    "ACP-L179", on_update(*ADDED), exercised_by=on_update(), fix="Send what version 1 has instead."
+)
+def added_variants_are_not_sent(context: Context) -> CheckResult:
     """Tell of variants that came with version 2."""
-    return moment.problem(
-        f"{moment.variant} is version 2's",
-        moment.state.initialize,
+    return context.problem(
+        f"{context.variant} is version 2's",
+        context.state.initialize,
         path="params.update.sessionUpdate",
     )
 
 
-@check("ACP-L180", updates(), fix="Begin the names of variants of your own with “_”.")
-def variants_of_ones_own_have_an_underscore(moment: Moment) -> Found:
+@check("ACP-L180", on_update(), fix="Begin the names of variants of your own with “_”.")
+def variants_of_ones_own_have_an_underscore(context: Context) -> CheckResult:
     """Tell of variants in the name space of the protocol; unstable ones are info."""
-    variant = moment.variant
+    variant = context.variant
     if variant is None or variant in REMOVED:
         return None
-    return FINE if variant.startswith("_") else _known(moment, variant, 2)
+    return OK if variant.startswith("_") else _known(context, variant, 2)
 
 
 @check(
     "ACP-L181",
-    updates(),
+    on_update(),
     fix="Send what the schema asks for; see the variant's page.",
 )
-def known_variants_fit_their_schema(moment: Moment) -> Found:
+def known_variants_fit_their_schema(context: Context) -> CheckResult:
     """Tell of updates of a known variant that readers must not take for an unknown one."""
-    version = moment.version
-    if version is None or moment.variant not in KNOWN[version]:
+    version = context.version
+    if version is None or context.variant not in KNOWN[version]:
         return None
-    what = said(moment)
-    if not isinstance(what, Said):
-        return FINE
+    what = schema_subject(context)
+    if not isinstance(what, SchemaSubject):
+        return OK
     found = [
-        Problem(f"{moment.variant}: {each}", (moment.n,), path=each.path)
+        Problem(f"{context.variant}: {each}", (context.seq,), path=each.path)
         for each in what.complaints()
         if not each.lenient and each.path.startswith("params.update")
     ]
     return tuple(found[:COMPLAINTS])
 
 
-@check("ACP-L183", updates(*CHUNKS), fix="Send each block in a chunk of its own.")
-def chunks_have_one_block(moment: Moment) -> Found:
+@check("ACP-L183", on_update(*CHUNKS), fix="Send each block in a chunk of its own.")
+def chunks_have_one_block(context: Context) -> CheckResult:
     """Tell of chunks whose content is a list."""
-    if isinstance(moment.update.get("content"), list):
-        return moment.problem(
-            f"the content of {moment.variant} is an array", path="params.update.content"
+    if isinstance(context.update.get("content"), list):
+        return context.problem(
+            f"the content of {context.variant} is an array", path="params.update.content"
         )
-    return FINE
+    return OK
 
 
-@check("ACP-L184", updates(*WHOLE), fix="Send all blocks of the message in an array.")
-def whole_messages_have_a_list(moment: Moment) -> Found:
+@check("ACP-L184", on_update(*WHOLE), fix="Send all blocks of the message in an array.")
+def whole_messages_have_a_list(context: Context) -> CheckResult:
     """Tell of whole messages whose content is a single block, or a string."""
-    content: Json = moment.update.get("content")
+    content: Json = context.update.get("content")
     if content is None or isinstance(content, list):
-        return FINE
+        return OK
     what = "one block" if isinstance(content, dict) else quoted(content)
-    return moment.problem(
-        f"the content of {moment.variant} is {what}, no array", path="params.update.content"
+    return context.problem(
+        f"the content of {context.variant} is {what}, no array", path="params.update.content"
     )
 
 
-@check("ACP-L190", updates(*CHUNKS), fix="Send a chunk only when there is text.")
-def chunks_are_not_empty(moment: Moment) -> Found:
+@check("ACP-L190", on_update(*CHUNKS), fix="Send a chunk only when there is text.")
+def chunks_are_not_empty(context: Context) -> CheckResult:
     """Tell of chunks of text without any."""
-    content = members(moment.update.get("content"))
+    content = as_object(context.update.get("content"))
     if content.get("text") == "" and content.get("type") == "text":
-        return moment.problem(
-            f"the text of {moment.variant} is empty", path="params.update.content.text"
+        return context.problem(
+            f"the text of {context.variant} is empty", path="params.update.content.text"
         )
-    return FINE
+    return OK

@@ -8,25 +8,25 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from acp_inspector.lint.moment import (
-    FINE,
+from acp_inspector.lint.context import (
+    OK,
     UNSUPPORTED_VERSION,
-    Ending,
-    Found,
-    Moment,
+    CheckResult,
+    Context,
+    EndContext,
     Problem,
-    entries,
-    members,
+    as_array,
+    as_object,
     quoted,
 )
 from acp_inspector.lint.registry import (
-    answers,
-    asks,
     check,
     check_at_end,
-    failures,
-    learns,
-    results,
+    on_error,
+    on_request,
+    on_response,
+    on_result,
+    track,
 )
 from acp_inspector.lint.state import Point
 from acp_protocol.jsonrpc import Json
@@ -60,129 +60,131 @@ class _Negotiation:
     """Frames that asked for less than the version 2 that was agreed upon."""
 
 
-@check("ACP-L425", asks(), fix="Count ids up from 0, or use strings.")
-def ids_are_not_null(moment: Moment) -> Found:
+@check("ACP-L425", on_request(), fix="Count ids up from 0, or use strings.")
+def ids_are_not_null(context: Context) -> CheckResult:
     """Tell of requests with the id null, which version 2 does not have."""
-    if moment.id is None:
-        return moment.problem("the request has the id null", path="id")
-    return FINE
+    if context.id is None:
+        return context.problem("the request has the id null", path="id")
+    return OK
 
 
-@check("ACP-L426", results("initialize"), fix="Answer the highest version up to the one asked for.")
-def versions_are_rounded_down(moment: Moment) -> Found:
+@check(
+    "ACP-L426", on_result("initialize"), fix="Answer the highest version up to the one asked for."
+)
+def versions_are_rounded_down(context: Context) -> CheckResult:
     """Tell of versions above the one asked for, and below another that would have done.
 
     Which versions an agent has is known from what it said on this connection only.
     """
-    asked, answered = _asked(moment), _version(moment.result_object)
+    asked, answered = _asked(context), _version(context.result_object)
     if asked is None or answered is None:
         return None
     if answered > asked:
-        return moment.problem(
+        return context.problem(
             f"version {answered} is answered, though {asked} was asked for",
-            moment.ask,
+            context.request,
             path="result.protocolVersion",
         )
-    better = [each for each in moment.state.of(_Negotiation).supported if answered < each <= asked]
+    better = [each for each in context.state.of(_Negotiation).supported if answered < each <= asked]
     if better:
-        return moment.problem(
+        return context.problem(
             f"version {answered} is answered, though the agent has {max(better)}",
-            moment.ask,
+            context.request,
             path="result.protocolVersion",
         )
-    return FINE
+    return OK
 
 
-@check("ACP-L427", answers("initialize"), fix="Refuse with -32022 what you cannot speak.")
-def unsupported_versions_are_refused(moment: Moment) -> Found:
+@check("ACP-L427", on_response("initialize"), fix="Refuse with -32022 what you cannot speak.")
+def unsupported_versions_are_refused(context: Context) -> CheckResult:
     """Tell of agents that go on with a version above the one asked for, instead of refusing.
 
     That the agent has none below is taken from its answer.
     """
-    asked, answered = _asked(moment), _version(moment.result_object)
+    asked, answered = _asked(context), _version(context.result_object)
     if asked is None:
         return None
-    if moment.kind == "failure":
-        return FINE if moment.code == UNSUPPORTED_VERSION else None
+    if context.kind == "failure":
+        return OK if context.code == UNSUPPORTED_VERSION else None
     if answered is None:
         return None
     if answered > asked and not any(
-        each <= asked for each in moment.state.of(_Negotiation).supported
+        each <= asked for each in context.state.of(_Negotiation).supported
     ):
-        return moment.problem(
+        return context.problem(
             f"the agent cannot speak version {asked}, but does not refuse it with -32022",
-            moment.ask,
+            context.request,
             path="result.protocolVersion",
         )
-    return FINE
+    return OK
 
 
-@check("ACP-L428", failures("initialize"), fix="Put requested and supported into the error's data.")
-def refusals_name_versions(moment: Moment) -> Found:
+@check("ACP-L428", on_error("initialize"), fix="Put requested and supported into the error's data.")
+def refusals_name_versions(context: Context) -> CheckResult:
     """Tell of refusals that do not say which versions there are."""
-    asked = _asked(moment)
-    if moment.code != UNSUPPORTED_VERSION or asked is None:
+    asked = _asked(context)
+    if context.code != UNSUPPORTED_VERSION or asked is None:
         return None
-    data = members(moment.error.get("data"))
+    data = as_object(context.error.get("data"))
     if data.get("requested") != asked:
-        return moment.problem(
+        return context.problem(
             f"requested is {quoted(data.get('requested'))}, but {asked} was asked for",
-            moment.ask,
+            context.request,
             path="error.data.requested",
         )
     supported = data.get("supported")
-    numbers = [each for each in entries(supported) if type(each) is int]
-    if not isinstance(supported, list) or len(numbers) != len(entries(supported)):
-        return moment.problem(
+    numbers = [each for each in as_array(supported) if type(each) is int]
+    if not isinstance(supported, list) or len(numbers) != len(as_array(supported)):
+        return context.problem(
             f"supported is no list of versions: {quoted(supported)}",
-            moment.ask,
+            context.request,
             path="error.data.supported",
         )
     if any(each <= asked for each in numbers):
-        return moment.problem(
+        return context.problem(
             f"version {asked} is refused, though {quoted(supported)} are supported",
-            moment.ask,
+            context.request,
             path="error.data.supported",
         )
-    return FINE
+    return OK
 
 
-@learns(answers("initialize"))
-def _keep_versions(moment: Moment) -> None:
-    supported = moment.state.of(_Negotiation).supported
-    answered = _version(moment.result_object)
+@track(on_response("initialize"))
+def _keep_versions(context: Context) -> None:
+    supported = context.state.of(_Negotiation).supported
+    answered = _version(context.result_object)
     if answered is not None and len(supported) < VERSIONS:
         supported.add(answered)
 
 
-@learns(asks())
-def _keep_requests(moment: Moment) -> None:
-    own = moment.state.of(_Negotiation)
-    if moment.side != "client":
+@track(on_request())
+def _keep_requests(context: Context) -> None:
+    own = context.state.of(_Negotiation)
+    if context.side != "client":
         return
-    if moment.method != "initialize":
-        own.other = own.other or moment.point
-    elif moment.state.version == 2:
-        asked = _version(moment.params)
+    if context.method != "initialize":
+        own.other = own.other or context.point
+    elif context.state.version == 2:
+        asked = _version(context.params)
         if asked is not None and asked < 2 and len(own.lower) < VERSIONS:
-            own.lower.append(moment.n)
+            own.lower.append(context.seq)
 
 
-@check("ACP-L429", asks("initialize"), fix="Agree upon the version once, before all else.")
-def nothing_is_agreed_upon_again(moment: Moment) -> Found:
+@check("ACP-L429", on_request("initialize"), fix="Agree upon the version once, before all else.")
+def nothing_is_agreed_upon_again(context: Context) -> CheckResult:
     """Tell of an `initialize` that comes again after other requests."""
-    other = moment.state.of(_Negotiation).other
-    if moment.state.version == 1:
+    other = context.state.of(_Negotiation).other
+    if context.state.version == 1:
         return None
-    if other is not None and moment.state.is_ready:
-        return moment.problem(
-            "initialize comes again after other requests", moment.state.initialize, other
+    if other is not None and context.state.is_ready:
+        return context.problem(
+            "initialize comes again after other requests", context.state.initialize, other
         )
-    return FINE
+    return OK
 
 
 @check_at_end("ACP-L429", fix="Begin a connection of its own for version 1.")
-def nothing_less_was_asked_for_again(ending: Ending) -> Found:
+def nothing_less_was_asked_for_again(ending: EndContext) -> CheckResult:
     """Tell of an `initialize` for version 1 after version 2 was agreed upon."""
     lower = ending.state.of(_Negotiation).lower
     text = "initialize asks for less than version 2, which was agreed upon"
@@ -191,29 +193,33 @@ def nothing_less_was_asked_for_again(ending: Ending) -> Found:
 
 @check(
     "ACP-L430",
-    failures(*ABOUT_SESSIONS, "session/prompt"),
+    on_error(*ABOUT_SESSIONS, "session/prompt"),
     fix="Put the sessionId into the error's data.",
 )
-def missing_sessions_are_named(moment: Moment) -> Found:
+def missing_sessions_are_named(context: Context) -> CheckResult:
     """Tell of errors about a session that do not say which."""
-    if moment.code != NOT_FOUND or moment.ask is None or moment.ask.session is None:
+    if context.code != NOT_FOUND or context.request is None or context.request.session is None:
         return None
-    if moment.method == "session/prompt" and moment.session is not None and moment.session.is_open:
+    if (
+        context.method == "session/prompt"
+        and context.session is not None
+        and context.session.is_open
+    ):
         # It may be a file that is missing.
         return None
-    named: Json = members(moment.error.get("data")).get("sessionId")
-    if named == moment.ask.session:
-        return FINE
+    named: Json = as_object(context.error.get("data")).get("sessionId")
+    if named == context.request.session:
+        return OK
     what = f"is {quoted(named)}" if named is not None else "is missing"
-    return moment.problem(
-        f"data.sessionId {what} in the error about session {quoted(moment.ask.session)}",
-        moment.ask,
+    return context.problem(
+        f"data.sessionId {what} in the error about session {quoted(context.request.session)}",
+        context.request,
         path="error.data.sessionId",
     )
 
 
-def _asked(moment: Moment) -> int | None:
-    return None if moment.ask is None else _version(moment.ask.params)
+def _asked(context: Context) -> int | None:
+    return None if context.request is None else _version(context.request.params)
 
 
 def _version(message: dict[str, Json]) -> int | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from acp_console.tui.widgets.findings import findings_of
-from acp_inspector.lint.catalogue import SEVERITIES
+from acp_inspector.lint.catalog import SEVERITIES
 from acp_inspector.lint.engine import Linter
 from tests.console.tui.conftest import entries, say, until
 from tests.console.tui.studied import EVIL, StudiedApp, talk

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias, cast
 
 from acp_inspector.journal import Frame
-from acp_inspector.lint.catalogue import Severity
-from acp_inspector.lint.state import Ask, IdKey, Point, Session, State, other
+from acp_inspector.lint.catalog import Severity
+from acp_inspector.lint.state import IdKey, LintState, Point, SeenSession, SentRequest, opposite
 from acp_protocol.framing import Side
 from acp_protocol.host.text import one_line
 from acp_protocol.jsonrpc import Json, RequestId, id_key, is_request_id, parse
@@ -24,7 +24,7 @@ INITIALIZE: Final = ("initialize", "proxy/initialize")
 """Methods that agree upon the version."""
 QUOTED_CHARACTERS: Final = 80
 """Characters of a value that a problem quotes."""
-PATIENCE: Final = 2.0
+DELIVERY_TIMEOUT_S: Final = 2.0
 """Seconds after which a frame counts as received by the other side, without further proof."""
 UNSUPPORTED_VERSION: Final = -32022
 """What only agents that know version 2 answer."""
@@ -44,33 +44,33 @@ class Problem:
     """Where in the message, if it is about one place: `params.update.content`."""
 
 
-Found: TypeAlias = tuple[Problem, ...] | None
+CheckResult: TypeAlias = tuple[Problem, ...] | None
 """What a check found: nothing to look at (None), nothing wrong (empty), or problems."""
 
-FINE: Final[tuple[Problem, ...]] = ()
+OK: Final[tuple[Problem, ...]] = ()
 """The check looked, and all is well."""
 
 
-class Moment:
+class Context:
     """A frame and the state before it."""
 
     __slots__ = (
-        "ask",
-        "at",
-        "before",
         "error",
         "frame",
         "id",
         "kind",
         "method",
-        "n",
         "params",
+        "previous",
         "reason",
+        "request",
         "result",
+        "seq",
         "session",
         "session_id",
         "side",
         "state",
+        "time",
         "update",
         "value",
         "variant",
@@ -78,13 +78,13 @@ class Moment:
         "version",
     )
 
-    def __init__(self, frame: Frame, state: State) -> None:
+    def __init__(self, frame: Frame, state: LintState) -> None:
         self.frame = frame
-        self.n = frame.n
-        self.at = frame.at
+        self.seq = frame.n
+        self.time = frame.at
         self.side: Side = frame.side
         self.state = state
-        self.before = state.last.get(frame.side)
+        self.previous = state.last.get(frame.side)
         """The frame of the same side before this one."""
         self.value: dict[str, Json] = {}
         """The whole message; empty where it is no object."""
@@ -99,7 +99,7 @@ class Moment:
         """Those of a call; empty where they are absent or no object."""
         self.result: Json = None
         self.error: dict[str, Json] = {}
-        self.ask: Ask | None = None
+        self.request: SentRequest | None = None
         """The question, for an answer to one."""
         self.update: dict[str, Json] = {}
         """What a `session/update` tells; empty for anything else."""
@@ -109,7 +109,7 @@ class Moment:
         """What the schema says of it, once a rule has asked; kept for others that ask."""
         self._read()
         self.session_id = self._find_session()
-        self.session: Session | None = (
+        self.session: SeenSession | None = (
             None if self.session_id is None else state.sessions.get(self.session_id)
         )
         self.version = self._find_version()
@@ -118,20 +118,20 @@ class Moment:
     @property
     def point(self) -> Point:
         """Where and when it stands."""
-        return Point(self.n, self.at)
+        return Point(self.seq, self.time)
 
     @property
     def key(self) -> IdKey | None:
         """The key of its id among the questions of whoever asked; None without a valid id."""
         if not is_request_id(self.id):
             return None
-        asker = self.side if self.kind == "request" else other(self.side)
+        asker = self.side if self.kind == "request" else opposite(self.side)
         return (asker, *id_key(cast("RequestId", self.id)))
 
     @property
     def result_object(self) -> dict[str, Json]:
         """The result, where it is an object; empty otherwise."""
-        return members(self.result)
+        return as_object(self.result)
 
     @property
     def code(self) -> int | None:
@@ -139,23 +139,25 @@ class Moment:
         code = self.error.get("code")
         return code if type(code) is int else None
 
-    def knew(self, point: Point | Ask) -> bool:
+    def had_received(self, point: Point | SentRequest) -> bool:
         """Tell whether its sender must have received the other side's frame at `point` before.
 
         Each side acts on what it has received: until it answered something sent later, or long
         enough went by, the two may have crossed.
         """
-        return self.state.seen[self.side] >= point.n or self.at - point.at > PATIENCE
+        return (
+            self.state.seen[self.side] >= point.seq or self.time - point.time > DELIVERY_TIMEOUT_S
+        )
 
     def problem(
         self,
         text: str,
-        *since: Point | Ask | None,
+        *since: Point | SentRequest | None,
         path: str = "",
         severity: Severity | None = None,
     ) -> tuple[Problem, ...]:
         """Return that this frame broke the rule, together with the frames it goes back to."""
-        frames = {point.n for point in since if point is not None} | {self.n}
+        frames = {point.seq for point in since if point is not None} | {self.seq}
         return (Problem(text, tuple(sorted(frames)), severity, path),)
 
     def _read(self) -> None:
@@ -178,27 +180,27 @@ class Moment:
         if isinstance(method, str):
             self.kind = "request" if "id" in value else "notification"
             self.method = method
-            self.params = members(value.get("params"))
+            self.params = as_object(value.get("params"))
             if method == "session/update":
-                self.update = members(self.params.get("update"))
+                self.update = as_object(self.params.get("update"))
                 variant = self.update.get("sessionUpdate")
                 self.variant = variant if isinstance(variant, str) else None
             return
         if "error" in value:
-            self.kind, self.error = "failure", members(value["error"])
+            self.kind, self.error = "failure", as_object(value["error"])
         elif "result" in value:
             self.kind, self.result = "result", value["result"]
         else:
             self.reason = "no JSON-RPC: neither method, result nor error"
             return
         key = self.key
-        self.ask = None if key is None else self.state.asks.get(key)
-        if self.ask is not None:
-            self.method = self.ask.method
+        self.request = None if key is None else self.state.requests.get(key)
+        if self.request is not None:
+            self.method = self.request.method
 
     def _find_session(self) -> str | None:
-        if self.ask is not None:
-            return self.ask.session
+        if self.request is not None:
+            return self.request.session
         session = self.params.get("sessionId")
         return session if isinstance(session, str) else None
 
@@ -212,13 +214,13 @@ class Moment:
         if self.method not in INITIALIZE:
             version = self.state.version
             if version is None and self.side == "client" and self._goes_on():
-                return self.state.taken_for(self.side)
+                return self.state.assumed_version(self.side)
             return version
         source = self.result_object if self.kind == "result" else self.params
-        if self.kind == "failure" and self.ask is not None:
+        if self.kind == "failure" and self.request is not None:
             if self.code == UNSUPPORTED_VERSION:
                 return 2
-            source = self.ask.params
+            source = self.request.params
         wanted = source.get("protocolVersion")
         if type(wanted) is not int or wanted < 1:
             return None
@@ -226,10 +228,10 @@ class Moment:
 
 
 @dataclass(frozen=True, slots=True)
-class Ending:
+class EndContext:
     """The end of the recording, as a rule looks at it."""
 
-    state: State
+    state: LintState
     point: Point
     """The last entry."""
     is_orderly: bool
@@ -238,18 +240,18 @@ class Ending:
     """The connection ended; otherwise the recording just stops."""
 
     def problem(
-        self, text: str, *frames: Point | Ask, severity: Severity | None = None
+        self, text: str, *frames: Point | SentRequest, severity: Severity | None = None
     ) -> tuple[Problem, ...]:
         """Return that a rule was broken by the time of the end, and the frames that prove it."""
-        return (Problem(text, tuple(sorted({frame.n for frame in frames})), severity),)
+        return (Problem(text, tuple(sorted({frame.seq for frame in frames})), severity),)
 
 
-def members(value: Json) -> dict[str, Json]:
+def as_object(value: Json) -> dict[str, Json]:
     """Return `value` where it is an object, an empty one otherwise."""
     return value if isinstance(value, dict) else {}  # pyright: ignore[reportUnknownVariableType] - JSON
 
 
-def entries(value: Json) -> list[Json]:
+def as_array(value: Json) -> list[Json]:
     """Return `value` where it is an array, an empty one otherwise."""
     return value if isinstance(value, list) else []  # pyright: ignore[reportUnknownVariableType] - JSON
 

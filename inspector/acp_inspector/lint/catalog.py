@@ -73,7 +73,7 @@ EARLY_FAMILIES: Final = frozenset({"A", "B", "C", "Y", "AF"})
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class LintRule:
     """One sentence that must hold."""
 
     id: str
@@ -101,15 +101,15 @@ _VERSIONS: Final = {"v1": frozenset({1}), "v2": frozenset({2}), "both": frozense
 
 
 @cache
-def rules() -> dict[str, Rule]:
+def rules() -> dict[str, LintRule]:
     """Return every rule by its id, in the order of the catalogue."""
-    table = files("acp_inspector.lint").joinpath("catalogue.csv").read_text(encoding="utf-8")
+    table = files("acp_inspector.lint").joinpath("catalog.csv").read_text(encoding="utf-8")
     return {row["id"]: _rule(row) for row in csv.DictReader(table.splitlines())}
 
 
-def _rule(row: dict[str, str]) -> Rule:
+def _rule(row: dict[str, str]) -> LintRule:
     is_active = row["severity"] != "withdrawn"
-    return Rule(
+    return LintRule(
         id=row["id"],
         family=row["family"],
         severity=cast("Severity", row["severity"]) if is_active else None,

@@ -10,9 +10,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final, cast
 
-from acp_inspector.lint.moment import Moment, entries, members
-from acp_inspector.lint.registry import answers, asks, learns, results, tells, updates
-from acp_inspector.lint.state import Ask, Point, State
+from acp_inspector.lint.context import Context, as_array, as_object
+from acp_inspector.lint.registry import (
+    on_notification,
+    on_request,
+    on_response,
+    on_result,
+    on_update,
+    track,
+)
+from acp_inspector.lint.state import LintState, Point, SentRequest
 from acp_protocol.jsonrpc import Json, RequestId, id_key, is_request_id
 
 WORDS: Final = ("agent_message", "agent_message_chunk", "agent_thought", "agent_thought_chunk")
@@ -36,9 +43,9 @@ class Foreground:
 
     echoes: dict[str, Echo] = field(default_factory=dict[str, Echo])
     """User messages by id, as first told outside replays."""
-    named: dict[str, Ask] = field(default_factory=dict[str, Ask])
+    named: dict[str, SentRequest] = field(default_factory=dict[str, SentRequest])
     """Prompts by the id that their results named."""
-    accepted: list[Ask] = field(default_factory=list[Ask])
+    accepted: list[SentRequest] = field(default_factory=list[SentRequest])
     """Prompts that were taken in and whose work has not ended yet."""
     inserted: Point | None = None
     """The newest sign of a prompt having been taken in, if no state was told since."""
@@ -77,12 +84,12 @@ class _Sessions:
     foregrounds: dict[str, Foreground] = field(default_factory=dict[str, Foreground])
 
 
-def foreground(moment: Moment) -> Foreground:
+def foreground(context: Context) -> Foreground:
     """Return what is known of the work of the session that a message is about."""
-    return _of(moment.state, moment.session_id or "")
+    return _of(context.state, context.session_id or "")
 
 
-def _of(state: State, session: str) -> Foreground:
+def _of(state: LintState, session: str) -> Foreground:
     by_session = foregrounds_of(state)
     own = by_session.get(session)
     if own is None:
@@ -90,7 +97,7 @@ def _of(state: State, session: str) -> Foreground:
     return own
 
 
-def foregrounds_of(state: State) -> dict[str, Foreground]:
+def foregrounds_of(state: LintState) -> dict[str, Foreground]:
     """Return what is known of the work of each session, by its id."""
     return state.of(_Sessions).foregrounds
 
@@ -98,124 +105,124 @@ def foregrounds_of(state: State) -> dict[str, Foreground]:
 def background_of(update: dict[str, Json]) -> list[dict[str, Json]] | None:
     """Return the background work that a state update lists; None where it lists none."""
     listed = update.get("background")
-    return [members(each) for each in entries(listed)] if isinstance(listed, list) else None
+    return [as_object(each) for each in as_array(listed)] if isinstance(listed, list) else None
 
 
-def _is_live(moment: Moment) -> bool:
-    session = moment.session
-    if moment.version != 2 or session is None:
+def _is_live(context: Context) -> bool:
+    session = context.session
+    if context.version != 2 or session is None:
         return False
     if session.is_replaying:
-        foreground(moment).replayed = moment.point
+        foreground(context).replayed = context.point
         return False
     return True
 
 
-@learns(updates("user_message", "user_message_chunk"))
-def _user_told(moment: Moment) -> None:
-    id_ = moment.update.get("messageId")
-    if not _is_live(moment) or not isinstance(id_, str):
+@track(on_update("user_message", "user_message_chunk"))
+def _user_told(context: Context) -> None:
+    id_ = context.update.get("messageId")
+    if not _is_live(context) or not isinstance(id_, str):
         return
-    own = foreground(moment)
+    own = foreground(context)
     if id_ in own.echoes or len(own.echoes) >= REMEMBERED:
         return
-    content = moment.update.get("content")
-    is_whole = moment.variant == "user_message" and isinstance(content, list)
-    own.echoes[id_] = Echo(moment.point, entries(content) if is_whole else None)
-    if moment.session is not None and (moment.session.prompts or id_ in own.named):
-        own.inserted = moment.point
+    content = context.update.get("content")
+    is_whole = context.variant == "user_message" and isinstance(content, list)
+    own.echoes[id_] = Echo(context.point, as_array(content) if is_whole else None)
+    if context.session is not None and (context.session.prompts or id_ in own.named):
+        own.inserted = context.point
 
 
-@learns(answers("session/prompt"))
-def _prompt_answered(moment: Moment) -> None:
-    id_ = moment.result_object.get("messageId")
-    if moment.kind != "result" or not _is_live(moment) or moment.ask is None:
+@track(on_response("session/prompt"))
+def _prompt_answered(context: Context) -> None:
+    id_ = context.result_object.get("messageId")
+    if context.kind != "result" or not _is_live(context) or context.request is None:
         return
-    own = foreground(moment)
-    own.inserted = moment.point
+    own = foreground(context)
+    own.inserted = context.point
     if len(own.accepted) < REMEMBERED:
-        own.accepted.append(moment.ask)
+        own.accepted.append(context.request)
     if isinstance(id_, str):
-        own.named[id_] = moment.ask
+        own.named[id_] = context.request
         if len(own.named) > REMEMBERED:
             del own.named[next(iter(own.named))]
 
 
-@learns(updates(*WORDS))
-def _words_told(moment: Moment) -> None:
-    if moment.version != 2:
+@track(on_update(*WORDS))
+def _words_told(context: Context) -> None:
+    if context.version != 2:
         return
-    id_ = moment.update.get("messageId")
-    if not _is_live(moment) or not isinstance(id_, str):
+    id_ = context.update.get("messageId")
+    if not _is_live(context) or not isinstance(id_, str):
         return
-    own = foreground(moment)
-    session = moment.session
+    own = foreground(context)
+    session = context.session
     if session is not None and session.state == "requires_action":
-        own.spoke_waiting = 0 if session.state_at is None else session.state_at.n
+        own.spoke_waiting = 0 if session.state_at is None else session.state_at.seq
     if id_ in own.said:
         return
     if len(own.said) < REMEMBERED:
         own.said.add(id_)
     if not own.is_busy and own.inserted is not None and own.early is None:
-        own.early = moment.point
+        own.early = context.point
 
 
-@learns(updates("tool_call_update"))
-def _tool_told(moment: Moment) -> None:
+@track(on_update("tool_call_update"))
+def _tool_told(context: Context) -> None:
     """Take new tool calls of an agent that was just asked for something for its answer."""
-    if moment.version != 2 or moment.session is None or moment.session.is_replaying:
+    if context.version != 2 or context.session is None or context.session.is_replaying:
         return
-    id_ = moment.update.get("toolCallId")
-    tool = moment.session.tools.get(id_) if isinstance(id_, str) else None
-    if tool is None or tool.first.n != moment.n:
+    id_ = context.update.get("toolCallId")
+    tool = context.session.tools.get(id_) if isinstance(id_, str) else None
+    if tool is None or tool.first.seq != context.seq:
         return
-    own = foreground(moment)
+    own = foreground(context)
     if not own.is_busy and own.inserted is not None and own.early is None:
-        own.early = moment.point
+        own.early = context.point
 
 
-@learns(updates("state_update"))
-def _state_told(moment: Moment) -> None:
-    state = moment.update.get("state")
-    if moment.version != 2 or moment.session is None or not isinstance(state, str):
+@track(on_update("state_update"))
+def _state_told(context: Context) -> None:
+    state = context.update.get("state")
+    if context.version != 2 or context.session is None or not isinstance(state, str):
         return
-    own = foreground(moment)
-    _count(moment, own)
+    own = foreground(context)
+    _count(context, own)
     own.inserted = own.early = None
     own.waited = own.waited or state == "requires_action"
     if state != "idle":
         if not own.is_busy:
-            own.is_busy, own.began = True, moment.point
+            own.is_busy, own.began = True, context.point
             own.states.clear()
             own.said.clear()
             own.after_cancel.clear()
         if len(own.states) < REMEMBERED:
             own.states.add(state)
     elif own.is_busy:
-        if moment.update.get("stopReason") == "cancelled":
-            own.after_cancel = own.said | _unfinished(moment, own)
-        own.is_busy, own.ended = False, moment.point
+        if context.update.get("stopReason") == "cancelled":
+            own.after_cancel = own.said | _unfinished(context, own)
+        own.is_busy, own.ended = False, context.point
         own.said = set()
         own.accepted.clear()
 
 
-def _count(moment: Moment, own: Foreground) -> None:
-    before = moment.before
-    is_next = before is not None and own.told_at is not None and before.n == own.told_at.n
-    own.repeats = own.repeats + 1 if is_next and own.told == moment.update else 0
-    own.told, own.told_at = moment.update, moment.point
+def _count(context: Context, own: Foreground) -> None:
+    before = context.previous
+    is_next = before is not None and own.told_at is not None and before.n == own.told_at.seq
+    own.repeats = own.repeats + 1 if is_next and own.told == context.update else 0
+    own.told, own.told_at = context.update, context.point
 
 
-def _unfinished(moment: Moment, own: Foreground) -> set[str]:
+def _unfinished(context: Context, own: Foreground) -> set[str]:
     """Return the tool calls of the cancelled work that should have ended with it."""
-    background = background_of(moment.update)
-    if background is None or moment.session is None or own.began is None:
+    background = background_of(context.update)
+    if background is None or context.session is None or own.began is None:
         # What goes on behind was not listed: each of them may.
         return set()
     behind = {each.get("toolCallId") for each in background if _is_word(each.get("toolCallId"))}
     found: set[str] = set()
-    for tool in reversed(moment.session.tools.values()):
-        if tool.first.n < own.began.n:
+    for tool in reversed(context.session.tools.values()):
+        if tool.first.seq < own.began.seq:
             break
         if tool.id not in behind:
             found.add(tool.id)
@@ -226,30 +233,30 @@ def _is_word(value: Json) -> bool:
     return isinstance(value, str)
 
 
-@learns(
-    tells("session/cancel"),
-    asks("session/close", "session/delete", "session/archive"),
-    asks("tool_call/cancel", "terminal/cancel"),
+@track(
+    on_notification("session/cancel"),
+    on_request("session/close", "session/delete", "session/archive"),
+    on_request("tool_call/cancel", "terminal/cancel"),
 )
-def _stopped(moment: Moment) -> None:
-    if moment.version == 2 and moment.session is not None:
-        foreground(moment).stopped = moment.point
+def _stopped(context: Context) -> None:
+    if context.version == 2 and context.session is not None:
+        foreground(context).stopped = context.point
 
 
-@learns(tells("$/cancel_request"))
-def _withdrew(moment: Moment) -> None:
-    if moment.version != 2 or moment.side != "client":
+@track(on_notification("$/cancel_request"))
+def _withdrew(context: Context) -> None:
+    if context.version != 2 or context.side != "client":
         return
-    id_: Json = moment.params.get("requestId")
+    id_: Json = context.params.get("requestId")
     if not is_request_id(id_):
         return
-    ask = moment.state.asks.get(("client", *id_key(cast("RequestId", id_))))
+    ask = context.state.requests.get(("client", *id_key(cast("RequestId", id_))))
     if ask is not None and ask.session is not None and ask.cancelled is not None:
-        _of(moment.state, ask.session).stopped = moment.point
+        _of(context.state, ask.session).stopped = context.point
 
 
-@learns(results("session/request_permission", "elicitation/create"))
-def _answered(moment: Moment) -> None:
-    if moment.version == 2 and moment.session is not None:
-        own = foreground(moment)
-        own.stopped = own.answered = moment.point
+@track(on_result("session/request_permission", "elicitation/create"))
+def _answered(context: Context) -> None:
+    if context.version == 2 and context.session is not None:
+        own = foreground(context)
+        own.stopped = own.answered = context.point

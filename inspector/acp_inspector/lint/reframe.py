@@ -18,11 +18,11 @@ from acp_protocol.framing import AnyFramer, Side
 _Other = TypeVar("_Other")
 
 
-class Joining:
+class Reframer:
     """The entries of a recording, in which frames of sides that write lengths are whole."""
 
     def __init__(self) -> None:
-        self.has_joined = False
+        self.has_reframed = False
         """Whether a side wrote lengths before its frames."""
         self._streams = _opened()
         self._waiting: list[Entry] = []
@@ -33,7 +33,7 @@ class Joining:
         if isinstance(entry, Frame):
             stream = self._streams[entry.side]
             self._waiting += stream.take(entry)
-            self.has_joined = self.has_joined or stream.framing == "headers"
+            self.has_reframed = self.has_reframed or stream.framing == "headers"
             return self._due()
         before = (
             self.finish() if isinstance(entry, JournalEvent) and entry.begins_connection else []
@@ -58,9 +58,9 @@ class Joining:
         return sorted(due, key=lambda each: each.n)
 
 
-def joined(rows: Iterable[Entry | _Other]) -> Iterator[Entry | _Other]:
+def reframe(rows: Iterable[Entry | _Other]) -> Iterator[Entry | _Other]:
     """Return rows in which frames are whole; what is no entry passes at once."""
-    joining = Joining()
+    joining = Reframer()
     for row in rows:
         if isinstance(row, Frame | StderrText | JournalEvent):
             yield from joining.feed(row)

@@ -1,30 +1,105 @@
-"""Findings as SARIF 2.1.0, which code hosts and editors show beside the file.
+"""Findings as JUnit's XML, which build servers show as tests: a suite a file, a test a rule.
 
-A recording is a text file: a finding stands at the line that holds the last frame that proves it,
-the others are related locations.
-
-Source: OASIS, Static Analysis Results Interchange Format 2.1.0.
+A rule without anything to look at is skipped; that it found nothing says nothing. One whose check
+broke down is an error.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 from urllib.parse import quote
+from xml.etree import ElementTree
 
-from acp_inspector.lint.catalogue import BASES, FAMILIES, Rule, Severity
-from acp_inspector.lint.engine import Finding
+from acp_inspector.lint.catalog import BASES, FAMILIES, LintRule, Severity, rules
+from acp_inspector.lint.engine import Finding, LintReport
 from acp_inspector.lint.registry import registry
 from acp_inspector.recording.reader import LineFault
 from acp_protocol.jsonrpc import Json
 from acp_protocol.version import VERSION
 
+READABLE: Final = "every line can be read"
+BROKEN: Final = "it could not be judged, by a mistake of ours"
+_NO_XML: Final = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""Characters that an XML document cannot hold, not even escaped."""
+
+
+def junit_report(
+    reports: Mapping[str, LintReport],
+    fails: Callable[[Finding], bool],
+    faults: Mapping[str, Sequence[LineFault]] | None = None,
+    *,
+    faults_fail: bool = False,
+) -> str:
+    """Return the reports of each file as one document.
+
+    Args:
+        reports: by the file's name.
+        fails: tells which findings are failures.
+        faults: for each file, what of it could not be read.
+        faults_fail: such a file is an error, instead of being told of.
+    """
+    root = ElementTree.Element("testsuites", name="acp-console lint")
+    for file, report in reports.items():
+        suite = ElementTree.SubElement(root, "testsuite", name=_text(file))
+        failed = skipped = 0
+        unread = (faults or {}).get(file, ())
+        case = ElementTree.SubElement(suite, "testcase", name=READABLE, classname="Recording")
+        if said := "\n".join(f"line {fault.line}: {fault.reason}" for fault in unread):
+            if faults_fail:
+                _add(case, "error", said, message=said.split("\n")[0], type="recording")
+            else:
+                _add(case, "system-out", said)
+        for id_ in sorted(report.applied):
+            found = [each for each in report.findings if each.rule.id == id_]
+            broken = report.failed.get(id_)
+            failures = [each for each in found if fails(each)]
+            family = FAMILIES[rules()[id_].family]
+            case = ElementTree.SubElement(suite, "testcase", name=id_, classname=_text(family))
+            if failures:
+                failed += 1
+                said = "\n".join(map(_line, failures))
+                _add(case, "failure", said, message=failures[0].message, type=id_)
+            elif broken is None and id_ not in report.exercised:
+                skipped += 1
+                ElementTree.SubElement(case, "skipped", message="nothing to look at")
+            if broken is not None:
+                _add(case, "error", broken, message=f"{BROKEN}: {broken}", type="check")
+            if len(found) > len(failures):
+                _add(
+                    case, "system-out", "\n".join(_line(each) for each in found if not fails(each))
+                )
+        suite.attrib.update(
+            tests=str(len(report.applied) + 1),
+            failures=str(failed),
+            skipped=str(skipped),
+            errors=str(int(faults_fail and bool(unread)) + len(report.failed)),
+        )
+    ElementTree.indent(root)
+    return ElementTree.tostring(root, encoding="unicode", xml_declaration=True)
+
+
+def _add(case: ElementTree.Element, name: str, text: str, **attributes: str) -> None:
+    clean = {key: _text(value) for key, value in attributes.items()}
+    ElementTree.SubElement(case, name, clean).text = _text(text)
+
+
+def _line(finding: Finding) -> str:
+    frames = ", ".join(map(str, finding.frames))
+    return f"{finding.severity}: frame {frames}: {finding.message} {finding.fix}"
+
+
+def _text(text: str) -> str:
+    return _NO_XML.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
 SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
 LEVELS: Final[dict[Severity, str]] = {"error": "error", "warning": "warning", "info": "note"}
 
 
-def sarif(
+def sarif_report(
     findings: Mapping[str, Sequence[Finding]],
     lines: Mapping[str, Mapping[int, int]],
     faults: Mapping[str, Sequence[LineFault]] | None = None,
@@ -74,12 +149,12 @@ def _broken(file: str, rule: str, problem: str) -> Json:
     return {"level": "error", "message": {"text": said}, "locations": [where]}
 
 
-def _rules(findings: Iterable[Sequence[Finding]]) -> list[Rule]:
+def _rules(findings: Iterable[Sequence[Finding]]) -> list[LintRule]:
     used = {each.rule.id: each.rule for found in findings for each in found}
     return [used[id_] for id_ in sorted(used)]
 
 
-def _rule(rule: Rule) -> dict[str, Json]:
+def _rule(rule: LintRule) -> dict[str, Json]:
     return {
         "id": rule.id,
         "shortDescription": {"text": rule.text},

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from acp_inspector.journal import Frame
-from acp_inspector.lint.moment import Moment, entries
+from acp_inspector.lint.context import Context, as_array
 from acp_inspector.lint.state import IdKey
 from acp_protocol.framing import Side
 from acp_protocol.jsonrpc import Json, parse
@@ -38,7 +38,7 @@ def _refuse(constant: str) -> None:
 _DECODER: Final = json.JSONDecoder(parse_constant=_refuse)
 
 
-class Slip(NamedTuple):
+class JsonSyntaxError(NamedTuple):
     """What is wrong with a line that is no JSON."""
 
     what: str
@@ -57,7 +57,7 @@ class Pieces:
 
 
 @dataclass(slots=True)
-class Lines:
+class LineState:
     """What lines without a message leave behind for what comes after them."""
 
     pieces: dict[Side, Pieces] = field(
@@ -69,34 +69,34 @@ class Lines:
     """Sides that sent JSON which is nested too deeply to be read here."""
     ids: set[IdKey] = field(default_factory=set[IdKey])
     """Ids of objects that ask for something, but not as they should; they may be answered."""
-    newest: tuple[Frame, Slip | None] | None = None
+    newest: tuple[Frame, JsonSyntaxError | None] | None = None
     """What was wrong with the line that was looked at last."""
 
 
-def is_no_json(moment: Moment) -> bool:
+def is_not_json(context: Context) -> bool:
     """Tell whether a line holds no JSON at all."""
-    return moment.kind == "broken" and not moment.value and slip(moment) is not None
+    return context.kind == "broken" and not context.value and syntax_error(context) is not None
 
 
-def slip(moment: Moment) -> Slip | None:
+def syntax_error(context: Context) -> JsonSyntaxError | None:
     """Return what is wrong with a line, and where; None if it is JSON."""
-    lines = moment.state.of(Lines)
-    if lines.newest is None or lines.newest[0] is not moment.frame:
-        lines.newest = moment.frame, _slip(moment)
+    lines = context.state.of(LineState)
+    if lines.newest is None or lines.newest[0] is not context.frame:
+        lines.newest = context.frame, _slip(context)
     return lines.newest[1]
 
 
-def _slip(moment: Moment) -> Slip | None:
+def _slip(context: Context) -> JsonSyntaxError | None:
     try:
-        text = moment.frame.raw.decode("utf-8-sig")
+        text = context.frame.raw.decode("utf-8-sig")
     except UnicodeDecodeError as problem:
-        return Slip("utf-8", problem.start)
+        return JsonSyntaxError("utf-8", problem.start)
     try:
         _DECODER.decode(text)
     except json.JSONDecodeError as problem:
-        return Slip(problem.msg, problem.pos)
+        return JsonSyntaxError(problem.msg, problem.pos)
     except (RecursionError, ValueError):
-        return None if spells_json(text) else Slip(moment.reason, 0)
+        return None if spells_json(text) else JsonSyntaxError(context.reason, 0)
     return None
 
 
@@ -126,50 +126,50 @@ def spells_json(text: str) -> bool:
     return expected == "next" and not open_ and not text[at:].strip(" \t\n\r")
 
 
-def is_unfinished(moment: Moment) -> bool:
+def is_unfinished(context: Context) -> bool:
     """Tell whether a line seems to begin a JSON object or array that goes on below."""
-    text = moment.frame.raw.rstrip()
-    wrong = slip(moment)
+    text = context.frame.raw.rstrip()
+    wrong = syntax_error(context)
     return text[:1] in {b"{", b"["} and wrong is not None and wrong.place >= len(text)
 
 
-def pieces_before(moment: Moment) -> list[Frame]:
+def pieces_before(context: Context) -> list[Frame]:
     """Return the lines before this one that it may go on with."""
-    kept = moment.state.of(Lines).pieces[moment.side].lines
-    is_next = bool(kept) and moment.before is kept[-1]
+    kept = context.state.of(LineState).pieces[context.side].lines
+    is_next = bool(kept) and context.previous is kept[-1]
     return kept if is_next else []
 
 
-def is_piece(moment: Moment) -> bool:
+def is_piece(context: Context) -> bool:
     """Tell whether an array may be a piece of what began above rather than a line of its own."""
-    pieces = pieces_before(moment)
+    pieces = pieces_before(context)
     if not pieces or pieces[0].raw.strip() not in {b"{", b"["}:
         return False
-    return not any(isinstance(each, dict) for each in entries(parse(moment.frame.raw)))
+    return not any(isinstance(each, dict) for each in as_array(parse(context.frame.raw)))
 
 
-def is_end(moment: Moment) -> bool:
+def is_end(context: Context) -> bool:
     """Tell whether the pieces and this line are one JSON text together."""
-    kept = moment.state.of(Lines).pieces[moment.side]
-    raw = moment.frame.raw
-    if not pieces_before(moment) or kept.depth + _depth(raw) != 0:
+    kept = context.state.of(LineState).pieces[context.side]
+    raw = context.frame.raw
+    if not pieces_before(context) or kept.depth + _depth(raw) != 0:
         return False
     return _is_json(b"\n".join((*(piece.raw for piece in kept.lines), raw)))
 
 
-def keep_pieces(moment: Moment) -> None:
+def keep_pieces(context: Context) -> None:
     """Remember a line that begins a JSON text, or goes on with one."""
-    every = moment.state.of(Lines).pieces
-    kept, raw = every[moment.side], moment.frame.raw
-    if not pieces_before(moment):
-        kept = every[moment.side] = Pieces()
-        if not is_unfinished(moment):
+    every = context.state.of(LineState).pieces
+    kept, raw = every[context.side], context.frame.raw
+    if not pieces_before(context):
+        kept = every[context.side] = Pieces()
+        if not is_unfinished(context):
             return
     depth = kept.depth + _depth(raw)
-    if len(kept.lines) >= PIECES or kept.size + len(raw) > PIECES_BYTES or is_end(moment):
-        every[moment.side] = Pieces()
+    if len(kept.lines) >= PIECES or kept.size + len(raw) > PIECES_BYTES or is_end(context):
+        every[context.side] = Pieces()
         return
-    kept.lines.append(moment.frame)
+    kept.lines.append(context.frame)
     kept.depth, kept.size = depth, kept.size + len(raw)
 
 

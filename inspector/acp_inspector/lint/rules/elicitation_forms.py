@@ -9,11 +9,18 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from acp_inspector.lint.moment import FINE, Found, Moment, entries, is_one_of, members, quoted
-from acp_inspector.lint.patterns import is_pattern
-from acp_inspector.lint.registry import asks, check, results
+from acp_inspector.lint.context import (
+    OK,
+    CheckResult,
+    Context,
+    as_array,
+    as_object,
+    is_one_of,
+    quoted,
+)
+from acp_inspector.lint.registry import check, on_request, on_result
 from acp_inspector.lint.rules.elicitation import CREATE
-from acp_inspector.lint.secret_words import asks_secret, names_secret
+from acp_inspector.lint.text_checks import asks_secret, is_pattern, names_secret
 from acp_protocol.jsonrpc import Json
 
 PLACE: Final = "params.requestedSchema"
@@ -27,78 +34,80 @@ _URL: Final = re.compile(r"https?://\S+|\[[^\]]+\]\([^)]+\)", re.IGNORECASE)
 def _schema(params: dict[str, Json]) -> dict[str, Json] | None:
     if params.get("mode") != "form":
         return None
-    return members(params.get("requestedSchema"))
+    return as_object(params.get("requestedSchema"))
 
 
 def _fields(schema: dict[str, Json]) -> dict[str, dict[str, Json]]:
-    fields = members(schema.get("properties"))
-    return {name: members(field) for name, field in fields.items()}
+    fields = as_object(schema.get("properties"))
+    return {name: as_object(field) for name, field in fields.items()}
 
 
-@check("ACP-L337", asks(CREATE), fix='Ask by {"type": "object", "properties": {…}}, all flat.')
-def forms_are_flat_objects(moment: Moment) -> Found:
+@check(
+    "ACP-L337", on_request(CREATE), fix='Ask by {"type": "object", "properties": {…}}, all flat.'
+)
+def forms_are_flat_objects(context: Context) -> CheckResult:
     """Tell of forms that are no object of primitives."""
-    schema = _schema(moment.params)
+    schema = _schema(context.params)
     if schema is None:
         return None
-    if not isinstance(moment.params.get("requestedSchema"), dict):
-        return moment.problem("requestedSchema is missing", path=PLACE)
-    is_there = "type" in schema or moment.version != 1
+    if not isinstance(context.params.get("requestedSchema"), dict):
+        return context.problem("requestedSchema is missing", path=PLACE)
+    is_there = "type" in schema or context.version != 1
     if is_there and schema.get("type") != "object":
-        return moment.problem(
+        return context.problem(
             f"the form's type is {quoted(schema.get('type'))}", path=f"{PLACE}.type"
         )
     if not isinstance(schema.get("properties"), dict):
-        return moment.problem("the form has no properties", path=f"{PLACE}.properties")
+        return context.problem("the form has no properties", path=f"{PLACE}.properties")
     for name, field in _fields(schema).items():
         kind = field.get("type")
         if is_one_of(kind, PRIMITIVES) or (
-            moment.version != 1 and isinstance(kind, str) and kind != "object"
+            context.version != 1 and isinstance(kind, str) and kind != "object"
         ):
             continue
-        return moment.problem(
+        return context.problem(
             f"the field {quoted(name)} is {quoted(kind)}, no primitive",
             path=f"{PLACE}.properties.{name}.type",
         )
-    return FINE
+    return OK
 
 
-@check("ACP-L338", asks(CREATE), fix="Stay with what the restricted schema has.")
-def forms_are_plain(moment: Moment) -> Found:
+@check("ACP-L338", on_request(CREATE), fix="Stay with what the restricted schema has.")
+def forms_are_plain(context: Context) -> CheckResult:
     """Tell of words of JSON Schema that clients do not read here."""
-    schema = _schema(moment.params)
+    schema = _schema(context.params)
     if not schema:
         return None
     for word in BEYOND:
         if word in schema:
-            return moment.problem(f"the form has {word}", path=f"{PLACE}.{word}")
+            return context.problem(f"the form has {word}", path=f"{PLACE}.{word}")
     for name, field in _fields(schema).items():
         for word in (*BEYOND, "properties"):
             # The items of a list may be any of a few titled values.
             if word in field:
                 place = f"{PLACE}.properties.{name}.{word}"
-                return moment.problem(f"the field {quoted(name)} has {word}", path=place)
-    return FINE
+                return context.problem(f"the field {quoted(name)} has {word}", path=place)
+    return OK
 
 
-@check("ACP-L339", asks(CREATE), fix="Make the form one that can be filled in.")
-def forms_make_sense(moment: Moment) -> Found:
+@check("ACP-L339", on_request(CREATE), fix="Make the form one that can be filled in.")
+def forms_make_sense(context: Context) -> CheckResult:
     """Tell of forms that contradict themselves."""
-    schema = _schema(moment.params)
+    schema = _schema(context.params)
     if not schema:
         return None
     fields = _fields(schema)
-    for name in entries(schema.get("required")):
+    for name in as_array(schema.get("required")):
         if isinstance(name, str) and name not in fields:
-            return moment.problem(
+            return context.problem(
                 f"the required field {quoted(name)} does not exist", path=f"{PLACE}.required"
             )
     for name, field in fields.items():
         for fault in _contradictions(field):
-            return moment.problem(
+            return context.problem(
                 f"the field {quoted(name)} {fault}", path=f"{PLACE}.properties.{name}"
             )
-    return FINE
+    return OK
 
 
 def _contradictions(field: dict[str, Json]) -> Iterator[str]:
@@ -118,10 +127,10 @@ def _contradictions(field: dict[str, Json]) -> Iterator[str]:
         yield f"has a default that {fault}"
 
 
-@check("ACP-L340", asks(CREATE), fix="Ask for secrets on a page, by url mode.")
-def forms_ask_for_no_secrets(moment: Moment) -> Found:
+@check("ACP-L340", on_request(CREATE), fix="Ask for secrets on a page, by url mode.")
+def forms_ask_for_no_secrets(context: Context) -> CheckResult:
     """Tell of forms that ask for passwords, keys, tokens or card numbers."""
-    schema = _schema(moment.params)
+    schema = _schema(context.params)
     if schema is None:
         return None
     # What is chosen from a list is no secret.
@@ -137,52 +146,56 @@ def forms_ask_for_no_secrets(moment: Moment) -> Found:
             or (isinstance(title, str) and (names_secret(title) or asks_secret(title)))
             or (isinstance(description, str) and asks_secret(description))
         ):
-            return moment.problem(
+            return context.problem(
                 f"the field {quoted(name)} asks for a secret", path=f"{PLACE}.properties.{name}"
             )
-    message = moment.params.get("message")
+    message = context.params.get("message")
     if texts and isinstance(message, str) and asks_secret(message):
-        return moment.problem("the message asks for a secret", path="params.message")
-    return FINE
+        return context.problem("the message asks for a secret", path="params.message")
+    return OK
 
 
-@check("ACP-L341", asks(CREATE), fix="Send the user to a page by url mode.")
-def forms_hold_no_links(moment: Moment) -> Found:
+@check("ACP-L341", on_request(CREATE), fix="Send the user to a page by url mode.")
+def forms_hold_no_links(context: Context) -> CheckResult:
     """Tell of links in what a form says."""
-    schema = _schema(moment.params)
+    schema = _schema(context.params)
     if schema is None:
         return None
-    said: list[tuple[str, Json]] = [("params.message", moment.params.get("message"))]
+    said: list[tuple[str, Json]] = [("params.message", context.params.get("message"))]
     for name, field in _fields(schema).items():
         said += [(f"{PLACE}.properties.{name}.{key}", field.get(key)) for key in _SAYING]
     for place, text in said:
         if isinstance(text, str) and _URL.search(text):
-            return moment.problem(f"{place} holds a link", path=place)
-    return FINE
+            return context.problem(f"{place} holds a link", path=place)
+    return OK
 
 
 _SAYING: Final = ("title", "description")
 
 
-@check("ACP-L343", results(CREATE), fix="Check what was entered before it is sent.")
-def content_fits_the_form(moment: Moment) -> Found:
+@check("ACP-L343", on_result(CREATE), fix="Check what was entered before it is sent.")
+def content_fits_the_form(context: Context) -> CheckResult:
     """Tell of content that the form does not allow."""
-    schema = _schema(moment.ask.params) if moment.ask is not None else None
-    if schema is None or moment.result_object.get("action") != "accept":
+    schema = _schema(context.request.params) if context.request is not None else None
+    if schema is None or context.result_object.get("action") != "accept":
         return None
-    fields, content = _fields(schema), members(moment.result_object.get("content"))
-    for name in entries(schema.get("required")):
+    fields, content = _fields(schema), as_object(context.result_object.get("content"))
+    for name in as_array(schema.get("required")):
         if isinstance(name, str) and name not in content:
-            return moment.problem(
-                f"the required field {quoted(name)} is missing", moment.ask, path="result.content"
+            return context.problem(
+                f"the required field {quoted(name)} is missing",
+                context.request,
+                path="result.content",
             )
     for name, value in content.items():
         place = f"result.content.{name}"
         if name not in fields:
-            return moment.problem(f"{quoted(name)} is no field of the form", moment.ask, path=place)
+            return context.problem(
+                f"{quoted(name)} is no field of the form", context.request, path=place
+            )
         if fault := _misfit(fields[name], value):
-            return moment.problem(f"{quoted(name)} {fault}", moment.ask, path=place)
-    return FINE
+            return context.problem(f"{quoted(name)} {fault}", context.request, path=place)
+    return OK
 
 
 def _misfit(field: dict[str, Json], value: Json) -> str | None:
@@ -226,32 +239,32 @@ def _misfit_number(field: dict[str, Json], kind: Json, value: Json) -> str | Non
 def _misfit_list(field: dict[str, Json], value: Json) -> str | None:
     if not isinstance(value, list):
         return "is no list"
-    chosen = entries(value)
+    chosen = as_array(value)
     least, most = field.get("minItems"), field.get("maxItems")
     if isinstance(least, int) and len(chosen) < least:
         return "has too few values"
     if isinstance(most, int) and len(chosen) > most:
         return "has too many values"
-    offered = _offered(members(field.get("items")))
+    offered = _offered(as_object(field.get("items")))
     is_alien = bool(offered) and any(each not in offered for each in chosen)
     return "has a value that was not offered" if is_alien else None
 
 
 def _offered(field: dict[str, Json]) -> list[Json]:
-    titled = (*entries(field.get("oneOf")), *entries(field.get("anyOf")))
-    return [*entries(field.get("enum")), *(members(each).get("const") for each in titled)]
+    titled = (*as_array(field.get("oneOf")), *as_array(field.get("anyOf")))
+    return [*as_array(field.get("enum")), *(as_object(each).get("const") for each in titled)]
 
 
-@check("ACP-L345", results(CREATE), fix="Send strings, numbers, booleans and lists of strings.")
-def content_is_flat(moment: Moment) -> Found:
+@check("ACP-L345", on_result(CREATE), fix="Send strings, numbers, booleans and lists of strings.")
+def content_is_flat(context: Context) -> CheckResult:
     """Tell of content that is nested."""
-    content = moment.result_object.get("content")
+    content = context.result_object.get("content")
     if not isinstance(content, dict):
         return None
-    for name, value in members(moment.result_object["content"]).items():
-        is_list = isinstance(value, list) and all(isinstance(each, str) for each in entries(value))
+    for name, value in as_object(context.result_object["content"]).items():
+        is_list = isinstance(value, list) and all(isinstance(each, str) for each in as_array(value))
         if not is_list and not isinstance(value, str | int | float):
-            return moment.problem(
-                f"{quoted(name)} is {quoted(value)}", moment.ask, path=f"result.content.{name}"
+            return context.problem(
+                f"{quoted(name)} is {quoted(value)}", context.request, path=f"result.content.{name}"
             )
-    return FINE
+    return OK

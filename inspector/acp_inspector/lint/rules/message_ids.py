@@ -1,0 +1,304 @@
+"""The ids by which pieces of a message belong together.
+
+Source: ACP, "Prompt Turn", version 2's "Prompt Lifecycle"; the RFD about message ids.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from acp_inspector.lint.context import OK, CheckResult, Context, as_array, as_object, quoted
+from acp_inspector.lint.registry import check, on_call, on_request, on_result, on_update, track
+from acp_inspector.lint.rules.updates import CHUNKS, WHOLE
+from acp_inspector.lint.state import Point, SentRequest
+
+REMEMBERED: Final = 50_000
+"""Messages of one session that are remembered."""
+CHARACTERS: Final = 200
+"""Characters of a message's first piece that are remembered."""
+CLIENT_CALLS: Final = (
+    "session/new",
+    "session/load",
+    "session/resume",
+    "session/prompt",
+    "session/cancel",
+    "session/set_mode",
+    "session/set_config_option",
+)
+
+
+@dataclass(slots=True)
+class _Message:
+    """A message of version 1, by its id."""
+
+    role: str
+    last: Point
+    """Its newest piece."""
+    prompt: SentRequest | None
+    """The turn of it."""
+    is_shared: bool = False
+    """Pieces of another kind had its id."""
+
+
+@dataclass(slots=True)
+class _Stream:
+    """The pieces of one kind."""
+
+    current: str | None
+    has_ids: bool
+    first: Point
+    is_mixed: bool = False
+
+
+@dataclass(slots=True)
+class _Told:
+    """What one session told."""
+
+    messages: dict[str, _Message] = field(default_factory=dict[str, _Message])
+    streams: dict[str, _Stream] = field(default_factory=dict[str, _Stream])
+    inserted: dict[str, Point] = field(default_factory=dict[str, Point])
+    """By the ids that prompts were answered with: the answer (v2)."""
+    pieces: dict[tuple[str, str], tuple[Point, str]] = field(
+        default_factory=dict[tuple[str, str], tuple[Point, str]]
+    )
+    """By kind and id: the first piece of messages that were not told as a whole yet (v2)."""
+
+
+@dataclass(slots=True)
+class _Messages:
+    """What was told, by session."""
+
+    told: dict[str, _Told] = field(default_factory=dict[str, _Told])
+
+
+def _told(context: Context) -> _Told | None:
+    return context.state.of(_Messages).told.get(context.session_id or "")
+
+
+@track(on_request("session/load", "session/resume"))
+def _begin_anew(context: Context) -> None:
+    if context.session_id is not None:
+        context.state.of(_Messages).told.pop(context.session_id, None)
+
+
+@track(on_update(*CHUNKS))
+def _keep_chunk(context: Context) -> None:
+    if context.session is None:
+        return
+    sessions = context.state.of(_Messages).told
+    told = sessions.get(context.session.id)
+    if told is None:
+        told = sessions[context.session.id] = _Told()
+    role, id_ = context.variant or "", context.update.get("messageId")
+    name = id_ if isinstance(id_, str) else None
+    if context.version == 2:
+        if name is not None and (role, name) not in told.pieces and len(told.pieces) < REMEMBERED:
+            text = as_object(context.update.get("content")).get("text")
+            piece = text[:CHARACTERS] if isinstance(text, str) else ""
+            told.pieces[role, name] = (context.point, piece)
+        return
+    stream = told.streams.get(role)
+    if stream is None:
+        told.streams[role] = _Stream(name, name is not None, context.point)
+    else:
+        stream.current = name
+        stream.is_mixed = stream.is_mixed or stream.has_ids is not (name is not None)
+    if name is None:
+        return
+    message = told.messages.get(name)
+    if message is not None:
+        message.last = context.point
+        message.is_shared = message.is_shared or message.role != role
+    elif len(told.messages) < REMEMBERED:
+        told.messages[name] = _Message(role, context.point, context.session.last_prompt)
+
+
+@check(
+    "ACP-L182",
+    on_update(*CHUNKS, *WHOLE),
+    fix="Send the messageId with every piece.",
+)
+def messages_have_ids(context: Context) -> CheckResult:
+    """Tell of messages of version 2, and pieces of them, without an id."""
+    if isinstance(context.update.get("messageId"), str):
+        return OK
+    what = "no string" if "messageId" in context.update else "missing"
+    return context.problem(
+        f"the messageId of {context.variant} is {what}", path="params.update.messageId"
+    )
+
+
+def _known(context: Context) -> _Message | None:
+    """Return the message of version 1 that a live chunk goes on with."""
+    id_, told = context.update.get("messageId"), _told(context)
+    if told is None or not isinstance(id_, str):
+        return None
+    if context.session is None or context.session.is_replaying:
+        return None
+    return told.messages.get(id_)
+
+
+@check(
+    "ACP-L185",
+    on_update(*CHUNKS),
+    fix="Give what is of another kind another messageId.",
+)
+def ids_are_of_one_role(context: Context) -> CheckResult:
+    """Tell, once for each, of ids that stand for messages of two kinds."""
+    message = _known(context)
+    if message is None:
+        return None
+    if message.role == context.variant or message.is_shared:
+        return OK
+    return context.problem(
+        f"the messageId {quoted(context.update['messageId'])} was used for {message.role} before",
+        message.last,
+        path="params.update.messageId",
+    )
+
+
+@check(
+    "ACP-L186",
+    on_update(*CHUNKS),
+    fix="End one message before the next of its kind begins.",
+)
+def messages_are_not_interleaved(context: Context) -> CheckResult:
+    """Tell of messages that go on after the next one of their kind began."""
+    message, told = _known(context), _told(context)
+    if message is None or told is None or message.role != context.variant:
+        return None
+    id_ = context.update["messageId"]
+    if told.streams[message.role].current == id_:
+        return OK
+    return context.problem(
+        f"the message {quoted(id_)} goes on after another one began",
+        message.last,
+        path="params.update.messageId",
+    )
+
+
+@check(
+    "ACP-L187",
+    on_update(*CHUNKS),
+    fix="Send the messageId with every chunk, or with none.",
+)
+def ids_are_there_or_not(context: Context) -> CheckResult:
+    """Tell, once for each kind, of chunks that have an id where others had none, or none."""
+    told = _told(context)
+    stream = None if told is None else told.streams.get(context.variant or "")
+    if stream is None or context.session is None or context.session.is_replaying:
+        return None
+    has_id = isinstance(context.update.get("messageId"), str)
+    if has_id is stream.has_ids or stream.is_mixed:
+        return OK
+    what = "a messageId, unlike" if has_id else "no messageId, unlike"
+    return context.problem(
+        f"this {context.variant} has {what} those before",
+        stream.first,
+        path="params.update.messageId",
+    )
+
+
+@check("ACP-L188", on_call(*CLIENT_CALLS), fix="Leave ids of messages to the agent.")
+def clients_invent_no_ids(context: Context) -> CheckResult:
+    """Tell of requests that come with an id for their message."""
+    if "messageId" not in context.params:
+        return OK
+    return context.problem(f"{context.method} has a messageId", path="params.messageId")
+
+
+@check("ACP-L189", on_update(*CHUNKS), fix="Give every message an id of its own.")
+def ids_are_not_used_again(context: Context) -> CheckResult:
+    """Tell of messages of version 1 with the id of one of an earlier turn."""
+    message = _known(context)
+    if context.version != 1 or message is None or context.session is None:
+        return None
+    if message.prompt is context.session.last_prompt or message.role != context.variant:
+        return OK
+    if message.prompt is None or message.prompt.responded is None:
+        return OK
+    return context.problem(
+        f"the messageId {quoted(context.update['messageId'])} was used in an earlier turn",
+        message.last,
+        path="params.update.messageId",
+    )
+
+
+@check("ACP-L189", on_result("session/prompt"), fix="Give every message an id of its own.")
+def prompts_have_ids_of_their_own(context: Context) -> CheckResult:
+    """Tell of two prompts of version 2 that became one message.
+
+    A message of the agent may be changed at any time, so that no use of its id is a reuse.
+    """
+    id_, told = context.result_object.get("messageId"), _told(context)
+    if context.version != 2 or not isinstance(id_, str):
+        return None
+    earlier = None if told is None else told.inserted.get(id_)
+    if earlier is None:
+        return OK
+    return context.problem(
+        f"the messageId {quoted(id_)} is that of an earlier prompt",
+        earlier,
+        context.request,
+        path="result.messageId",
+    )
+
+
+@track(on_result("session/prompt"))
+def _keep_inserted(context: Context) -> None:
+    id_ = context.result_object.get("messageId")
+    if context.session is None or not isinstance(id_, str):
+        return
+    told = context.state.of(_Messages).told.setdefault(context.session.id, _Told())
+    if len(told.inserted) < REMEMBERED:
+        told.inserted.setdefault(id_, context.point)
+
+
+@check(
+    "ACP-L191", on_update(*WHOLE), fix="Send the whole message before the pieces that follow it."
+)
+def pieces_follow_what_they_belong_to(context: Context) -> CheckResult:
+    """Tell of pieces that the whole message, which came after them, does not have.
+
+    It replaces them, so that they are lost: probably they were meant to follow it.
+    """
+    told, id_ = _told(context), context.update.get("messageId")
+    content = as_array(context.update.get("content"))
+    if not isinstance(id_, str) or not content or context.session is None:
+        return None
+    role = f"{context.variant}_chunk"
+    point, piece = (None, "") if told is None else told.pieces.get((role, id_), (None, ""))
+    if point is None or not piece or context.session.is_replaying:
+        return OK
+    texts = [text for each in content if isinstance(text := as_object(each).get("text"), str)]
+    if piece in "".join(texts):
+        return OK
+    return context.problem(
+        f"the message {quoted(id_)} is told as a whole, without the piece that came before",
+        point,
+        path="params.update.content",
+    )
+
+
+@check("ACP-L191", on_update("tool_call"), fix="Announce a tool call before it is updated.")
+def tool_calls_come_before_their_updates(context: Context) -> CheckResult:
+    """Tell of tool calls of version 1 that were updated before they were announced."""
+    id_ = context.update.get("toolCallId")
+    if context.version != 1 or context.session is None or not isinstance(id_, str):
+        return None
+    tool = context.session.tools.get(id_)
+    if tool is None or tool.is_announced or context.session.is_replaying:
+        return OK
+    return context.problem(
+        f"the tool call {quoted(id_)} was updated before it was announced",
+        tool.first,
+        path="params.update.toolCallId",
+    )
+
+
+@track(on_update(*WHOLE))
+def _keep_whole(context: Context) -> None:
+    told, id_ = _told(context), context.update.get("messageId")
+    if told is not None and isinstance(id_, str) and "content" in context.update:
+        told.pieces[f"{context.variant}_chunk", id_] = (context.point, "")

@@ -1,0 +1,240 @@
+"""Which methods there are, who sends them, and that they are answered as such.
+
+Source: ACP, "Extensibility", "Initialization", and the published schemas.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from acp_inspector.lint.context import OK, CheckResult, Context, quoted
+from acp_inspector.lint.registry import (
+    check,
+    on_call,
+    on_error,
+    on_notification,
+    on_request,
+    on_response,
+    on_result,
+)
+from acp_inspector.lint.rules.envelope import UNREADABLE, Told, has_other_cause
+from acp_inspector.lint.state import LintState, opposite
+from acp_protocol.schema.method import Kind, Method
+from acp_protocol.schema.methods import METHODS, VERSIONS, find_method
+
+_NAMESPACES: Final = frozenset(
+    {row.name.partition("/")[0] for row in METHODS} | {"nes", "document", "mcp"}
+)
+BASELINE: Final = {
+    1: frozenset({"initialize", "session/new", "session/prompt", "session/request_permission"}),
+    2: frozenset({"initialize", "session/request_permission"}),
+}
+"""Methods that everyone has to answer who speaks the version, whatever was claimed."""
+RETIRED: Final = re.compile(r"nes/|document/|mcp/(connect|disconnect)$")
+"""Methods of unstable schemas before 2026-11."""
+RETIRED_TELLS: Final = re.compile(r"nes/(accept|reject)$|document/")
+"""Those of them that were notifications."""
+EMPTY: Final = frozenset({"session/load", "fs/write_text_file", "authenticate"})
+"""Methods whose empty result was once null."""
+
+
+@check("ACP-L035", on_call(), fix="Use methods of the version, or one that begins with “_”.")
+def methods_are_known(context: Context) -> CheckResult:
+    """Tell of methods that no version has."""
+    method = context.method or ""
+    if not method or method.startswith(("_", "$/")):
+        return None
+    row = _row(context)
+    if row is not None:
+        if row.is_stable or context.state.unstable:
+            return OK
+        return context.problem(f"{method} is unstable", path="method", severity="info")
+    if any(find_method(method, version) for version in VERSIONS):
+        # Of the other version: a rule of its own tells that.
+        return OK
+    if RETIRED.match(method):
+        return context.problem(
+            f"{method} is of an unstable schema before 2026-11", path="method", severity="info"
+        )
+    if not is_ours(method):
+        # Somebody's own: a rule of its own tells that it lacks the underscore.
+        return OK
+    return context.problem(f"{quoted(method)} is no method of ACP", path="method")
+
+
+def is_ours(method: str) -> bool:
+    """Tell whether a method stands among the protocol's own, by the first part of its name."""
+    return method.partition("/")[0] in _NAMESPACES
+
+
+@check("ACP-L036", on_call(), fix="Use version 2's way, or ask for version 1.")
+def no_v1_methods_in_v2(context: Context) -> CheckResult:
+    """Tell of methods that version 2 has no more."""
+    return _of_other_version(context, 1)
+
+
+@check("ACP-L037", on_call(), fix="Use version 1's way, or ask for version 2.")
+def no_v2_methods_in_v1(context: Context) -> CheckResult:
+    """Tell of methods that version 1 does not have yet."""
+    return _of_other_version(context, 2)
+
+
+def _of_other_version(context: Context, other: int) -> CheckResult:
+    method = context.method or ""
+    if context.version is None or context.version == other or not method:
+        return None
+    if find_method(method, context.version) is None and find_method(method, other) is not None:
+        return context.problem(
+            f"{method} is version {other}'s; agreed upon is {context.version}",
+            context.state.initialize,
+            path="method",
+        )
+    return OK
+
+
+@check("ACP-L038", on_call(), fix="Send only what your side sends.")
+def methods_come_from_the_right_side(context: Context) -> CheckResult:
+    """Tell of methods that go the wrong way."""
+    rows = [row for row in _rows(context) if row.name == context.method]
+    if not rows:
+        return None
+    if any(row.sent_by in {context.side, "either"} for row in rows):
+        return OK
+    return context.problem(f"{context.method} comes from the {context.side}", path="method")
+
+
+@check("ACP-L039", on_request(), fix="Send it without an id.")
+def notifications_have_no_id(context: Context) -> CheckResult:
+    """Tell of notifications that ask for an answer."""
+    kinds = _kinds(context)
+    if "request" in kinds:
+        return OK
+    if not kinds and not RETIRED_TELLS.match(context.method or ""):
+        return None
+    return context.problem(f"{context.method} is a notification and has an id", path="id")
+
+
+@check("ACP-L040", on_notification(), fix="Send it with an id, and wait for the answer.")
+def requests_have_ids(context: Context) -> CheckResult:
+    """Tell of requests that ask for no answer."""
+    kinds = _kinds(context)
+    if not kinds:
+        return None
+    if kinds == {"request"}:
+        return context.problem(f"{context.method} is a request and has no id", path="id")
+    return OK
+
+
+@check("ACP-L041", on_response(), fix="Answer unknown methods with -32601.")
+def unknown_requests_get_method_not_found(context: Context) -> CheckResult:
+    """Tell of other errors for methods that do not exist."""
+    ask = context.request
+    if ask is None or ask.method.startswith("_") or RETIRED.match(ask.method):
+        return None
+    if any(find_method(ask.method, version) for version in VERSIONS):
+        return _of_the_other_version(context)
+    if context.kind == "result":
+        return context.problem(f"the unknown method {ask.method} was answered with a result", ask)
+    if context.code != -32601:
+        return context.problem(
+            f"the unknown method {ask.method} was answered with {context.code}", ask
+        )
+    return OK
+
+
+def _of_the_other_version(context: Context) -> CheckResult:
+    """Tell of a breakdown over a method of the other version, which a peer may well know."""
+    ask, version = context.request, context.version
+    if ask is None or version is None or find_method(ask.method, version) is not None:
+        return None
+    if context.code == -32603:
+        return context.problem(
+            f"{ask.method}, of another version, was answered with {context.code}", ask
+        )
+    return OK if context.code == -32601 else None
+
+
+@check(
+    "ACP-L042",
+    on_error(),
+    exercised_by=on_notification(),
+    fix="Pass over notifications that are not known.",
+)
+def unknown_notifications_are_passed_over(context: Context) -> CheckResult:
+    """Tell of errors for notifications that do not exist."""
+    told = context.state.of(Told).last.get(opposite(context.side))
+    if context.id is not None or told is None or told.method is None:
+        return OK
+    if any(find_method(told.method, version) for version in VERSIONS):
+        return OK
+    if context.code in UNREADABLE and has_other_cause(told):
+        return OK
+    return context.problem(
+        f"the unknown notification {told.method} was answered with an error", told.point
+    )
+
+
+@check("ACP-L043", on_error(), fix="Answer what was claimed, or do not claim it.")
+def claimed_methods_are_there(context: Context) -> CheckResult:
+    """Tell of methods that are missing though they have to be there."""
+    ask = context.request
+    if ask is None or context.version is None:
+        return None
+    row = find_method(ask.method, context.version)
+    if row is None or row.sent_by not in {ask.side, "either"}:
+        return None
+    if not _is_due(context.state, row):
+        return None
+    if context.code == -32601:
+        why = "has to be there" if row.gate is None else f"was claimed by {row.gate}"
+        return context.problem(
+            f"{ask.method} {why}, but is not found", ask, context.state.initialize
+        )
+    return OK
+
+
+def _is_due(state: LintState, row: Method) -> bool:
+    if row.name in BASELINE[row.version]:
+        return True
+    if row.gate is None:
+        return False
+    whose, _, path = row.gate.partition(".")
+    if whose == "authMethods":
+        return bool(state.auth_methods)
+    return state.claims("client" if whose == "clientCapabilities" else "agent", path)
+
+
+@check("ACP-L044", on_result(), fix="Answer with {} where there is nothing to tell.")
+def empty_results_are_objects(context: Context) -> CheckResult:
+    """Tell of null for an empty result."""
+    if context.request is None:
+        return None
+    row = find_method(context.request.method, context.version or 1)
+    if row is None or row.result is None:
+        return None
+    if context.result is None:
+        what = "the older spelling of" if context.request.method in EMPTY else "not"
+        return context.problem(
+            f"the result of {context.request.method} is null, {what} {{}}",
+            context.request,
+            path="result",
+        )
+    return OK
+
+
+def _row(context: Context) -> Method | None:
+    return find_method(context.method or "", context.version or 1)
+
+
+def _rows(context: Context) -> Iterator[Method]:
+    """Yield the rows of the method: as a request, and as a notification."""
+    kinds: tuple[Kind, ...] = ("request", "notification")
+    for kind in kinds:
+        if row := find_method(context.method or "", context.version or 1, kind=kind):
+            yield row
+
+
+def _kinds(context: Context) -> set[Kind]:
+    return {row.kind for row in _rows(context)}
