@@ -94,13 +94,13 @@ class Context:
         self.id: Json = None
         """As it stands there; it may be no valid id."""
         self.method: str | None = None
-        """Its own, or that of the question it answers."""
+        """Its own, or that of the request it answers."""
         self.params: dict[str, Json] = {}
         """Those of a call; empty where they are absent or no object."""
         self.result: Json = None
         self.error: dict[str, Json] = {}
         self.request: SentRequest | None = None
-        """The question, for an answer to one."""
+        """The request, for a response to one."""
         self.update: dict[str, Json] = {}
         """What a `session/update` tells; empty for anything else."""
         self.variant: str | None = None
@@ -122,7 +122,7 @@ class Context:
 
     @property
     def key(self) -> IdKey | None:
-        """The key of its id among the questions of whoever asked; None without a valid id."""
+        """The key of its id among the requests of the caller; None without a valid id."""
         if not is_request_id(self.id):
             return None
         asker = self.side if self.kind == "request" else opposite(self.side)
@@ -135,12 +135,12 @@ class Context:
 
     @property
     def code(self) -> int | None:
-        """The code of an error answer."""
+        """The code of an error response."""
         code = self.error.get("code")
         return code if type(code) is int else None
 
     def had_received(self, point: Point | SentRequest) -> bool:
-        """Tell whether its sender must have received the other side's frame at `point` before.
+        """Return whether its sender must have received the other side's frame at `point` before.
 
         Each side acts on what it has received: until it answered something sent later, or long
         enough went by, the two may have crossed.
@@ -205,7 +205,7 @@ class Context:
         return session if isinstance(session, str) else None
 
     def _goes_on(self) -> bool:
-        """Tell whether it is a call that follows an `initialize` that failed."""
+        """Return whether it is a call that follows an `initialize` that failed."""
         if self.kind not in {"request", "notification"} or self.state.initialize is None:
             return False
         return not (self.method or "$/").startswith("$/")
@@ -257,7 +257,7 @@ def as_array(value: Json) -> list[Json]:
 
 
 def is_one_of(value: Json, words: Container[str]) -> bool:
-    """Tell whether `value` is one of these words; a list or an object is none."""
+    """Return whether `value` is one of these words; a list or an object is none."""
     return isinstance(value, str) and value in words
 
 

@@ -56,7 +56,7 @@ class Finding:
     frames: tuple[int, ...]
     """Numbers of the frames that prove it, oldest first; empty where none is needed."""
     fix: str
-    """What whoever is at fault should do."""
+    """What the side at fault should do."""
     path: str = ""
     """Where in the last frame, if it is about one place."""
 

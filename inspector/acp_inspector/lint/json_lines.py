@@ -74,7 +74,7 @@ class LineState:
 
 
 def is_not_json(context: Context) -> bool:
-    """Tell whether a line holds no JSON at all."""
+    """Return whether a line holds no JSON at all."""
     return context.kind == "broken" and not context.value and syntax_error(context) is not None
 
 
@@ -101,7 +101,7 @@ def _slip(context: Context) -> JsonSyntaxError | None:
 
 
 def spells_json(text: str) -> bool:
-    """Tell whether a text is JSON, however deeply it is nested."""
+    """Return whether a text is JSON, however deeply it is nested."""
     open_: list[str] = []
     expected, at = "value", 0
     while token := _TOKEN.match(text, at):
@@ -127,7 +127,7 @@ def spells_json(text: str) -> bool:
 
 
 def is_unfinished(context: Context) -> bool:
-    """Tell whether a line seems to begin a JSON object or array that goes on below."""
+    """Return whether a line seems to begin a JSON object or array that goes on below."""
     text = context.frame.raw.rstrip()
     wrong = syntax_error(context)
     return text[:1] in {b"{", b"["} and wrong is not None and wrong.place >= len(text)
@@ -141,7 +141,7 @@ def pieces_before(context: Context) -> list[Frame]:
 
 
 def is_piece(context: Context) -> bool:
-    """Tell whether an array may be a piece of what began above rather than a line of its own."""
+    """Return whether an array may be a piece of what began above rather than a line of its own."""
     pieces = pieces_before(context)
     if not pieces or pieces[0].raw.strip() not in {b"{", b"["}:
         return False
@@ -149,7 +149,7 @@ def is_piece(context: Context) -> bool:
 
 
 def is_end(context: Context) -> bool:
-    """Tell whether the pieces and this line are one JSON text together."""
+    """Return whether the pieces and this line are one JSON text together."""
     kept = context.state.of(LineState).pieces[context.side]
     raw = context.frame.raw
     if not pieces_before(context) or kept.depth + _depth(raw) != 0:

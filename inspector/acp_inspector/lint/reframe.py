@@ -109,7 +109,7 @@ class _Stream:
         return [_frame(first, self._framer.rest(), b"")]
 
     def _is_within(self, framer: AnyFramer) -> bool:
-        """Tell whether a header has begun; no body has, as a blank line stands before it."""
+        """Return whether a header has begun; no body has, as a blank line stands before it."""
         begun = framer.rest()
         framer.feed(begun)
         return bool(begun)

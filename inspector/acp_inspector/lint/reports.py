@@ -39,7 +39,7 @@ def junit_report(
         reports: by the file's name.
         fails: tells which findings are failures.
         faults: for each file, what of it could not be read.
-        faults_fail: such a file is an error, instead of being told of.
+        faults_fail: such a file is an error, instead of being reported.
     """
     root = ElementTree.Element("testsuites", name="acp-console lint")
     for file, report in reports.items():

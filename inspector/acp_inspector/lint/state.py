@@ -49,7 +49,7 @@ class Point:
 
 @dataclass(slots=True)
 class SentRequest:
-    """A request, from its question to its answer and beyond."""
+    """A request, from its question to its response and beyond."""
 
     seq: int
     time: float
@@ -64,9 +64,9 @@ class SentRequest:
     """The `$/cancel_request` that named it."""
     responded: Point | None = None
     result: Json = None
-    """What the answer said, where it went well."""
+    """What the response said, where it went well."""
     error: dict[str, Json] | None = None
-    """What the answer said, where it went wrong."""
+    """What the response said, where it went wrong."""
 
 
 @dataclass(slots=True)
@@ -94,7 +94,7 @@ class SeenToolCall:
     terminals: set[str] = field(default_factory=set[str])
     """Ids of terminals that its content names."""
     capabilities: Json = None
-    """The last that were told (v2)."""
+    """The last that were reported (v2)."""
 
 
 @dataclass(slots=True)
@@ -111,7 +111,7 @@ class SeenTerminal:
     exited: Point | None = None
     exit_status: Json = None
     capabilities: Json = None
-    """The last that were told (v2)."""
+    """The last that were reported (v2)."""
 
 
 @dataclass(slots=True)
@@ -150,7 +150,7 @@ class SeenSession:
 
     @property
     def is_replaying(self) -> bool:
-        """Whether its history is told again: what repeats there is no fault."""
+        """Whether its history is reported again: what repeats there is no fault."""
         return bool(self.replays)
 
     @property
@@ -179,7 +179,7 @@ class LintState:
         self.login: Point | None = None
         """The last login that went well and was not followed by a logout."""
         self.requests: dict[IdKey, SentRequest] = {}
-        """Requests that wait for their answer, the oldest of each id."""
+        """Requests that wait for their responses, the oldest of each id."""
         self.later: dict[IdKey, deque[SentRequest]] = {}
         """Newer ones that have the id of one that waits."""
         self.newest: SentRequest | None = None
@@ -232,7 +232,7 @@ class LintState:
         return ask if ask is not None and str(ask.id) == id_ else None
 
     def open(self) -> Iterator[SentRequest]:
-        """Yield the requests that wait for their answer, oldest first as a rule."""
+        """Yield the requests that wait for their responses, oldest first as a rule."""
         yield from self.requests.values()
         for later in self.later.values():
             yield from later
@@ -246,7 +246,7 @@ class LintState:
             self._open.setdefault(way, {})[id(ask)] = ask
 
     def close(self, key: IdKey) -> None:
-        """Take note of an answer to the request with an id.
+        """Take note of a response to the request with an id.
 
         Peers answer in order more often than not: the oldest of one id is the likeliest.
         """
@@ -263,7 +263,7 @@ class LintState:
     def waiting(
         self, side: Side, method: str | None = None, session: str | None = None
     ) -> Iterator[SentRequest]:
-        """Yield the requests of `side` that wait for their answer, oldest first."""
+        """Yield the requests of `side` that wait for their responses, oldest first."""
         if session is None and method is None:
             yield from (ask for ask in self.open() if ask.side == side)
             return
@@ -282,7 +282,7 @@ class LintState:
         return value
 
     def claims(self, side: Side, path: str) -> bool:
-        """Tell whether `side` claimed the capability at `path`.
+        """Return whether `side` claimed the capability at `path`.
 
         True where version 1 has a boolean, an object elsewhere: who reads one for the other takes
         it for a denial.

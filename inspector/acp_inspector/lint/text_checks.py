@@ -14,7 +14,7 @@ _WINDOWS: Final = re.compile(r"[A-Za-z]:[\\/]|\\\\[^\\/]+[\\/]|//[^/]")
 
 
 def is_absolute(path: object) -> bool:
-    r"""Tell whether a path is absolute, as POSIX or Windows spells it: `/a`, `C:\a`, `\\host\a`."""
+    r"""Return whether a path is absolute in POSIX or Windows: `/a`, `C:\a`, `\\host\a`."""
     return isinstance(path, str) and (path.startswith("/") or _WINDOWS.match(path) is not None)
 
 
@@ -26,17 +26,17 @@ def normalized(path: str) -> str:
 
 
 def may_be_same(one: str, another: str) -> bool:
-    """Tell whether two absolute paths may name the same directory.
+    """Return whether two absolute paths may name the same directory.
 
     They may when one is the end of the other (`/tmp/a` is `/private/tmp/a` where `/tmp` is a link),
-    and when only the case differs. Other links cannot be told from their spelling.
+    and when only the case differs. Other links cannot be reported from their spelling.
     """
     first, second = normalized(one).casefold(), normalized(another).casefold()
     return first == second or first.endswith(second) or second.endswith(first)
 
 
 def is_inside(path: str, directory: str) -> bool:
-    """Tell whether a path lies somewhere below a directory."""
+    """Return whether a path lies somewhere below a directory."""
     top = normalized(directory)
     return normalized(path).startswith(top if top.endswith("/") else top + "/")
 
@@ -58,7 +58,7 @@ _LITERAL: Final = re.compile(r"[^()|*+?\x00]")
 
 
 def is_pattern(text: str) -> bool:
-    """Tell whether a text is a regular expression; one that is too long or deep is taken for one.
+    """Return whether a text is a regular expression; one that is too long or deep is taken for one.
 
     What makes it none is a class or a group that is not closed, or one that is closed but was not
     opened, a quantifier of nothing, or one that stands behind another.
@@ -244,13 +244,13 @@ _HUMP: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
 def names_secret(label: str) -> bool:
-    """Tell whether a name or a title stands for a secret, such as `githubToken`."""
+    """Return whether a name or a title stands for a secret, such as `githubToken`."""
     words = _words(_TAIL.sub("", _words(label)))
     return _LABEL.match(words) is not None and _AMOUNTS.match(words) is None
 
 
 def asks_secret(text: str) -> bool:
-    """Tell whether a sentence asks for a secret."""
+    """Return whether a sentence asks for a secret."""
     return _REQUEST.search(_words(text)) is not None
 
 

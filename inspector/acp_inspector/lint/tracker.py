@@ -32,11 +32,11 @@ from acp_protocol.jsonrpc import Json, RequestId, id_key, is_request_id
 FINAL: Final = frozenset({"completed", "failed", "cancelled"})
 """Statuses of tool calls after which nothing is to be expected."""
 REMEMBERED: Final = 4096
-"""Answered requests that are kept, for answers that come twice."""
+"""Answered requests that are kept, for responses that come twice."""
 
 
 def update_state(context: Context) -> None:
-    """Learn what every message tells: who asked what, and who has seen what."""
+    """Learn what every message tells: the caller what, and who has seen what."""
     state = context.state
     state.last[context.side] = context.frame
     if context.kind in {"request", "notification"}:
@@ -70,7 +70,7 @@ def _answer(context: Context, ask: SentRequest) -> None:
         ask.result = context.result
     else:
         ask.error = context.error
-    # Whoever answers has received the question, and all that came before it.
+    # Whoever answers has received the request, and all that came before it.
     context.state.seen[context.side] = max(context.state.seen[context.side], ask.seq)
 
 
@@ -139,7 +139,7 @@ def _taken_up(context: Context) -> None:
     ask = context.state.newest
     if ask is not None and (is_load or context.params.get("replayFrom") is not None):
         session.replays.append(ask)
-        # History is told from its beginning: entities come up anew.
+        # History is reported from its beginning: entities come up anew.
         session.tools.clear()
         for id_ in [id_ for id_, each in session.terminals.items() if each.create is None]:
             del session.terminals[id_]
@@ -376,7 +376,7 @@ def _terminal_told(context: Context) -> None:
 
 
 def find_terminal(context: Context) -> SeenTerminal | None:
-    """Return the client's terminal that a `terminal/*` request, or its answer, names.
+    """Return the client's terminal that a `terminal/*` request, or its response, names.
 
     That of its own session first.
     """

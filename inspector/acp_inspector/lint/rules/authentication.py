@@ -70,7 +70,7 @@ def _id(method: dict[str, Json]) -> Json:
 
 @check("ACP-L068", on_request("authenticate"), fix="Use the id of one of the offered authMethods.")
 def logins_were_offered(context: Context) -> CheckResult:
-    """Tell of logins of version 1 by a method that was not offered."""
+    """Flag logins of version 1 by a method that was not offered."""
     return _offered(context)
 
 
@@ -78,7 +78,7 @@ def logins_were_offered(context: Context) -> CheckResult:
     "ACP-L069", on_request("auth/login"), fix="Use the methodId of one of the offered authMethods."
 )
 def logins_of_version_2_were_offered(context: Context) -> CheckResult:
-    """Tell of logins of version 2 by a method that was not offered."""
+    """Flag logins of version 2 by a method that was not offered."""
     return _offered(context)
 
 
@@ -99,7 +99,7 @@ def _offered(context: Context) -> CheckResult:
     "ACP-L070", on_request(*LOGINS), fix="Start the agent in a terminal, with the method's args."
 )
 def terminal_methods_are_not_passed_on(context: Context) -> CheckResult:
-    """Tell of methods for a terminal that the agent is asked to do by itself."""
+    """Flag methods for a terminal that the agent is asked to do by itself."""
     if not context.state.auth_methods:
         return None
     wanted = context.params.get("methodId")
@@ -119,7 +119,7 @@ def terminal_methods_are_not_passed_on(context: Context) -> CheckResult:
     "ACP-L073", on_request("logout"), fix="Call logout only where the agent claimed auth.logout."
 )
 def logout_is_claimed(context: Context) -> CheckResult:
-    """Tell of logouts from an agent that has none."""
+    """Flag logouts from an agent that has none."""
     return gated(context, "auth.logout")
 
 
@@ -129,7 +129,7 @@ def logout_is_claimed(context: Context) -> CheckResult:
     fix="Call neither where no authMethods were offered.",
 )
 def there_are_methods_to_log_in_by(context: Context) -> CheckResult:
-    """Tell of logins and logouts where the agent offers no way to log in."""
+    """Flag logins and logouts where the agent offers no way to log in."""
     if not context.state.is_ready:
         return None
     if context.state.auth_methods:
@@ -147,7 +147,7 @@ def there_are_methods_to_log_in_by(context: Context) -> CheckResult:
     fix="Answer auth/login and auth/logout wherever authMethods are offered.",
 )
 def offered_logins_are_there(context: Context) -> CheckResult:
-    """Tell of logins that are not found though methods for them were offered."""
+    """Flag logins that are not found though methods for them were offered."""
     if context.request is None or not context.state.auth_methods:
         return None
     if context.code == -32601:
@@ -161,7 +161,7 @@ def offered_logins_are_there(context: Context) -> CheckResult:
 
 @check("ACP-L081", on_response(*GUARDED), fix="Let in whoever has logged in, until the logout.")
 def logins_last(context: Context) -> CheckResult:
-    """Tell of requests that need a login though there was one."""
+    """Flag requests that need a login though there was one."""
     login, ask = context.state.login, context.request
     if login is None or ask is None or ask.seq < login.seq:
         return None
@@ -172,7 +172,7 @@ def logins_last(context: Context) -> CheckResult:
 
 @check("ACP-L082", on_response(*GUARDED), fix="Answer -32000 to what needs a login again.")
 def logouts_break_nothing_else(context: Context) -> CheckResult:
-    """Tell of requests that fail after a logout, and not for want of a login."""
+    """Flag requests that fail after a logout, and not for want of a login."""
     logout, ask = context.state.of(_Doors).logout, context.request
     if logout is None or ask is None or ask.seq < logout.seq:
         return None
@@ -192,7 +192,7 @@ def logouts_break_nothing_else(context: Context) -> CheckResult:
     fix="Log in first, then ask again.",
 )
 def refused_requests_are_not_repeated(context: Context) -> CheckResult:
-    """Tell of requests that were refused for want of a login, and come again without one.
+    """Flag requests that were refused for want of a login, and come again without one.
 
     Where a login happens in a terminal, it does not show in the recording.
     """
@@ -232,7 +232,7 @@ def _end_logout(context: Context) -> None:
     fix="Send only methodId; let the agent ask for the rest itself.",
 )
 def credentials_are_not_sent(context: Context) -> CheckResult:
-    """Tell of members beside methodId; those that sound like a secret are errors."""
+    """Flag members beside methodId; those that sound like a secret are errors."""
     strange = [name for name in context.params if name not in {"methodId", "_meta"}]
     return tuple(
         Problem(
@@ -261,13 +261,13 @@ def _terminals(context: Context) -> list[tuple[str, dict[str, Json]]]:
     "ACP-L071", on_result("initialize"), fix="Offer it only for clientCapabilities.auth.terminal."
 )
 def terminal_methods_are_claimed(context: Context) -> CheckResult:
-    """Tell of terminals offered in version 1 to a client that has none for that."""
+    """Flag terminals offered in version 1 to a client that has none for that."""
     return _has_terminal(context, "clientCapabilities")
 
 
 @check("ACP-L072", on_result("initialize"), fix="Offer it only for capabilities.auth.terminal.")
 def terminal_methods_of_version_2_are_claimed(context: Context) -> CheckResult:
-    """Tell of terminals offered in version 2 to a client that has none for that."""
+    """Flag terminals offered in version 2 to a client that has none for that."""
     return _has_terminal(context, "capabilities")
 
 
@@ -291,13 +291,13 @@ def _has_terminal(context: Context, name: str) -> CheckResult:
     fix='Give each method type and methodId; types are "agent", "terminal", or begin with “_”.',
 )
 def methods_of_version_2_are_complete(context: Context) -> CheckResult:
-    """Tell of methods of version 2 that do not say what they are, or by what they are called."""
+    """Flag methods of version 2 that do not say what they are, or by what they are called."""
     return _complete(context, ("type", "methodId"), "id")
 
 
 @check("ACP-L077", on_result("initialize"), fix="Give each method id and name.")
 def methods_are_complete(context: Context) -> CheckResult:
-    """Tell of methods of version 1 without id or name."""
+    """Flag methods of version 1 without id or name."""
     return _complete(context, ("id", "name"), "methodId")
 
 
@@ -325,7 +325,7 @@ def _is_type(kind: str) -> bool:
 
 @check("ACP-L078", on_result("initialize"), fix='Write env as an object: {"NAME": "value"}.')
 def environments_are_objects(context: Context) -> CheckResult:
-    """Tell of environments of version 1 that are no map of strings."""
+    """Flag environments of version 1 that are no map of strings."""
     offers = [each for each in _terminals(context) if each[1].get("env") is not None]
     if not offers:
         return None
@@ -349,7 +349,7 @@ def environments_are_objects(context: Context) -> CheckResult:
     "ACP-L079", on_result("initialize"), fix='Write env as [{"name": …, "value": …}], each once.'
 )
 def environments_are_pairs(context: Context) -> CheckResult:
-    """Tell of environments of version 2 that are no list of pairs, or name one twice."""
+    """Flag environments of version 2 that are no list of pairs, or name one twice."""
     offers = [each for each in _terminals(context) if each[1].get("env") is not None]
     if not offers:
         return None
@@ -377,7 +377,7 @@ def environments_are_pairs(context: Context) -> CheckResult:
     "ACP-L080", on_result("initialize"), fix="Offer only args and env; the client knows the rest."
 )
 def terminal_methods_have_no_command(context: Context) -> CheckResult:
-    """Tell of methods that want to say what the client starts."""
+    """Flag methods that want to say what the client starts."""
     offers = _terminals(context)
     if not offers:
         return None
@@ -398,7 +398,7 @@ TOLD: Final[tuple[Trigger, ...]] = (
 
 @dataclass(slots=True)
 class _Status:
-    """What was told last."""
+    """What was reported last."""
 
     digest: int | None = None
     at: Point | None = None
@@ -419,13 +419,13 @@ def _digest(told: dict[str, Json]) -> int:
 
 @check("ACP-L489", on_request("auth/status"), fix="Ask only where the agent claimed auth.status.")
 def auth_status_is_claimed(context: Context) -> CheckResult:
-    """Tell of a status that is asked of an agent that has none."""
+    """Flag a status that is asked of an agent that has none."""
     return gated(context, "auth.status")
 
 
 @check("ACP-L490", on_response("auth/status"), fix="Answer with the state “unauthenticated”.")
 def the_status_needs_no_login(context: Context) -> CheckResult:
-    """Tell of a status that needs a login.
+    """Flag a status that needs a login.
 
     That asking changes nothing, a recording does not tell.
     """
@@ -437,29 +437,29 @@ def the_status_needs_no_login(context: Context) -> CheckResult:
 @check(
     "ACP-L491",
     on_notification("auth/status_update"),
-    fix="Tell the status only where it is claimed, and after initialize.",
+    fix="Send the status only where it is claimed, and after initialize.",
 )
 def told_statuses_are_claimed(context: Context) -> CheckResult:
-    """Tell of a status that comes though the agent did not claim to tell it."""
+    """Flag a status that comes though the agent did not claim to tell it."""
     return gated(context, "auth.status")
 
 
-@check("ACP-L491", on_result("initialize"), fix="Tell the status only after initialize.")
+@check("ACP-L491", on_result("initialize"), fix="Send the status only after initialize.")
 def told_statuses_come_after_initialize(context: Context) -> CheckResult:
-    """Tell of a status that came before a version was agreed upon."""
+    """Flag a status that came before a version was agreed upon."""
     early = context.state.of(_Status).early
     if early is None:
         return None
     return context.problem("auth/status_update came before initialize was answered", early)
 
 
-@check("ACP-L492", on_notification("auth/status_update"), fix="Tell only of changes.")
+@check("ACP-L492", on_notification("auth/status_update"), fix="Report only changes.")
 def told_statuses_are_new(context: Context) -> CheckResult:
-    """Tell of a status that was told already."""
+    """Flag a status that was reported already."""
     status = context.state.of(_Status)
     if status.digest is None or status.digest != _digest(context.params):
         return OK
-    return context.problem("the status was told already", status.at)
+    return context.problem("the status was reported already", status.at)
 
 
 @track(TOLD)
@@ -470,9 +470,9 @@ def _keep_status(context: Context) -> None:
         status.early = status.early or context.point
 
 
-@check("ACP-L493", TOLD, fix="Tell a state, and a label for each account.")
+@check("ACP-L493", TOLD, fix="Report a state, and a label for each account.")
 def statuses_are_complete(context: Context) -> CheckResult:
-    """Tell of a status without a state, of states in the protocol's name space, of no labels."""
+    """Flag a status without a state, of states in the protocol's name space, of no labels."""
     place, told = _told(context)
     state: Json = told.get("state")
     problems: list[Problem] = []

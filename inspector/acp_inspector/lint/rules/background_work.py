@@ -23,11 +23,11 @@ class _Background:
     """The background of one session."""
 
     listed: Point | None = None
-    """Where its list was told last; None where it never was."""
+    """Where its list was reported last; None where it never was."""
     items: set[Item] = field(default_factory=set[Item])
     """What was in it."""
     announced: set[Item] = field(default_factory=set[Item])
-    """What was announced before its history was told anew."""
+    """What was announced before its history was reported anew."""
 
 
 @dataclass(slots=True)
@@ -37,7 +37,7 @@ class _Sessions:
 
 @check("ACP-L440", on_update("state_update"), fix="List the background work with every state.")
 def lists_are_told_with_every_state(context: Context) -> CheckResult:
-    """Tell of states without the list that earlier states of the session had."""
+    """Flag states without the list that earlier states of the session had."""
     own = _of(context)
     if own is None or own.listed is None:
         return None
@@ -52,7 +52,7 @@ def lists_are_told_with_every_state(context: Context) -> CheckResult:
 
 @check("ACP-L441", on_update("state_update"), fix="Announce what goes on before you list it.")
 def listed_work_was_announced(context: Context) -> CheckResult:
-    """Tell of listed work that nothing told of before.
+    """Flag listed work that nothing reported before.
 
     Sessions that began elsewhere may list what was announced there. Child sessions are looked for
     only where the unstable parts of the protocol are allowed.
@@ -96,7 +96,7 @@ def _is_announced(session: SeenSession, item: Item) -> bool:
 
 @check("ACP-L442", on_update("state_update"), fix="Report how work ended before you unlist it.")
 def unlisted_work_has_ended(context: Context) -> CheckResult:
-    """Tell of work that vanishes from the list without an end."""
+    """Flag work that vanishes from the list without an end."""
     session, listed, own = context.session, background_of(context.update), _of(context)
     if session is None or listed is None or own is None or own.listed is None:
         return None
@@ -114,10 +114,10 @@ def unlisted_work_has_ended(context: Context) -> CheckResult:
 
 
 def _may_go_on(context: Context, session: SeenSession, kind: str, id_: str) -> bool:
-    """Tell whether an entity has not ended; one that nothing is known of has.
+    """Return whether an entity has not ended; one that nothing is known of has.
 
     A terminal that only a tool call named has told nothing of its end, unless that was before the
-    session's history was told anew.
+    session's history was reported anew.
     """
     if kind == "tool_call":
         tool = session.tools.get(id_)
@@ -130,7 +130,7 @@ def _may_go_on(context: Context, session: SeenSession, kind: str, id_: str) -> b
 
 @check("ACP-L443", on_update("state_update"), fix="List work of a process as its terminal, only.")
 def processes_are_listed_once(context: Context) -> CheckResult:
-    """Tell of work that is listed as a terminal and as the tool call that shows it."""
+    """Flag work that is listed as a terminal and as the tool call that shows it."""
     session, listed = context.session, background_of(context.update)
     if session is None or not listed:
         return None
@@ -182,7 +182,7 @@ def _items(listed: list[dict[str, Json]]) -> set[Item]:
 def _item(listed: dict[str, Json]) -> Item | None:
     kind = listed.get("type")
     if not isinstance(kind, str) or kind not in {"terminal", "tool_call"}:
-        # Others are of the future, or told of by sessions of their own.
+        # Others are of the future, or reported by sessions of their own.
         return None
     id_ = listed.get("terminalId" if kind == "terminal" else "toolCallId")
     return (kind, id_) if isinstance(id_, str) else None

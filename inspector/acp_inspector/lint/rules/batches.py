@@ -57,7 +57,7 @@ class _Batches:
 
 @check("ACP-L357", BATCHES, exercised_by=EVERY_FRAME, fix="Send each message by itself.")
 def messages_go_alone(context: Context) -> CheckResult:
-    """Tell of arrays."""
+    """Flag arrays."""
     if is_piece(context):
         return OK
     count = len(_held(context))
@@ -67,16 +67,16 @@ def messages_go_alone(context: Context) -> CheckResult:
 
 @check("ACP-L360", BATCHES, exercised_by=EVERY_FRAME, fix="Answer each request by itself.")
 def answers_go_alone(context: Context) -> CheckResult:
-    """Tell of arrays of answers."""
+    """Flag arrays of responses."""
     for each in map(as_object, _held(context)):
         if "method" not in each and ("result" in each or "error" in each):
-            return context.problem("answers are sent as an array")
+            return context.problem("responses are sent as an array")
     return OK
 
 
 @check("ACP-L359", on_response(), fix="Answer an array with -32600 and the id null, once.")
 def arrays_are_refused(context: Context) -> CheckResult:
-    """Tell of arrays of which an entry is answered, and of other errors for them."""
+    """Flag arrays of which an entry is answered, and of other errors for them."""
     sent = context.state.of(_Batches).sent.get(opposite(context.side))
     if not sent or context.request is not None or "id" not in context.value:
         return None
@@ -101,7 +101,7 @@ def arrays_are_refused(context: Context) -> CheckResult:
 
 @check_at_end("ACP-L359", fix="Answer an array with -32600 and the id null.")
 def arrays_were_refused(ending: EndContext) -> CheckResult:
-    """Tell of arrays that got no answer."""
+    """Flag arrays that got no answer."""
     found = [
         Problem("an array was never refused", (batch.point.seq,))
         for sent in ending.state.of(_Batches).sent.values()

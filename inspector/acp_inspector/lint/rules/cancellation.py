@@ -44,10 +44,10 @@ GRACE: Final = 10.0
 @check(
     "ACP-L349",
     on_notification(CANCEL),
-    fix="Cancel requests of your own that wait for their answer.",
+    fix="Cancel requests of your own that wait for their responses.",
 )
 def what_is_cancelled_is_pending(context: Context) -> CheckResult:
-    """Tell of cancellations of what nobody asked, or what was answered before."""
+    """Flag cancellations of what nobody asked, or what was answered before."""
     id_: Json = context.params.get("requestId")
     if id_ is None or not is_request_id(id_):
         return None
@@ -60,10 +60,10 @@ def what_is_cancelled_is_pending(context: Context) -> CheckResult:
             # The recording began in the middle.
             return None
         return context.problem(
-            f"no request with the id {quoted(id_)} waits for an answer", path="params.requestId"
+            f"no request with the id {quoted(id_)} waits for a response", path="params.requestId"
         )
     if answered.responded is not None and not context.had_received(answered.responded):
-        # The answer and the cancellation crossed.
+        # The response and the cancellation crossed.
         return OK
     return context.problem(
         f"{answered.method} with the id {quoted(id_)} was answered before",
@@ -75,7 +75,7 @@ def what_is_cancelled_is_pending(context: Context) -> CheckResult:
 
 @check("ACP-L352", on_notification(CANCEL), fix="Name the request's id as requestId, type and all.")
 def what_is_cancelled_is_named(context: Context) -> CheckResult:
-    """Tell of cancellations without an id, or with one of another type."""
+    """Flag cancellations without an id, or with one of another type."""
     id_: Json = context.params.get("requestId")
     if id_ is None or not is_request_id(id_):
         what = f"is {quoted(id_)}" if "requestId" in context.params else "is missing"
@@ -106,7 +106,7 @@ def cancelled_requests_get_an_answer(context: Context) -> CheckResult:
 
 @check_at_end("ACP-L350", fix="Answer cancelled requests, with -32800 if need be.")
 def cancelled_requests_were_answered(ending: EndContext) -> CheckResult:
-    """Tell of cancelled requests that got no answer."""
+    """Flag cancelled requests that got no answer."""
     found: list[Problem] = []
     for ask in ending.state.open():
         if ask.cancelled is not None and ending.point.time - ask.cancelled.time > GRACE:
@@ -122,7 +122,7 @@ def cancelled_requests_were_answered(ending: EndContext) -> CheckResult:
     fix="Do not answer $/cancel_request.",
 )
 def cancellations_are_not_answered(context: Context) -> CheckResult:
-    """Tell of answers without an id right after a cancellation."""
+    """Flag responses without an id right after a cancellation."""
     told = context.state.of(Told).last.get(opposite(context.side))
     if context.id is not None or told is None or told.method != CANCEL:
         return None
@@ -133,7 +133,7 @@ def cancellations_are_not_answered(context: Context) -> CheckResult:
 
 @check("ACP-L353", on_error(), fix="Say in data what cancelled the request.")
 def nothing_cancels_itself(context: Context) -> CheckResult:
-    """Tell of requests that were cancelled by nobody on the other side.
+    """Flag requests that were cancelled by nobody on the other side.
 
     A prompt ends with its session, and with `session/cancel`, too.
     """
@@ -156,7 +156,7 @@ def _ends_with_session(context: Context, ask: SentRequest) -> bool:
 
 @check("ACP-L354", on_response(), fix="Answer a cancelled request at once.")
 def cancelled_requests_are_answered_soon(context: Context) -> CheckResult:
-    """Tell of requests that go on long after they were cancelled."""
+    """Flag requests that go on long after they were cancelled."""
     ask = context.request
     if ask is None or ask.cancelled is None:
         return None
@@ -172,7 +172,7 @@ def cancelled_requests_are_answered_soon(context: Context) -> CheckResult:
 
 @check("ACP-L355", on_response("session/prompt"), fix="Cancel prompts with session/cancel.")
 def prompts_are_cancelled_by_session(context: Context) -> CheckResult:
-    """Tell of prompts that only `$/cancel_request` cancelled, which agents need not know."""
+    """Flag prompts that only `$/cancel_request` cancelled, which agents need not know."""
     ask = context.request
     if ask is None or ask.cancelled is None:
         return None
@@ -188,7 +188,7 @@ def prompts_are_cancelled_by_session(context: Context) -> CheckResult:
     fix="Take back your own requests before you say that the work was cancelled.",
 )
 def cancelled_work_leaves_nothing_open(context: Context) -> CheckResult:
-    """Tell of the agent's requests that are open when it says that their work was cancelled.
+    """Flag the agent's requests that are open when it says that their work was cancelled.
 
     In version 2, work that the agent lists as going on behind may ask on.
     """
@@ -270,7 +270,7 @@ def _known_cancel(context: Context, ask: SentRequest) -> Point | None:
     fix="Answer a cancelled prompt with the stop reason cancelled.",
 )
 def cancelled_turns_say_so(context: Context) -> CheckResult:
-    """Tell of turns that were cancelled and ended as if they had not been."""
+    """Flag turns that were cancelled and ended as if they had not been."""
     ask = context.request
     if ask is None or (cancel := _known_cancel(context, ask)) is None:
         return None
@@ -291,7 +291,7 @@ def cancelled_turns_say_so(context: Context) -> CheckResult:
     fix="Catch what aborting throws, and answer with the stop reason cancelled.",
 )
 def cancelled_turns_do_not_fail(context: Context) -> CheckResult:
-    """Tell of turns that were cancelled and ended with an error."""
+    """Flag turns that were cancelled and ended with an error."""
     ask = context.request
     if ask is None or (cancel := _known_cancel(context, ask)) is None:
         return None
@@ -306,7 +306,7 @@ def cancelled_turns_do_not_fail(context: Context) -> CheckResult:
     "ACP-L147", on_result("session/prompt"), fix="Say cancelled only where the client cancelled."
 )
 def turns_are_cancelled_by_clients(context: Context) -> CheckResult:
-    """Tell of turns that say they were cancelled, though nobody asked for it.
+    """Flag turns that say they were cancelled, though was not requested it.
 
     A permission request that was dismissed passes for asking.
     """
@@ -330,9 +330,9 @@ def turns_are_cancelled_by_clients(context: Context) -> CheckResult:
     fix="Send what is left before you answer a cancelled prompt.",
 )
 def nothing_follows_a_cancelled_turn(context: Context) -> CheckResult:
-    """Tell of output that comes after the answer to the prompt that was cancelled.
+    """Flag output that comes after the response to the prompt that was cancelled.
 
-    It is told of where it is close behind the answer, or about a tool call of that turn.
+    It is reported where it is close behind the response, or about a tool call of that turn.
     """
     session = context.session
     if session is None or session.last_prompt is None or session.last_prompt.responded is None:
@@ -341,7 +341,7 @@ def nothing_follows_a_cancelled_turn(context: Context) -> CheckResult:
     if ask is None:
         return None
     return context.problem(
-        f"{context.variant} follows the answer to the cancelled prompt", ask, ask.responded
+        f"{context.variant} follows the response to the cancelled prompt", ask, ask.responded
     )
 
 
@@ -352,7 +352,7 @@ def nothing_follows_a_cancelled_turn(context: Context) -> CheckResult:
     fix="Begin nothing new after session/cancel.",
 )
 def nothing_begins_after_a_cancel(context: Context) -> CheckResult:
-    """Tell of tool calls and requests for permission that begin in a cancelled turn."""
+    """Flag tool calls and requests for permission that begin in a cancelled turn."""
     session = context.session
     if session is None or session.cancel is None:
         return None
@@ -367,10 +367,12 @@ def nothing_begins_after_a_cancel(context: Context) -> CheckResult:
 
 
 @check(
-    "ACP-L153", on_notification("session/cancel"), fix="Cancel while a prompt waits for its answer."
+    "ACP-L153",
+    on_notification("session/cancel"),
+    fix="Cancel while a prompt waits for its response.",
 )
 def there_is_something_to_cancel(context: Context) -> CheckResult:
-    """Tell of cancellations that find nothing to cancel."""
+    """Flag cancellations that find nothing to cancel."""
     session = context.session
     if session is None:
         return None
@@ -378,7 +380,7 @@ def there_is_something_to_cancel(context: Context) -> CheckResult:
     if session.is_busy:
         return OK
     if last is not None and last.responded is not None and not context.had_received(last.responded):
-        # The answer and the cancellation crossed.
+        # The response and the cancellation crossed.
         return OK
     return context.problem(
         f"session {quoted(session.id)} works on no prompt that could be cancelled",
@@ -392,7 +394,7 @@ def there_is_something_to_cancel(context: Context) -> CheckResult:
     fix="Answer every open request for permission with the outcome cancelled.",
 )
 def permissions_end_with_their_turn(context: Context) -> CheckResult:
-    """Tell of choices that are made for a turn that the client itself has cancelled."""
+    """Flag choices that are made for a turn that the client itself has cancelled."""
     ask, session = context.request, context.session
     if ask is None or session is None:
         return None

@@ -89,7 +89,7 @@ def _claimed(context: Context) -> tuple[str, dict[str, Json]] | None:
     "ACP-L060", on_request("initialize"), on_result("initialize"), fix="Claim by {}, deny by null."
 )
 def markers_are_objects(context: Context) -> CheckResult:
-    """Tell of true and false: they count as unsupported."""
+    """Flag true and false: they count as unsupported."""
     claimed = _claimed(context)
     if claimed is None:
         return None
@@ -118,7 +118,7 @@ def _inner(path: str, claims: dict[str, Json]) -> Iterator[tuple[str, Json]]:
     fix="Claim by true, deny by false.",
 )
 def flags_are_booleans(context: Context) -> CheckResult:
-    """Tell of objects and words where a boolean is asked for: they count as false."""
+    """Flag objects and words where a boolean is asked for: they count as false."""
     claimed = _claimed(context)
     if claimed is None:
         return None
@@ -134,7 +134,7 @@ def flags_are_booleans(context: Context) -> CheckResult:
 
 @check("ACP-L062", on_result("initialize"), fix="Leave them out; version 2 has them always.")
 def no_leftovers_of_version_1(context: Context) -> CheckResult:
-    """Tell of markers that say nothing any more."""
+    """Flag markers that say nothing any more."""
     claimed = _claimed(context)
     if claimed is None:
         return None
@@ -152,7 +152,7 @@ def no_leftovers_of_version_1(context: Context) -> CheckResult:
     fix="Put what is your own into _meta.",
 )
 def own_capabilities_stand_in_meta(context: Context) -> CheckResult:
-    """Tell of names that no capability has."""
+    """Flag names that no capability has."""
     claimed = _claimed(context)
     if claimed is None or context.version is None:
         return None
@@ -172,7 +172,7 @@ def own_capabilities_stand_in_meta(context: Context) -> CheckResult:
 
 @check("ACP-L064", on_result("initialize"), fix="Claim what the agent can do.")
 def agents_claim_something(context: Context) -> CheckResult:
-    """Tell of an agent that claims nothing: all of it then counts as unsupported."""
+    """Flag an agent that claims nothing: all of it then counts as unsupported."""
     claimed = _claimed(context)
     if claimed is None or not claimed[1]:
         return context.problem("the agent claims no capabilities")
@@ -183,7 +183,7 @@ def agents_claim_something(context: Context) -> CheckResult:
     "ACP-L065", on_request("initialize"), on_result("initialize"), fix="Claim it where it belongs."
 )
 def capabilities_stand_where_they_belong(context: Context) -> CheckResult:
-    """Tell of capabilities that nobody looks for where they are."""
+    """Flag capabilities that nobody looks for where they are."""
     claimed = _claimed(context)
     if claimed is None:
         return None
@@ -201,7 +201,7 @@ def _elsewhere(context: Context) -> dict[str, str]:
 
 @check("ACP-L066", on_result("initialize"), fix="Give each method to log in an id of its own.")
 def ways_to_log_in_are_told_apart(context: Context) -> CheckResult:
-    """Tell of ids that two methods share."""
+    """Flag ids that two methods share."""
     name = "id" if context.version == 1 else "methodId"
     methods = as_array(context.result_object.get("authMethods"))
     seen: set[str] = set()
@@ -219,7 +219,7 @@ def ways_to_log_in_are_told_apart(context: Context) -> CheckResult:
 
 @check("ACP-L067", on_error(), fix="Answer what you claim, or do not claim it.")
 def clients_answer_what_they_claim(context: Context) -> CheckResult:
-    """Tell of a client that claims something and then does not know it."""
+    """Flag a client that claims something and then does not know it."""
     ask = context.request
     if ask is None or ask.side != "agent" or context.version is None:
         return None

@@ -47,7 +47,7 @@ def gated(context: Context, v1: str, v2: str = "") -> CheckResult:
 
 @check("ACP-L103", on_request("session/load"), fix="Call session/load only with loadSession: true.")
 def load_is_claimed(context: Context) -> CheckResult:
-    """Tell of sessions to be loaded by an agent that cannot."""
+    """Flag sessions to be loaded by an agent that cannot."""
     return gated(context, "loadSession")
 
 
@@ -57,7 +57,7 @@ def load_is_claimed(context: Context) -> CheckResult:
     fix="Call session/resume only with sessionCapabilities.resume.",
 )
 def resume_is_claimed(context: Context) -> CheckResult:
-    """Tell of sessions to be resumed by an agent that cannot."""
+    """Flag sessions to be resumed by an agent that cannot."""
     return gated(context, "sessionCapabilities.resume")
 
 
@@ -67,7 +67,7 @@ def resume_is_claimed(context: Context) -> CheckResult:
     fix="Call session/list only with sessionCapabilities.list.",
 )
 def list_is_claimed(context: Context) -> CheckResult:
-    """Tell of lists asked of an agent that has none."""
+    """Flag lists asked of an agent that has none."""
     return gated(context, "sessionCapabilities.list")
 
 
@@ -77,7 +77,7 @@ def list_is_claimed(context: Context) -> CheckResult:
     fix="Call session/close only with sessionCapabilities.close.",
 )
 def close_is_claimed(context: Context) -> CheckResult:
-    """Tell of sessions to be closed by an agent that cannot."""
+    """Flag sessions to be closed by an agent that cannot."""
     return gated(context, "sessionCapabilities.close")
 
 
@@ -87,7 +87,7 @@ def close_is_claimed(context: Context) -> CheckResult:
     fix="Call session/delete only where the agent claimed delete.",
 )
 def delete_is_claimed(context: Context) -> CheckResult:
-    """Tell of sessions to be deleted by an agent that cannot."""
+    """Flag sessions to be deleted by an agent that cannot."""
     return gated(context, "sessionCapabilities.delete", "session.delete")
 
 
@@ -97,7 +97,7 @@ def delete_is_claimed(context: Context) -> CheckResult:
     fix="Call session/fork only where the agent claimed fork.",
 )
 def fork_is_claimed(context: Context) -> CheckResult:
-    """Tell of sessions to be forked by an agent that cannot."""
+    """Flag sessions to be forked by an agent that cannot."""
     return gated(context, "sessionCapabilities.fork", "session.fork")
 
 
@@ -107,19 +107,19 @@ def fork_is_claimed(context: Context) -> CheckResult:
     fix="Call no session method of an agent that claims no sessions.",
 )
 def sessions_are_claimed(context: Context) -> CheckResult:
-    """Tell of session methods asked of an agent without sessions."""
+    """Flag session methods asked of an agent without sessions."""
     return gated(context, "session")
 
 
 @check("ACP-L279", on_update("plan_update", "plan_removed"), fix="Send the update plan instead.")
 def plans_with_ids_are_asked_for(context: Context) -> CheckResult:
-    """Tell of plans that can be told apart, for clients that did not say they can."""
+    """Flag plans that can be reported apart, for clients that did not say they can."""
     return _claimed(context, "plan")
 
 
 @check("ACP-L465", on_update("notice"), fix="Send an agent message if the text matters.")
 def notices_are_asked_for(context: Context) -> CheckResult:
-    """Tell of notices for clients that did not say they show them."""
+    """Flag notices for clients that did not say they show them."""
     return _claimed(context, "session.notices")
 
 

@@ -28,7 +28,7 @@ class _List:
 
 @dataclass(slots=True)
 class _Commands:
-    """The commands of every session that told of some."""
+    """The commands of every session that reported some."""
 
     of: dict[str, _List] = field(default_factory=dict[str, _List])
 
@@ -52,7 +52,7 @@ def _keep_commands(context: Context) -> None:
 
 @check("ACP-L313", TELLERS, fix="Give each command a name and a description.")
 def commands_say_what_they_are(context: Context) -> CheckResult:
-    """Tell of commands without name, description or, in version 2, type."""
+    """Flag commands without name, description or, in version 2, type."""
     told = _told(context)
     if told is None or not told[1]:
         return None
@@ -69,7 +69,7 @@ def commands_say_what_they_are(context: Context) -> CheckResult:
 
 @check("ACP-L314", TELLERS, fix="Leave the slash away; clients add it.")
 def names_are_one_word(context: Context) -> CheckResult:
-    """Tell of names with a slash before them, or white space in them."""
+    """Flag names with a slash before them, or white space in them."""
     told = _told(context)
     if told is None or not told[1]:
         return None
@@ -84,7 +84,7 @@ def names_are_one_word(context: Context) -> CheckResult:
 
 @check("ACP-L315", TELLERS, fix="Give each command a name of its own.")
 def commands_are_told_apart(context: Context) -> CheckResult:
-    """Tell of names that two commands share."""
+    """Flag names that two commands share."""
     told = _told(context)
     if told is None or not told[1]:
         return None
@@ -102,13 +102,13 @@ def commands_are_told_apart(context: Context) -> CheckResult:
 
 @check("ACP-L316", TELLERS, fix="Say what is to be typed by a hint.")
 def input_has_a_hint(context: Context) -> CheckResult:
-    """Tell of input without a hint."""
+    """Flag input without a hint."""
     return _input(context, lambda value: None if isinstance(value.get("hint"), str) else "hint")
 
 
 @check("ACP-L317", TELLERS, fix='Say {"type": "text", "hint": …}.')
 def input_has_type_and_hint(context: Context) -> CheckResult:
-    """Tell of input without a type, and of text without a hint."""
+    """Flag input without a type, and of text without a hint."""
 
     def missing(value: dict[str, Json]) -> str | None:
         if not isinstance(value.get("type"), str):
@@ -138,7 +138,7 @@ def _input(context: Context, missing: Callable[[dict[str, Json]], str | None]) -
 
 @check("ACP-L318", on_request("session/prompt"), fix="Offer the command, or leave the slash away.")
 def commands_that_are_typed_exist(context: Context) -> CheckResult:
-    """Tell of a prompt that begins with a command that was not offered."""
+    """Flag a prompt that begins with a command that was not offered."""
     known = context.state.of(_Commands).of.get(context.session_id or "")
     blocks = as_array(context.params.get("prompt"))
     text = as_object(blocks[0]).get("text") if blocks else None
@@ -152,7 +152,7 @@ def commands_that_are_typed_exist(context: Context) -> CheckResult:
 
 @check("ACP-L319", on_result("initialize", *OPENERS), fix="Send available_commands_update.")
 def commands_are_told_in_updates(context: Context) -> CheckResult:
-    """Tell of commands in results, where version 1 has none."""
+    """Flag commands in results, where version 1 has none."""
     for name in ("availableCommands", "commands", "slashCommands"):
         if name in context.result_object:
             return context.problem(f"the result has {name}", path=f"result.{name}")
@@ -161,7 +161,7 @@ def commands_are_told_in_updates(context: Context) -> CheckResult:
 
 @check("ACP-L320", on_update("available_commands_update"), fix="Send the whole list each time.")
 def lists_are_whole(context: Context) -> CheckResult:
-    """Tell of a list that lacks most of the one before."""
+    """Flag a list that lacks most of the one before."""
     told, known = _told(context), context.state.of(_Commands).of.get(context.session_id or "")
     if told is None or known is None or len(known.names) < 2:
         return None

@@ -74,7 +74,7 @@ def _keep_compaction(context: Context) -> None:
 
 @check("ACP-L404", UPDATE, CHUNK, fix="Compact in silence where the client cannot show it.")
 def compaction_is_for_who_can_show_it(context: Context) -> CheckResult:
-    """Tell of compaction for a client that did not claim it."""
+    """Flag compaction for a client that did not claim it."""
     if context.state.claims("client", "session.compaction"):
         return OK
     return context.problem(
@@ -86,7 +86,7 @@ def compaction_is_for_who_can_show_it(context: Context) -> CheckResult:
 
 @check("ACP-L405", CHUNK, fix="Send the summary while the compaction is in progress.")
 def summaries_come_in_between(context: Context) -> CheckResult:
-    """Tell of a piece of a summary after the compaction was over."""
+    """Flag a piece of a summary after the compaction was over."""
     known = _known(context)
     if known is None or known.ended is None or _is_replaying(context):
         return OK
@@ -95,7 +95,7 @@ def summaries_come_in_between(context: Context) -> CheckResult:
 
 @check_at_end("ACP-L406", fix="End each compaction with one final status.")
 def compactions_end(ending: EndContext) -> CheckResult:
-    """Tell of compactions that never ended."""
+    """Flag compactions that never ended."""
     known = ending.state.of(_Compactions).of
     if not known or not ending.is_over:
         return None
@@ -108,7 +108,7 @@ def compactions_end(ending: EndContext) -> CheckResult:
 
 @check("ACP-L406", UPDATE, fix="End each compaction with one final status.")
 def compactions_end_once(context: Context) -> CheckResult:
-    """Tell of a compaction that ends in two ways."""
+    """Flag a compaction that ends in two ways."""
     known, status = _known(context), context.update.get("status")
     if not is_one_of(status, FINAL):
         return None
@@ -121,7 +121,7 @@ def compactions_end_once(context: Context) -> CheckResult:
 
 @check("ACP-L407", UPDATE, fix="Send a summary with completed, an error with failed.")
 def ends_fit_what_they_tell(context: Context) -> CheckResult:
-    """Tell of a summary or an error that does not belong to the status."""
+    """Flag a summary or an error that does not belong to the status."""
     status = context.update.get("status")
     for name, right in (("summary", "completed"), ("error", "failed")):
         if context.update.get(name) and status != right:
@@ -133,7 +133,7 @@ def ends_fit_what_they_tell(context: Context) -> CheckResult:
 
 @check("ACP-L408", UPDATE, fix="Give each compaction an id of its own.")
 def ids_are_not_reused(context: Context) -> CheckResult:
-    """Tell of a compaction that begins with the id of one that is over."""
+    """Flag a compaction that begins with the id of one that is over."""
     known = _known(context)
     if known is None or known.ended is None or _is_replaying(context):
         return OK
@@ -146,7 +146,7 @@ def ids_are_not_reused(context: Context) -> CheckResult:
 
 @check("ACP-L409", on_update("notice"), fix="Give a severity and a title.")
 def notices_say_something(context: Context) -> CheckResult:
-    """Tell of notices without severity or title."""
+    """Flag notices without severity or title."""
     if not isinstance(context.update.get("severity"), str):
         return context.problem("severity is missing", path="params.update.severity")
     title = context.update.get("title")
@@ -155,9 +155,9 @@ def notices_say_something(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L410", on_update("notice"), fix="Leave notices away when history is told again.")
+@check("ACP-L410", on_update("notice"), fix="Leave notices away when history is reported again.")
 def notices_are_not_history(context: Context) -> CheckResult:
-    """Tell of notices in a replay."""
+    """Flag notices in a replay."""
     if context.session is None or context.session.replay is None:
         return OK
     return context.problem("a notice is part of the replay", context.session.replay)

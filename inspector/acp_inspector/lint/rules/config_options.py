@@ -35,7 +35,7 @@ TYPES: Final = frozenset({"select", "boolean"})
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """A config option, as it was told last."""
+    """A config option, as it was reported last."""
 
     id: str
     type: Json
@@ -50,13 +50,13 @@ class SessionOptions:
     """The options of one session."""
 
     point: Point
-    """Where they were told."""
+    """Where they were reported."""
     by_id: dict[str, Option] = field(default_factory=dict[str, Option])
 
 
 @dataclass(slots=True)
 class Options:
-    """The options of every session of which they were told."""
+    """The options of every session of which they were reported."""
 
     of: dict[str, SessionOptions] = field(default_factory=dict[str, SessionOptions])
 
@@ -134,7 +134,7 @@ def _wanted(context: Context) -> tuple[SessionOptions, Option] | None:
 
 @check("ACP-L294", on_request("session/set_config_option"), fix="Set one of the session's options.")
 def options_that_are_set_exist(context: Context) -> CheckResult:
-    """Tell of an option that was not offered."""
+    """Flag an option that was not offered."""
     known, id_ = _known(context), context.params.get("configId")
     if known is None or not isinstance(id_, str):
         return None
@@ -147,7 +147,7 @@ def options_that_are_set_exist(context: Context) -> CheckResult:
 
 @check("ACP-L295", on_request("session/set_config_option"), fix="Set one of the option's values.")
 def values_that_are_set_are_offered(context: Context) -> CheckResult:
-    """Tell of a value that was not offered."""
+    """Flag a value that was not offered."""
     wanted = _wanted(context)
     if wanted is None or wanted[1].type != "select" or not wanted[1].values:
         return None
@@ -166,7 +166,7 @@ def values_that_are_set_are_offered(context: Context) -> CheckResult:
     "ACP-L296", on_request("session/set_config_option"), fix='Say "type": "boolean", true or false.'
 )
 def booleans_are_set_as_such(context: Context) -> CheckResult:
-    """Tell of words where true or false is asked for."""
+    """Flag words where true or false is asked for."""
     wanted = _wanted(context)
     if wanted is None or wanted[1].type != "boolean":
         return None
@@ -187,7 +187,7 @@ def booleans_are_set_as_such(context: Context) -> CheckResult:
 
 @check("ACP-L297", on_request("session/set_config_option"), fix='Say "type": "id" or "boolean".')
 def setting_says_what_is_set(context: Context) -> CheckResult:
-    """Tell of a setting without a type, in version 2."""
+    """Flag a setting without a type, in version 2."""
     if isinstance(context.params.get("type"), str):
         return OK
     return context.problem("type is missing", path="params.type")
@@ -195,7 +195,7 @@ def setting_says_what_is_set(context: Context) -> CheckResult:
 
 @check("ACP-L298", on_result("session/set_config_option"), fix="Answer with the complete list.")
 def setting_is_answered_with_all_options(context: Context) -> CheckResult:
-    """Tell of an answer without the list, with a part of it, or without what was set."""
+    """Flag a response without the list, with a part of it, or without what was set."""
     told = told_options(context)
     if told is None:
         return context.problem(
@@ -227,7 +227,7 @@ def setting_is_answered_with_all_options(context: Context) -> CheckResult:
 
 @check("ACP-L299", on_update("config_option_update"), fix="Send the complete list each time.")
 def updates_tell_all_options(context: Context) -> CheckResult:
-    """Tell of options that vanish from one list to the next."""
+    """Flag options that vanish from one list to the next."""
     told, known = told_options(context), _known(context)
     if told is None or known is None:
         return None
@@ -246,7 +246,7 @@ def updates_tell_all_options(context: Context) -> CheckResult:
 
 @check("ACP-L300", TELLERS, fix="Offer a select with two values instead.")
 def booleans_are_offered_to_those_who_know_them(context: Context) -> CheckResult:
-    """Tell of boolean options for a client that did not claim to know them."""
+    """Flag boolean options for a client that did not claim to know them."""
     booleans = [place for place, each in each_option(context) if each.get("type") == "boolean"]
     if not booleans:
         return None
@@ -261,7 +261,7 @@ def booleans_are_offered_to_those_who_know_them(context: Context) -> CheckResult
 
 @check("ACP-L301", TELLERS, fix="Offer the current value among the others.")
 def selects_offer_their_value(context: Context) -> CheckResult:
-    """Tell of selects without values, and of a current value that is none of them."""
+    """Flag selects without values, and of a current value that is none of them."""
     found: list[Problem] = []
     is_any = False
     for place, option in each_option(context):
@@ -290,7 +290,7 @@ def _has_empty_group(option: dict[str, Json]) -> bool:
 
 @check("ACP-L302", TELLERS, fix="Give a boolean a boolean, and no options.")
 def booleans_have_booleans(context: Context) -> CheckResult:
-    """Tell of booleans that are set to something else, or offer values."""
+    """Flag booleans that are set to something else, or offer values."""
     is_any = False
     for place, option in each_option(context):
         if option.get("type") != "boolean":
@@ -305,9 +305,9 @@ def booleans_have_booleans(context: Context) -> CheckResult:
     return OK if is_any else None
 
 
-@check("ACP-L303", TELLERS, fix="Tell what each option is set to.")
+@check("ACP-L303", TELLERS, fix="Report what each option is set to.")
 def options_are_set_to_something(context: Context) -> CheckResult:
-    """Tell of options without a current value."""
+    """Flag options without a current value."""
     is_any = False
     for place, option in each_option(context):
         if context.version != 1 and not is_one_of(option.get("type"), TYPES):
@@ -320,7 +320,7 @@ def options_are_set_to_something(context: Context) -> CheckResult:
 
 @check("ACP-L304", TELLERS, fix="Give each option, and each of its values, an id of its own.")
 def options_and_values_are_told_apart(context: Context) -> CheckResult:
-    """Tell of ids that two options share, and of values that stand twice in one."""
+    """Flag ids that two options share, and of values that stand twice in one."""
     seen: set[str] = set()
     is_any = False
     for place, option in each_option(context):
@@ -345,13 +345,13 @@ def options_and_values_are_told_apart(context: Context) -> CheckResult:
 
 @check("ACP-L305", TELLERS, fix="Call them id and group; the other names are version 2's.")
 def names_are_version_1s(context: Context) -> CheckResult:
-    """Tell of version 2's names."""
+    """Flag version 2's names."""
     return _names(context, ("id", "group"), ("configId", "groupId"))
 
 
 @check("ACP-L306", TELLERS, fix="Call them configId and groupId; the other names are version 1's.")
 def names_are_version_2s(context: Context) -> CheckResult:
-    """Tell of version 1's names."""
+    """Flag version 1's names."""
     return _names(context, ("configId", "groupId"), ("id", "group"))
 
 
@@ -375,7 +375,7 @@ def _names(context: Context, right: tuple[str, str], wrong: tuple[str, str]) -> 
 
 @check("ACP-L307", TELLERS, fix="Put all values into groups, or none.")
 def groups_and_values_are_not_mixed(context: Context) -> CheckResult:
-    """Tell of lists that are flat and grouped at once."""
+    """Flag lists that are flat and grouped at once."""
     is_any = False
     for place, option in each_option(context):
         listed = [as_object(each) for each in as_array(option.get("options"))]
@@ -390,13 +390,13 @@ def groups_and_values_are_not_mixed(context: Context) -> CheckResult:
 
 @check("ACP-L308", TELLERS, fix="Begin categories of your own with “_”.")
 def categories_are_known_or_own(context: Context) -> CheckResult:
-    """Tell of categories that a later version may give another meaning."""
+    """Flag categories that a later version may give another meaning."""
     return _words(context, "category", CATEGORIES)
 
 
 @check("ACP-L312", TELLERS, fix="Begin types of your own with “_”.")
 def types_are_known_or_own(context: Context) -> CheckResult:
-    """Tell of types that a later version may give another meaning."""
+    """Flag types that a later version may give another meaning."""
     return _words(context, "type", TYPES)
 
 

@@ -68,7 +68,7 @@ class _Blocks:
     fix="Send images only to agents that claim to take them.",
 )
 def images_are_taken(context: Context) -> CheckResult:
-    """Tell of images for an agent that did not say it takes them."""
+    """Flag images for an agent that did not say it takes them."""
     return _claimed(context, "image", "image")
 
 
@@ -76,7 +76,7 @@ def images_are_taken(context: Context) -> CheckResult:
     "ACP-L138", on_request("session/prompt"), fix="Send audio only to agents that claim to take it."
 )
 def audio_is_taken(context: Context) -> CheckResult:
-    """Tell of audio for an agent that did not say it takes it."""
+    """Flag audio for an agent that did not say it takes it."""
     return _claimed(context, "audio", "audio")
 
 
@@ -86,12 +86,12 @@ def audio_is_taken(context: Context) -> CheckResult:
     fix="Send a resource_link, or the text, to agents that take no embedded context.",
 )
 def embedded_resources_are_taken(context: Context) -> CheckResult:
-    """Tell of embedded resources for an agent that did not say it takes them."""
+    """Flag embedded resources for an agent that did not say it takes them."""
     return _claimed(context, "resource", "embeddedContext")
 
 
 def takes(state: LintState, capability: str) -> bool:
-    """Tell whether the agent said that its prompts may hold blocks of a kind."""
+    """Return whether the agent said that its prompts may hold blocks of a kind."""
     version = 2 if state.version == 2 else 1
     said = state.claim("agent", CLAIMS[version].format(capability))
     return isinstance(said, dict) if version == 2 else said is True
@@ -119,7 +119,7 @@ def _claimed(context: Context, type_: str, capability: str) -> CheckResult:
     fix="Give each content block all members that its type needs.",
 )
 def blocks_are_whole(context: Context) -> CheckResult:
-    """Tell of content blocks without what their type needs."""
+    """Flag content blocks without what their type needs."""
     blocks = _all(context).all
     if not blocks:
         return None
@@ -159,7 +159,7 @@ def _incomplete(context: Context, path: str, block: dict[str, Json]) -> CheckRes
     fix="Encode bytes as standard base64, with padding, without a prefix.",
 )
 def bytes_are_base64(context: Context) -> CheckResult:
-    """Tell of data and blobs that do not decode."""
+    """Flag data and blobs that do not decode."""
     found: CheckResult = None
     for path, block in _all(context).beyond_text:
         for where, data in _encoded(path, block):
@@ -180,7 +180,7 @@ def _encoded(path: str, block: dict[str, Json]) -> Iterator[tuple[str, str]]:
 
 
 def is_base64(text: str) -> bool:
-    """Tell whether `text` is standard base64 with its padding, and nothing else."""
+    """Return whether `text` is standard base64 with its padding, and nothing else."""
     try:
         b64decode(text, validate=True)
     except (binascii.Error, ValueError):
@@ -194,7 +194,7 @@ def is_base64(text: str) -> bool:
     fix="Name the MIME type as type/subtype; image/… for images.",
 )
 def mime_types_fit(context: Context) -> CheckResult:
-    """Tell of MIME types that are none, or that belong to another type of block."""
+    """Flag MIME types that are none, or that belong to another type of block."""
     found: CheckResult = None
     for path, block in _all(context).beyond_text:
         type_ = block.get("type")
@@ -221,7 +221,7 @@ def mime_types_fit(context: Context) -> CheckResult:
     fix="Use text, image, audio, resource_link or resource.",
 )
 def types_of_blocks_are_known(context: Context) -> CheckResult:
-    """Tell of content blocks of a type that version 1 does not have."""
+    """Flag content blocks of a type that version 1 does not have."""
     blocks = _all(context).all
     if not blocks:
         return None
@@ -235,7 +235,7 @@ def types_of_blocks_are_known(context: Context) -> CheckResult:
 
 @check("ACP-L462", *HOLDERS, fix="Point icons at https: or data: URIs.")
 def icons_are_safe_to_fetch(context: Context) -> CheckResult:
-    """Tell of icons that a client would have to fetch from elsewhere than the web."""
+    """Flag icons that a client would have to fetch from elsewhere than the web."""
     found: CheckResult = None
     for path, block in _all(context).beyond_text:
         if context.side != "agent" or block.get("type") != "resource_link":

@@ -66,7 +66,7 @@ def _judged(
 
 @check("ACP-L204", SHOWN, fix="Send path, which is absolute, and newText.")
 def diffs_are_complete(context: Context) -> CheckResult:
-    """Tell of diffs of version 1 that do not say which file becomes what."""
+    """Flag diffs of version 1 that do not say which file becomes what."""
     return _judged(context, _diffs(context), _incomplete)
 
 
@@ -81,7 +81,7 @@ def _incomplete(place: str, diff: dict[str, Json]) -> Iterator[Complaint]:
 
 @check("ACP-L205", SHOWN, fix="Send changes, and a patch with the text.")
 def diffs_have_changes(context: Context) -> CheckResult:
-    """Tell of diffs of version 2 that are those of version 1."""
+    """Flag diffs of version 2 that are those of version 1."""
     return _judged(context, _diffs(context), _without_changes)
 
 
@@ -96,7 +96,7 @@ def _without_changes(place: str, diff: dict[str, Json]) -> Iterator[Complaint]:
 
 @check("ACP-L206", SHOWN, fix="Send oldPath and path for move and copy, path for all else.")
 def changes_have_their_paths(context: Context) -> CheckResult:
-    """Tell of changes that do not say which file they are about."""
+    """Flag changes that do not say which file they are about."""
     return _judged(context, _changes(context), _pathless)
 
 
@@ -113,7 +113,7 @@ def _pathless(place: str, change: dict[str, Json]) -> Iterator[Complaint]:
 
 @check("ACP-L207", SHOWN, fix="Send absolute paths in diffs.")
 def paths_of_diffs_are_absolute(context: Context) -> CheckResult:
-    """Tell of diffs of files whose place is not said whole."""
+    """Flag diffs of files whose place is not said whole."""
     places = _diffs(context)
     return _judged(context, places + _changes(context) if places else places, _relative)
 
@@ -147,7 +147,7 @@ def _text(diff: dict[str, Json]) -> str:
     fix="Send what `git diff -p` prints, with absolute paths and without a/ and b/.",
 )
 def patches_are_bare_and_absolute(context: Context) -> CheckResult:
-    """Tell of patches with headers of a commit or mail, or with paths of a working tree."""
+    """Flag patches with headers of a commit or mail, or with paths of a working tree."""
     return _judged(context, _patches(context), _no_git_patch)
 
 
@@ -166,7 +166,7 @@ def _no_git_patch(place: str, diff: dict[str, Json]) -> Iterator[Complaint]:
 
 @check("ACP-L209", SHOWN, fix="List every file of the patch in changes, with what happens to it.")
 def patches_agree_with_changes(context: Context) -> CheckResult:
-    """Tell of files in a patch that changes does not have, or has otherwise.
+    """Flag files in a patch that changes does not have, or has otherwise.
 
     A moved file may stand in the patch as one deleted and one added: so Git writes it on demand.
     """
@@ -198,7 +198,7 @@ def _is_told_by(file: PatchedFile, change: dict[str, Json]) -> bool:
 
 @check("ACP-L210", SHOWN, fix="Send a patch with the changes of text.")
 def texts_come_with_a_patch(context: Context) -> CheckResult:
-    """Tell of changes to files of text that do not say what changed."""
+    """Flag changes to files of text that do not say what changed."""
     return _judged(context, _diffs(context), _patchless)
 
 
@@ -213,7 +213,7 @@ def _patchless(place: str, diff: dict[str, Json]) -> Iterator[Complaint]:
 
 @check("ACP-L211", SHOWN, fix="Send a diff only where something changes.")
 def diffs_change_something(context: Context) -> CheckResult:
-    """Tell of diffs without a change."""
+    """Flag diffs without a change."""
     return _judged(context, _diffs(context), _empty)
 
 

@@ -42,7 +42,7 @@ class _Commands:
     fix="Name the terminal by terminalId, and put bytes into data.",
 )
 def terminals_are_named(context: Context) -> CheckResult:
-    """Tell of updates of no terminal, and of output without bytes."""
+    """Flag updates of no terminal, and of output without bytes."""
     names = (
         ("terminalId", "data") if context.variant == "terminal_output_chunk" else ("terminalId",)
     )
@@ -61,7 +61,7 @@ def terminals_are_named(context: Context) -> CheckResult:
     fix="Encode the bytes of each message by themselves, as base64 with padding.",
 )
 def output_is_base64(context: Context) -> CheckResult:
-    """Tell of output that does not decode."""
+    """Flag output that does not decode."""
     data: Json = context.update.get("data")
     path = "params.update.data"
     if context.variant == "terminal_update":
@@ -76,7 +76,7 @@ def output_is_base64(context: Context) -> CheckResult:
 
 @check("ACP-L268", on_update("terminal_update"), fix="Send an absolute cwd, or none.")
 def terminals_run_somewhere(context: Context) -> CheckResult:
-    """Tell of directories that depend on where someone stands."""
+    """Flag directories that depend on where someone stands."""
     cwd: Json = context.update.get("cwd")
     if not isinstance(cwd, str):
         return None
@@ -87,7 +87,7 @@ def terminals_run_somewhere(context: Context) -> CheckResult:
 
 @check("ACP-L269", on_update("terminal_update"), fix='Send {"data": …} as output.')
 def output_is_an_object(context: Context) -> CheckResult:
-    """Tell of output that is text."""
+    """Flag output that is text."""
     output: Json = context.update.get("output")
     if output is None:
         return None
@@ -104,7 +104,7 @@ def output_is_an_object(context: Context) -> CheckResult:
     fix="Send the exitStatus after the last output, or clear it.",
 )
 def exited_terminals_are_silent(context: Context) -> CheckResult:
-    """Tell of output after the exit."""
+    """Flag output after the exit."""
     terminal = _terminal(context)
     if terminal is None:
         return None
@@ -117,7 +117,7 @@ def exited_terminals_are_silent(context: Context) -> CheckResult:
 
 @check("ACP-L271", on_update("terminal_update"), fix="Give each command a terminal of its own.")
 def terminals_are_not_reused(context: Context) -> CheckResult:
-    """Tell of terminals that run another command after one has ended."""
+    """Flag terminals that run another command after one has ended."""
     terminal, command = _terminal(context), context.update.get("command")
     if terminal is None or terminal.exited is None or context.session is None:
         return None
@@ -132,9 +132,9 @@ def terminals_are_not_reused(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L274", on_update("terminal_update"), fix="Tell the command with the first update.")
+@check("ACP-L274", on_update("terminal_update"), fix="Send the command with the first update.")
 def commands_are_told_first(context: Context) -> CheckResult:
-    """Tell of commands that only a later update names.
+    """Flag commands that only a later update names.
 
     A terminal that never names one may run none.
     """
@@ -169,7 +169,7 @@ def _terminal(context: Context) -> SeenTerminal | None:
 
 @check_at_end("ACP-L273", fix="Send a terminal_update for each terminal that you show.")
 def shown_terminals_were_told_of(ending: EndContext) -> CheckResult:
-    """Tell of terminals that a tool call shows, and of which nothing came."""
+    """Flag terminals that a tool call shows, and of which nothing came."""
     found: list[Problem] = []
     has_any = False
     for session in ending.state.sessions.values():
@@ -192,7 +192,7 @@ def shown_terminals_were_told_of(ending: EndContext) -> CheckResult:
 
 @check_at_end("ACP-L275", fix="Send the exitStatus before the tool call is final.")
 def terminals_end_with_their_tool_call(ending: EndContext) -> CheckResult:
-    """Tell of terminals that run on after their tool call, and not in the background."""
+    """Flag terminals that run on after their tool call, and not in the background."""
     found: list[Problem] = []
     has_any = False
     for session in ending.state.sessions.values():
@@ -218,7 +218,7 @@ def _behind(ending: EndContext, session: SeenSession) -> set[str]:
 
 @check("ACP-L463", on_update("terminal_update"), fix="Send cols and rows from 1 to 65535.")
 def sizes_are_sizes(context: Context) -> CheckResult:
-    """Tell of terminals of no size."""
+    """Flag terminals of no size."""
     size: Json = context.update.get("size")
     if size is None:
         return None

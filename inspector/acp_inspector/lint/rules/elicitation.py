@@ -106,13 +106,13 @@ def _complete_page(context: Context) -> None:
 
 @check("ACP-L328", on_request(CREATE), fix="Ask by a form only where the client can show one.")
 def forms_are_for_who_can_show_them(context: Context) -> CheckResult:
-    """Tell of a form for a client that did not claim forms."""
+    """Flag a form for a client that did not claim forms."""
     return _is_claimed(context, "form")
 
 
 @check("ACP-L329", on_request(CREATE), fix="Ask by a page only where the client can open one.")
 def pages_are_for_who_can_open_them(context: Context) -> CheckResult:
-    """Tell of a page for a client that did not claim pages."""
+    """Flag a page for a client that did not claim pages."""
     return _is_claimed(context, "url")
 
 
@@ -128,7 +128,7 @@ def _is_claimed(context: Context, mode: str) -> CheckResult:
 
 @check("ACP-L330", on_request(CREATE), fix="Say how you ask, and what for.")
 def mode_and_message_are_there(context: Context) -> CheckResult:
-    """Tell of a question without mode or message."""
+    """Flag a request without mode or message."""
     for name in ("mode", "message"):
         if not isinstance(context.params.get(name), str):
             return context.problem(f"{name} is missing", path=f"params.{name}")
@@ -137,7 +137,7 @@ def mode_and_message_are_there(context: Context) -> CheckResult:
 
 @check("ACP-L331", on_request(CREATE), fix="Name the session, or the request, that it is about.")
 def a_scope_is_named(context: Context) -> CheckResult:
-    """Tell of a question that belongs to nothing, or to two things."""
+    """Flag a request that belongs to nothing, or to two things."""
     has_session = context.params.get("sessionId") is not None
     has_request = "requestId" in context.params
     if not has_session and not has_request:
@@ -152,7 +152,7 @@ def a_scope_is_named(context: Context) -> CheckResult:
 
 @check("ACP-L332", on_request(CREATE), fix="Name a request that is open, a session that is known.")
 def the_scope_exists(context: Context) -> CheckResult:
-    """Tell of a question about what nobody knows."""
+    """Flag a request about what nobody knows."""
     params = context.params
     id_: Json = params.get("requestId")
     if "requestId" in params and is_request_id(id_):
@@ -185,7 +185,7 @@ def _url(context: Context) -> SplitResult | None:
 
 @check("ACP-L333", on_request(CREATE), fix="Give an id and an absolute URL.")
 def pages_have_id_and_address(context: Context) -> CheckResult:
-    """Tell of a page without id or address."""
+    """Flag a page without id or address."""
     if _mode(context) != "url":
         return None
     if not isinstance(context.params.get("elicitationId"), str):
@@ -198,7 +198,7 @@ def pages_have_id_and_address(context: Context) -> CheckResult:
 
 @check("ACP-L334", on_request(CREATE), fix="Use https; http is for localhost.")
 def pages_are_reached_safely(context: Context) -> CheckResult:
-    """Tell of a page that others can read along."""
+    """Flag a page that others can read along."""
     url = _url(context)
     if _mode(context) != "url" or url is None:
         return None
@@ -211,7 +211,7 @@ def pages_are_reached_safely(context: Context) -> CheckResult:
     "ACP-L335", on_request(CREATE), fix="Put an opaque id into the URL, and nothing of the user."
 )
 def addresses_hold_no_secrets(context: Context) -> CheckResult:
-    """Tell of credentials, tokens and e-mail addresses in a URL."""
+    """Flag credentials, tokens and e-mail addresses in a URL."""
     url = _url(context)
     if _mode(context) != "url" or url is None:
         return None
@@ -230,7 +230,7 @@ def addresses_hold_no_secrets(context: Context) -> CheckResult:
 
 @check("ACP-L336", on_request(CREATE), fix="Give each page an id of its own.")
 def pages_are_told_apart(context: Context) -> CheckResult:
-    """Tell of an id that an open page has already."""
+    """Flag an id that an open page has already."""
     id_ = context.params.get("elicitationId")
     if _mode(context) != "url" or not isinstance(id_, str):
         return None
@@ -244,7 +244,7 @@ def pages_are_told_apart(context: Context) -> CheckResult:
 
 @check("ACP-L342", on_result(CREATE), fix="Answer with accept, decline or cancel.")
 def answers_say_what_was_done(context: Context) -> CheckResult:
-    """Tell of answers without an action, or with one that nobody knows."""
+    """Flag responses without an action, or with one that nobody knows."""
     action = context.result_object.get("action")
     if not isinstance(action, str):
         return context.problem("action is missing", context.request, path="result.action")
@@ -255,7 +255,7 @@ def answers_say_what_was_done(context: Context) -> CheckResult:
 
 @check("ACP-L344", on_result(CREATE), fix="Send content with accepted forms alone.")
 def content_comes_with_accepted_forms(context: Context) -> CheckResult:
-    """Tell of content that was declined, or that no form asked for."""
+    """Flag content that was declined, or that no form asked for."""
     if context.request is None:
         return None
     if context.result_object.get("content") is None:
@@ -272,7 +272,7 @@ def content_comes_with_accepted_forms(context: Context) -> CheckResult:
 
 @check("ACP-L346", on_response(CREATE), fix="Answer a mode that you did not claim with -32602.")
 def unclaimed_modes_are_refused(context: Context) -> CheckResult:
-    """Tell of a client that answers what it did not claim in another way."""
+    """Flag a client that answers what it did not claim in another way."""
     mode = context.request.params.get("mode") if context.request is not None else None
     if not is_one_of(mode, {"form", "url"}) or _claims(context, str(mode)):
         return None
@@ -288,7 +288,7 @@ def unclaimed_modes_are_refused(context: Context) -> CheckResult:
 
 @check("ACP-L347", on_notification("elicitation/complete"), fix="Complete each open page once.")
 def only_open_pages_are_completed(context: Context) -> CheckResult:
-    """Tell of a page that is completed twice, or that nobody opened."""
+    """Flag a page that is completed twice, or that nobody opened."""
     pages, id_ = context.state.of(_Pages), context.params.get("elicitationId")
     if not isinstance(id_, str):
         return None
@@ -305,7 +305,7 @@ def only_open_pages_are_completed(context: Context) -> CheckResult:
 
 @check("ACP-L348", EVERY_MESSAGE, fix="Keep what the user entered there on the agent's side.")
 def what_was_entered_stays_there(context: Context) -> CheckResult:
-    """Tell of what looks like a token, once a page was completed."""
+    """Flag what looks like a token, once a page was completed."""
     pages = context.state.of(_Pages)
     if context.seq > pages.until or context.side != "agent":
         return None

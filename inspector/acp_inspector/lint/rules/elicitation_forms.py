@@ -46,7 +46,7 @@ def _fields(schema: dict[str, Json]) -> dict[str, dict[str, Json]]:
     "ACP-L337", on_request(CREATE), fix='Ask by {"type": "object", "properties": {…}}, all flat.'
 )
 def forms_are_flat_objects(context: Context) -> CheckResult:
-    """Tell of forms that are no object of primitives."""
+    """Flag forms that are no object of primitives."""
     schema = _schema(context.params)
     if schema is None:
         return None
@@ -74,7 +74,7 @@ def forms_are_flat_objects(context: Context) -> CheckResult:
 
 @check("ACP-L338", on_request(CREATE), fix="Stay with what the restricted schema has.")
 def forms_are_plain(context: Context) -> CheckResult:
-    """Tell of words of JSON Schema that clients do not read here."""
+    """Flag words of JSON Schema that clients do not read here."""
     schema = _schema(context.params)
     if not schema:
         return None
@@ -92,7 +92,7 @@ def forms_are_plain(context: Context) -> CheckResult:
 
 @check("ACP-L339", on_request(CREATE), fix="Make the form one that can be filled in.")
 def forms_make_sense(context: Context) -> CheckResult:
-    """Tell of forms that contradict themselves."""
+    """Flag forms that contradict themselves."""
     schema = _schema(context.params)
     if not schema:
         return None
@@ -129,7 +129,7 @@ def _contradictions(field: dict[str, Json]) -> Iterator[str]:
 
 @check("ACP-L340", on_request(CREATE), fix="Ask for secrets on a page, by url mode.")
 def forms_ask_for_no_secrets(context: Context) -> CheckResult:
-    """Tell of forms that ask for passwords, keys, tokens or card numbers."""
+    """Flag forms that ask for passwords, keys, tokens or card numbers."""
     schema = _schema(context.params)
     if schema is None:
         return None
@@ -157,7 +157,7 @@ def forms_ask_for_no_secrets(context: Context) -> CheckResult:
 
 @check("ACP-L341", on_request(CREATE), fix="Send the user to a page by url mode.")
 def forms_hold_no_links(context: Context) -> CheckResult:
-    """Tell of links in what a form says."""
+    """Flag links in what a form says."""
     schema = _schema(context.params)
     if schema is None:
         return None
@@ -175,7 +175,7 @@ _SAYING: Final = ("title", "description")
 
 @check("ACP-L343", on_result(CREATE), fix="Check what was entered before it is sent.")
 def content_fits_the_form(context: Context) -> CheckResult:
-    """Tell of content that the form does not allow."""
+    """Flag content that the form does not allow."""
     schema = _schema(context.request.params) if context.request is not None else None
     if schema is None or context.result_object.get("action") != "accept":
         return None
@@ -257,7 +257,7 @@ def _offered(field: dict[str, Json]) -> list[Json]:
 
 @check("ACP-L345", on_result(CREATE), fix="Send strings, numbers, booleans and lists of strings.")
 def content_is_flat(context: Context) -> CheckResult:
-    """Tell of content that is nested."""
+    """Flag content that is nested."""
     content = context.result_object.get("content")
     if not isinstance(content, dict):
         return None

@@ -29,7 +29,7 @@ ERROR: Final = frozenset({"code", "message", "data"})
 INTEGERS: Final = range(-(2**63), 2**63)
 """Ids that every reader holds exactly."""
 UNREADABLE: Final = frozenset({-32700, -32600})
-"""Codes that say the question could not be read, and hence not whose answer this is."""
+"""Codes that say the request could not be read, and hence not whose answer this is."""
 IDS: Final = 100_000
 """Ids of each side that are remembered."""
 
@@ -54,7 +54,7 @@ class Told:
     fix='Write "jsonrpc": "2.0" into every message.',
 )
 def jsonrpc_is_named(context: Context) -> CheckResult:
-    """Tell of messages that do not say which JSON-RPC they are in."""
+    """Flag messages that do not say which JSON-RPC they are in."""
     said: Json = context.value.get("jsonrpc")
     if said == "2.0":
         return OK
@@ -69,7 +69,7 @@ def jsonrpc_is_named(context: Context) -> CheckResult:
     fix="Send a request, a notification, a result or an error, and each whole.",
 )
 def it_is_one_kind_of_message(context: Context) -> CheckResult:
-    """Tell of objects that are no message, or two at once."""
+    """Flag objects that are no message, or two at once."""
     value = context.value
     if "method" in value:
         if "result" in value or "error" in value:
@@ -82,15 +82,15 @@ def it_is_one_kind_of_message(context: Context) -> CheckResult:
 
 @check("ACP-L018", on_response(), fix="Answer with either a result or an error.")
 def answers_are_one_thing(context: Context) -> CheckResult:
-    """Tell of answers that went well and wrong."""
+    """Flag responses that went well and wrong."""
     if "result" in context.value and "error" in context.value:
-        return context.problem("the answer has a result and an error")
+        return context.problem("the response has a result and an error")
     return OK
 
 
 @check("ACP-L019", EVERY_MESSAGE, fix="Name the method by a string.")
 def methods_are_named_by_strings(context: Context) -> CheckResult:
-    """Tell of methods that are no name."""
+    """Flag methods that are no name."""
     if "method" not in context.value:
         return None
     method: Json = context.value["method"]
@@ -105,7 +105,7 @@ def methods_are_named_by_strings(context: Context) -> CheckResult:
     fix="Use a string or a whole number of 64 bits as id.",
 )
 def ids_are_strings_or_integers(context: Context) -> CheckResult:
-    """Tell of ids that not everyone can give back as they are."""
+    """Flag ids that not everyone can give back as they are."""
     if "id" not in context.value:
         return None
     id_: Json = context.id
@@ -116,7 +116,7 @@ def ids_are_strings_or_integers(context: Context) -> CheckResult:
 
 @check("ACP-L021", on_request(), fix="Give each request an id of its own.")
 def requests_have_an_id(context: Context) -> CheckResult:
-    """Tell of requests whose answer nobody could tell from others."""
+    """Flag requests whose answer nobody could tell from others."""
     if context.id is None:
         return context.problem("the request has the id null", path="id")
     return OK
@@ -124,22 +124,22 @@ def requests_have_an_id(context: Context) -> CheckResult:
 
 @check("ACP-L022", on_call(), fix="Pass params by name, in an object.")
 def params_are_an_object(context: Context) -> CheckResult:
-    """Tell of params by position, and of scalars."""
+    """Flag params by position, and of scalars."""
     params: Json = context.value.get("params")
     if params is None or isinstance(params, dict):
         return OK
     return context.problem(f"params are no object: {quoted(params)}", path="params")
 
 
-@check("ACP-L023", on_request(), fix="Count ids up; use none again before its answer came.")
+@check("ACP-L023", on_request(), fix="Count ids up; use none again before its response came.")
 def ids_are_not_reused_while_pending(context: Context) -> CheckResult:
-    """Tell of two open questions that cannot be told apart."""
+    """Flag two open questions that cannot be reported apart."""
     if context.key is None or context.id is None:
         return None
     earlier = context.state.requests.get(context.key)
     if earlier is not None:
         return context.problem(
-            f"the id {quoted(context.id)} is that of a request that still waits for its answer",
+            f"the id {quoted(context.id)} is that of a request that still waits for its response",
             earlier,
         )
     return OK
@@ -147,7 +147,7 @@ def ids_are_not_reused_while_pending(context: Context) -> CheckResult:
 
 @check("ACP-L024", on_request(), fix="Count ids up for the whole life of a connection.")
 def ids_are_not_reused_later(context: Context) -> CheckResult:
-    """Tell of ids that stand for two questions of one connection."""
+    """Flag ids that stand for two requests of one connection."""
     if context.key is None or context.id is None:
         return None
     if context.key in context.state.of(_Ids).used and context.key not in context.state.requests:
@@ -166,7 +166,7 @@ def _keep_id(context: Context) -> None:
 
 @check("ACP-L025", on_response(), fix="Give back the id of the request as it came, type and all.")
 def answers_match_a_question(context: Context) -> CheckResult:
-    """Tell of answers to what nobody asked."""
+    """Flag responses to what nobody asked."""
     if context.id is None or not is_request_id(context.id):
         return None
     if context.request is not None or context.key in context.state.responded:
@@ -181,12 +181,12 @@ def answers_match_a_question(context: Context) -> CheckResult:
             f"the id {quoted(context.id)} is that of request {quoted(alike.id)} in another type",
             alike,
         )
-    return context.problem(f"no request waits for an answer with the id {quoted(context.id)}")
+    return context.problem(f"no request waits for a response with the id {quoted(context.id)}")
 
 
 @check("ACP-L026", on_response(), fix="Answer each request once.")
 def requests_are_answered_once(context: Context) -> CheckResult:
-    """Tell of second answers."""
+    """Flag second answers."""
     if context.key is None or context.id is None:
         return None
     earlier = context.state.responded.get(context.key)
@@ -197,7 +197,7 @@ def requests_are_answered_once(context: Context) -> CheckResult:
 
 @check_at_end("ACP-L027", fix="Answer every request, with an error if need be.")
 def requests_are_answered(ending: EndContext) -> CheckResult:
-    """Tell of requests that nobody answered by the end of the connection."""
+    """Flag requests that nobody answered by the end of the connection."""
     if not ending.is_over or not (ending.state.requests or ending.state.responded):
         return None
     severity = "error" if ending.is_orderly else "warning"
@@ -218,7 +218,7 @@ def requests_are_answered(ending: EndContext) -> CheckResult:
     fix="Do not answer notifications, not even with an error.",
 )
 def notifications_are_not_answered(context: Context) -> CheckResult:
-    """Tell of answers without an id right after a notification."""
+    """Flag responses without an id right after a notification."""
     told = context.state.of(Told).last.get(opposite(context.side))
     if context.id is not None or context.request is not None or told is None:
         return OK
@@ -228,7 +228,7 @@ def notifications_are_not_answered(context: Context) -> CheckResult:
 
 
 def has_other_cause(told: Context) -> bool:
-    """Tell whether an error without an id may be about something else than a notification.
+    """Return whether an error without an id may be about something else than a notification.
 
     An array or a broken line, before or after it, is answered without an id too.
     """
@@ -248,7 +248,7 @@ def _keep_notification(context: Context) -> None:
 
 @check("ACP-L045", EVERY_MESSAGE, fix="Put what is your own into _meta.")
 def no_unknown_members_of_the_envelope(context: Context) -> CheckResult:
-    """Tell of members beside those of JSON-RPC."""
+    """Flag members beside those of JSON-RPC."""
     strangers = sorted(context.value.keys() - ENVELOPE)
     if context.kind == "failure":
         strangers += [f"error.{name}" for name in sorted(context.error.keys() - ERROR)]

@@ -1,4 +1,4 @@
-"""What error answers say, and with which codes.
+"""What error responses say, and with which codes.
 
 Source: JSON-RPC 2.0, "Error object"; ACP, "Overview", and the published schemas.
 """
@@ -22,7 +22,7 @@ RESERVED: Final = range(-32768, -31999)
 ASSIGNED: Final = frozenset({-32700, -32600, -32601, -32602, -32603, -32000, -32002})
 ASSIGNED_V2: Final = ASSIGNED | {-32022}
 UNREADABLE: Final = frozenset({-32700, -32600})
-"""Codes that say the question could not be read, and hence not whose answer this is."""
+"""Codes that say the request could not be read, and hence not whose answer this is."""
 INVALID_PARAMS: Final = -32602
 OTHER_REASONS: Final = frozenset({-32000, -32002, -32800})
 """Codes of failures that come before params are looked into: no login, no session, cancelled."""
@@ -48,7 +48,7 @@ _TRACE: Final = re.compile(
 
 @check("ACP-L029", on_response(), fix="Answer with the id of the request.")
 def answers_without_id_say_why(context: Context) -> CheckResult:
-    """Tell of answers that nobody can tell the question of."""
+    """Flag responses that nobody can tell the request of."""
     if context.id is not None or "id" not in context.value:
         return None
     if context.request is not None or (context.kind == "failure" and context.code in UNREADABLE):
@@ -59,7 +59,7 @@ def answers_without_id_say_why(context: Context) -> CheckResult:
 
 @check("ACP-L030", on_error(), fix="Write an integer code and a string message.")
 def errors_have_code_and_message(context: Context) -> CheckResult:
-    """Tell of errors that are none."""
+    """Flag errors that are none."""
     error: Json = context.value.get("error")
     if not isinstance(error, dict):
         return context.problem(f"the error is no object: {quoted(error)}", path="error")
@@ -74,7 +74,7 @@ def errors_have_code_and_message(context: Context) -> CheckResult:
 
 @check("ACP-L031", on_error(), fix="Say it in one short sentence; put details into data.")
 def error_messages_are_short(context: Context) -> CheckResult:
-    """Tell of messages that are logs."""
+    """Flag messages that are logs."""
     message = context.error.get("message")
     if not isinstance(message, str):
         return None
@@ -87,7 +87,7 @@ def error_messages_are_short(context: Context) -> CheckResult:
 
 @check("ACP-L032", on_error(), fix="Use the codes that JSON-RPC and ACP assign, or your own range.")
 def reserved_codes_are_assigned_ones(context: Context) -> CheckResult:
-    """Tell of codes in the reserved range that nobody gave a meaning."""
+    """Flag codes in the reserved range that nobody gave a meaning."""
     code = context.code
     if code is None or code not in RESERVED:
         return None
@@ -101,7 +101,7 @@ def reserved_codes_are_assigned_ones(context: Context) -> CheckResult:
 
 @check("ACP-L033", on_error(), fix="Use -32002 for files and sessions that do not exist only.")
 def not_found_is_about_resources(context: Context) -> CheckResult:
-    """Tell of a code that is used for something else."""
+    """Flag a code that is used for something else."""
     if context.code != -32002:
         return None
     message = str(context.error.get("message"))
@@ -118,7 +118,7 @@ def not_found_is_about_resources(context: Context) -> CheckResult:
 
 @check("ACP-L034", on_error(), fix="Use -32000 where the user has to log in, only.")
 def auth_required_is_about_login(context: Context) -> CheckResult:
-    """Tell of a code that is used for something else."""
+    """Flag a code that is used for something else."""
     if context.code != -32000:
         return None
     message = str(context.error.get("message"))

@@ -56,21 +56,21 @@ _ABSOLUTE: Final = re.compile(r"/|[A-Za-z]:[\\/]|\\\\")
 
 @check("ACP-L369", on_call(), fix="Begin the names of your own methods with “_”.")
 def own_methods_begin_with_an_underscore(context: Context) -> CheckResult:
-    """Tell of methods of one's own that look like the protocol's."""
+    """Flag methods of one's own that look like the protocol's."""
     method = context.method or ""
     if not method or method.startswith("$/") or any(find_method(method, v) for v in VERSIONS):
         return None
     if method.startswith("_"):
         return OK
     if RETIRED.match(method) or is_ours(method):
-        # Among the protocol's names it is rather a slip; that is told elsewhere.
+        # Among the protocol's names it is rather a slip; that is reported elsewhere.
         return None
     return context.problem(f"{quoted(method)} does not begin with “_”", path="method")
 
 
 @check_at_end("ACP-L370", fix="Answer with a result, or with -32601.")
 def own_requests_are_answered(ending: EndContext) -> CheckResult:
-    """Tell of requests of one's own that are passed over while later ones are answered."""
+    """Flag requests of one's own that are passed over while later ones are answered."""
     state = ending.state
     own = [ask for ask in state.open() if ask.method.startswith("_")]
     answered = [ask for ask in state.responded.values() if ask.method.startswith("_")]
@@ -90,7 +90,7 @@ def own_requests_are_answered(ending: EndContext) -> CheckResult:
 
 @check("ACP-L372", EVERY_MESSAGE, fix="Make _meta an object.")
 def meta_is_an_object(context: Context) -> CheckResult:
-    """Tell of `_meta` that is a text, a list or a number."""
+    """Flag `_meta` that is a text, a list or a number."""
     found = list(_metas(context))
     for path, meta in found:
         if meta is not None and not isinstance(meta, dict):
@@ -115,7 +115,7 @@ def _metas(context: Context) -> Iterator[tuple[str, Json]]:
 
 @check("ACP-L374", EVERY_MESSAGE, fix="Write traces as W3C Trace Context does.")
 def traces_are_well_formed(context: Context) -> CheckResult:
-    """Tell of trace keys that no tracer can read."""
+    """Flag trace keys that no tracer can read."""
     if not _speaks_of_traces(context):
         return None
     for path, meta in _metas(context):
@@ -131,7 +131,7 @@ def traces_are_well_formed(context: Context) -> CheckResult:
 
 @check("ACP-L375", EVERY_MESSAGE, fix="Put trace keys at the root of _meta.")
 def traces_stand_at_the_root(context: Context) -> CheckResult:
-    """Tell of trace keys below somebody's own key."""
+    """Flag trace keys below somebody's own key."""
     if not _speaks_of_traces(context):
         return None
     for path, meta in _metas(context):
@@ -148,9 +148,9 @@ def _speaks_of_traces(context: Context) -> bool:
     return any(b'"%b"' % name.encode() in raw for name in TRACE)
 
 
-@check("ACP-L379", on_call(), fix="Tell of it in a capability's _meta.")
+@check("ACP-L379", on_call(), fix="Report it in a capability's _meta.")
 def own_methods_are_announced(context: Context) -> CheckResult:
-    """Tell of methods of one's own that the other side has not spoken of."""
+    """Flag methods of one's own that the other side has not spoken of."""
     method = context.method or ""
     if not method.startswith("_") or context.version is None:
         return None
@@ -192,7 +192,7 @@ def _claimed_metas(claims: Json) -> Iterator[tuple[str, Json]]:
 
 @check("ACP-L381", WITH_PATHS, fix="Send absolute paths.")
 def paths_are_absolute(context: Context) -> CheckResult:
-    """Tell of relative paths, of `~` and of URIs where a path is expected."""
+    """Flag relative paths, of `~` and of URIs where a path is expected."""
     raw = context.frame.raw
     if not (b'"path"' in raw or b'"cwd"' in raw or b'Path"' in raw or b'Directories"' in raw):
         return None

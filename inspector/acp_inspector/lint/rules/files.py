@@ -22,7 +22,7 @@ MAC: Final = "/private/"
 
 @check("ACP-L240", on_request(READ), fix="Read files through the client only where it claims that.")
 def reading_is_claimed(context: Context) -> CheckResult:
-    """Tell of reading through clients that did not offer it."""
+    """Flag reading through clients that did not offer it."""
     return _claimed(context, "fs.readTextFile")
 
 
@@ -30,7 +30,7 @@ def reading_is_claimed(context: Context) -> CheckResult:
     "ACP-L241", on_request(WRITE), fix="Write files through the client only where it claims that."
 )
 def writing_is_claimed(context: Context) -> CheckResult:
-    """Tell of writing through clients that did not offer it."""
+    """Flag writing through clients that did not offer it."""
     return _claimed(context, "fs.writeTextFile")
 
 
@@ -48,7 +48,7 @@ def _claimed(context: Context, capability: str) -> CheckResult:
 
 @check("ACP-L242", on_request(READ, WRITE), fix="Send absolute paths.")
 def paths_are_absolute(context: Context) -> CheckResult:
-    """Tell of paths that depend on where someone stands; URIs are told of by another rule."""
+    """Flag paths that depend on where someone stands; URIs are reported by another rule."""
     path: Json = context.params.get("path")
     if not isinstance(path, str):
         return None
@@ -59,13 +59,13 @@ def paths_are_absolute(context: Context) -> CheckResult:
 
 @check("ACP-L243", on_request(READ), fix="Count lines from 1.")
 def lines_begin_at_1(context: Context) -> CheckResult:
-    """Tell of lines before the first."""
+    """Flag lines before the first."""
     return _from_1(context, "line")
 
 
 @check("ACP-L244", on_request(READ), fix="Ask for one line at least, or leave the limit out.")
 def limits_let_something_through(context: Context) -> CheckResult:
-    """Tell of reading nothing."""
+    """Flag reading nothing."""
     return _from_1(context, "limit")
 
 
@@ -80,7 +80,7 @@ def _from_1(context: Context, name: str) -> CheckResult:
 
 @check("ACP-L245", on_result(READ), fix="Answer with the text as content.")
 def results_hold_the_text(context: Context) -> CheckResult:
-    """Tell of results without the file's text."""
+    """Flag results without the file's text."""
     result = context.result_object
     if isinstance(result.get("content"), str):
         return OK
@@ -90,7 +90,7 @@ def results_hold_the_text(context: Context) -> CheckResult:
 
 @check("ACP-L246", on_result(READ), fix="Return no more lines than the limit.")
 def limits_are_kept(context: Context) -> CheckResult:
-    """Tell of more lines than were asked for."""
+    """Flag more lines than were asked for."""
     limit = None if context.request is None else context.request.params.get("limit")
     content = context.result_object.get("content")
     if type(limit) is not int or limit < 1 or not isinstance(content, str):
@@ -108,7 +108,7 @@ def limits_are_kept(context: Context) -> CheckResult:
 
 @check("ACP-L247", on_response(WRITE), fix="Create the file, and its directories.")
 def missing_files_are_created(context: Context) -> CheckResult:
-    """Tell of files that are not written because they do not exist."""
+    """Flag files that are not written because they do not exist."""
     if context.code != NOT_FOUND:
         return OK
     ask = context.request
@@ -123,7 +123,7 @@ def missing_files_are_created(context: Context) -> CheckResult:
 
 @check("ACP-L248", on_request(READ, WRITE), fix="Stay within cwd and the additional directories.")
 def paths_lie_in_the_session(context: Context) -> CheckResult:
-    """Tell of files outside the session's directories."""
+    """Flag files outside the session's directories."""
     path: Json = context.params.get("path")
     session = context.session
     if session is None or not isinstance(session.cwd, str) or not isinstance(path, str):
@@ -139,7 +139,7 @@ def paths_lie_in_the_session(context: Context) -> CheckResult:
 
 
 def _may_lie_in(path: str, root: str) -> bool:
-    """Tell whether links may lead a path into a directory: `/private/tmp/a` is in `/tmp`.
+    """Return whether links may lead a path into a directory: `/private/tmp/a` is in `/tmp`.
 
     One name that both share is no sign of that: `/project` need not be `/home/ada/project`.
     """
@@ -154,7 +154,7 @@ def _may_lie_in(path: str, root: str) -> bool:
 
 @check("ACP-L249", on_request(READ, WRITE), fix="Send the path that the URI names.")
 def paths_are_no_uris(context: Context) -> CheckResult:
-    """Tell of URIs where paths belong."""
+    """Flag URIs where paths belong."""
     path: Json = context.params.get("path")
     if not isinstance(path, str):
         return None

@@ -69,7 +69,7 @@ class _Stderr:
     fix="Write each message as one JSON text on a line of its own.",
 )
 def every_line_is_json(context: Context) -> CheckResult:
-    """Tell of lines that are no JSON, but for those that a rule of their own speaks of."""
+    """Flag lines that are no JSON, but for those that a rule of their own speaks of."""
     pieces = pieces_before(context)
     # Where a text seemed to begin that never went on, its lines stand for themselves.
     kept = context.state.of(LineState).pieces[context.side].lines
@@ -81,7 +81,7 @@ def every_line_is_json(context: Context) -> CheckResult:
 
 @check_at_end("ACP-L001", fix="Write each message as one JSON text on a line of its own.")
 def no_line_is_left_unfinished(ending: EndContext) -> CheckResult:
-    """Tell of lines that seemed to begin a JSON text that never went on."""
+    """Flag lines that seemed to begin a JSON text that never went on."""
     pieces = ending.state.of(LineState).pieces
     left = (*pieces["client"].lines, *pieces["agent"].lines)
     return tuple(_no_json(piece) for piece in left) or None
@@ -137,7 +137,7 @@ def _answer_unreadable(context: Context) -> None:
 
 
 def _explained(context: Context) -> bool:
-    """Tell whether a rule of its own tells what is wrong with a line that is no JSON."""
+    """Return whether a rule of its own tells what is wrong with a line that is no JSON."""
     wrong = syntax_error(context)
     return (
         not context.frame.raw.strip()
@@ -150,7 +150,7 @@ def _explained(context: Context) -> bool:
 
 @check("ACP-L003", INVALID, exercised_by=EVERY_FRAME, fix="Encode what is written as UTF-8.")
 def bytes_are_utf8(context: Context) -> CheckResult:
-    """Tell of bytes that are no text."""
+    """Flag bytes that are no text."""
     if context.kind != "broken" or context.value:
         return OK
     wrong = syntax_error(context)
@@ -161,7 +161,7 @@ def bytes_are_utf8(context: Context) -> CheckResult:
 
 @check("ACP-L004", EVERY_FRAME, fix="Write UTF-8 without a byte order mark.")
 def no_byte_order_mark(context: Context) -> CheckResult:
-    """Tell of a mark that some readers choke on."""
+    """Flag a mark that some readers choke on."""
     if context.frame.raw.startswith(BOM):
         return context.problem("the line begins with a byte order mark")
     return OK
@@ -169,7 +169,7 @@ def no_byte_order_mark(context: Context) -> CheckResult:
 
 @check("ACP-L005", EVERY_FRAME, fix="End lines with \\n alone, also on Windows.")
 def lines_end_with_lf(context: Context) -> CheckResult:
-    """Tell of CR LF."""
+    """Flag CR LF."""
     if context.frame.end == b"\r\n":
         return context.problem("the line ends with \\r\\n instead of \\n")
     return OK
@@ -177,7 +177,7 @@ def lines_end_with_lf(context: Context) -> CheckResult:
 
 @check("ACP-L006", INVALID, exercised_by=EVERY_FRAME, fix="Write nothing between messages.")
 def no_empty_lines(context: Context) -> CheckResult:
-    """Tell of lines without anything on them."""
+    """Flag lines without anything on them."""
     if not context.frame.raw or context.frame.raw.isspace():
         return context.problem("the line is empty")
     return OK
@@ -185,7 +185,7 @@ def no_empty_lines(context: Context) -> CheckResult:
 
 @check("ACP-L007", INVALID, exercised_by=EVERY_FRAME, fix="Write lines, without LSP's headers.")
 def no_lsp_headers(context: Context) -> CheckResult:
-    """Tell of the framing of another protocol."""
+    """Flag the framing of another protocol."""
     if context.kind == "broken" and _HEADER.match(context.frame.raw):
         return context.problem("the line is a header as LSP has them, no message")
     return OK
@@ -193,7 +193,7 @@ def no_lsp_headers(context: Context) -> CheckResult:
 
 @check("ACP-L008", EVERY_FRAME, fix="Write logs to stderr; stdout is for messages alone.")
 def no_log_text_on_stdout(context: Context) -> CheckResult:
-    """Tell of what an agent prints among its messages."""
+    """Flag what an agent prints among its messages."""
     if context.side != "agent":
         return None
     if not _is_log_text(context):
@@ -223,7 +223,7 @@ def _is_log_text(context: Context) -> bool:
     fix="Send each message as an object on a line of its own.",
 )
 def top_level_is_an_object(context: Context) -> CheckResult:
-    """Tell of arrays and scalars."""
+    """Flag arrays and scalars."""
     if context.kind == "batch":
         if is_piece(context):
             return OK
@@ -244,7 +244,7 @@ def top_level_is_an_object(context: Context) -> CheckResult:
 
 @check_at_end("ACP-L011", fix="Write whole lines, and flush before the end.")
 def stream_ends_with_a_whole_line(ending: EndContext) -> CheckResult:
-    """Tell of a last line that was cut."""
+    """Flag a last line that was cut."""
     last = ending.state.last
     if not last:
         return None
@@ -257,7 +257,7 @@ def stream_ends_with_a_whole_line(ending: EndContext) -> CheckResult:
 
 @check("ACP-L012", INVALID, exercised_by=EVERY_FRAME, fix="End each message with a line break.")
 def one_message_on_a_line(context: Context) -> CheckResult:
-    """Tell of messages that are glued together, and of bytes after one."""
+    """Flag messages that are glued together, and of bytes after one."""
     if context.kind == "broken" and not context.value and _is_glued(context):
         return context.problem("bytes follow the JSON text on its line")
     return OK
@@ -279,7 +279,7 @@ def _is_glued(context: Context) -> bool:
 
 @check("ACP-L013", EVERY_MESSAGE, fix="Write each member once.")
 def members_stand_once(context: Context) -> CheckResult:
-    """Tell of names that an object has twice: readers disagree on which one counts."""
+    """Flag names that an object has twice: readers disagree on which one counts."""
     raw = context.frame.raw
     inner = context.params or context.result_object
     if not (_may_repeat(raw, context.value) or (inner and _may_repeat(raw, inner))):
@@ -291,7 +291,7 @@ def members_stand_once(context: Context) -> CheckResult:
 
 
 def _may_repeat(raw: bytes, held: dict[str, Json]) -> bool:
-    """Tell whether a name stands more than once in a line; so many names are looked at closely."""
+    """Return whether a name occurs more than once in a line; checks at most so many names."""
     if len(held) > FEW:
         return True
     for name in held:
@@ -323,7 +323,7 @@ def _twice(raw: bytes) -> list[str]:
 
 @check("ACP-L014", EVERY_MESSAGE, fix="Write both halves of a surrogate pair, or the character.")
 def no_lone_surrogates(context: Context) -> CheckResult:
-    """Tell of escapes that stand for no character."""
+    """Flag escapes that stand for no character."""
     if not context.value:
         return None
     if not _LONE_SURROGATE.search(context.frame.raw):
@@ -340,7 +340,7 @@ def no_lone_surrogates(context: Context) -> CheckResult:
 
 @check_event("ACP-L015", fix="Write UTF-8 to stderr.")
 def stderr_is_utf8(entry: StderrText | JournalEvent, state: LintState) -> CheckResult:
-    """Tell of stderr that cannot be read as text."""
+    """Flag stderr that cannot be read as text."""
     if not isinstance(entry, StderrText):
         return None
     stderr = state.of(_Stderr)

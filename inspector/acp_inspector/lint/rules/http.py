@@ -1,4 +1,4 @@
-"""Streamable HTTP: what requests and answers have to carry.
+"""Streamable HTTP: what requests and responses have to carry.
 
 Source: ACP, "Streamable HTTP and WebSocket Transport" (RFD), and what the SDKs do.
 """
@@ -30,7 +30,7 @@ REFUSED: Final = frozenset({400, 501})
 ALONE: Final = frozenset({"$/cancel_request", "mcp/message"})
 """Messages that belong to no session, whatever they are about."""
 OPENERS: Final = frozenset({"session/new", "session/load", "initialize"})
-"""Methods whose answers come where no session is named yet."""
+"""Methods whose responses come where no session is named yet."""
 
 
 def _problem(event: JournalEvent, text: str, *since: int | None) -> tuple[Problem, ...]:
@@ -49,7 +49,7 @@ def _request(entry: StderrText | JournalEvent) -> tuple[JournalEvent, str, dict[
 def _response(
     entry: StderrText | JournalEvent, state: LintState
 ) -> tuple[JournalEvent, int, dict[str, str], HttpExchange] | None:
-    """Return an answer's event, its status, its headers, and the exchange."""
+    """Return a response's event, its status, its headers, and the exchange."""
     if not isinstance(entry, JournalEvent) or entry.name != "http_response":
         return None
     exchange, status = state.of(Carriage).exchange(entry), entry.data.get("status")
@@ -60,7 +60,7 @@ def _response(
 
 @check_event("ACP-L411", fix="Send Content-Type: application/json.")
 def posts_are_json(entry: StderrText | JournalEvent, state: LintState) -> CheckResult:
-    """Tell of POSTs of another type."""
+    """Flag POSTs of another type."""
     request = _request(entry)
     if request is None or request[1] != "POST":
         return None
@@ -72,7 +72,7 @@ def posts_are_json(entry: StderrText | JournalEvent, state: LintState) -> CheckR
 
 @check_event("ACP-L412", fix="Send Accept: text/event-stream.")
 def streams_are_asked_for(entry: StderrText | JournalEvent, state: LintState) -> CheckResult:
-    """Tell of GETs that do not ask for a stream of events."""
+    """Flag GETs that do not ask for a stream of events."""
     request = _request(entry)
     if request is None or request[1] != "GET" or "upgrade" in request[2]:
         return None
@@ -86,7 +86,7 @@ def streams_are_asked_for(entry: StderrText | JournalEvent, state: LintState) ->
 def initialize_is_answered_at_once(
     entry: StderrText | JournalEvent, state: LintState
 ) -> CheckResult:
-    """Tell of another status, or of a connection without an id."""
+    """Flag another status, or of a connection without an id."""
     response = _response(entry, state)
     if response is None or response[3].asks != "initialize":
         return None
@@ -96,13 +96,15 @@ def initialize_is_answered_at_once(
     if status != HTTP_OK:
         return _problem(event, f"initialize is answered with {status}", exchange.frame)
     if not said.get(CONNECTION):
-        return _problem(event, "the answer to initialize has no Acp-Connection-Id", exchange.frame)
+        return _problem(
+            event, "the response to initialize has no Acp-Connection-Id", exchange.frame
+        )
     return OK
 
 
 @check_event("ACP-L414", fix="Answer 202 at once; the result comes on a stream.")
 def posts_are_accepted(entry: StderrText | JournalEvent, state: LintState) -> CheckResult:
-    """Tell of POSTs that went well and are answered with something else than 202."""
+    """Flag POSTs that went well and are answered with something else than 202."""
     response = _response(entry, state)
     if response is None or response[3].method != "POST" or response[3].asks == "initialize":
         return None
@@ -118,14 +120,14 @@ def posts_are_accepted(entry: StderrText | JournalEvent, state: LintState) -> Ch
     fix="Answer 202 at once; the result comes on a stream.",
 )
 def bodies_are_empty(context: Context) -> CheckResult:
-    """Tell of messages in the answer to a POST."""
+    """Flag messages in the response to a POST."""
     found = carried(context)
     if found is None or found[0].name != "http_response" or context.side != "agent":
         return None
     exchange = found[1]
     if exchange.method != "POST" or exchange.asks == "initialize" or (exchange.status or 0) >= 400:
         return None
-    return context.problem("a message stands in the answer to a POST")
+    return context.problem("a message stands in the response to a POST")
 
 
 @check(
@@ -134,7 +136,7 @@ def bodies_are_empty(context: Context) -> CheckResult:
     fix="Send the Acp-Connection-Id that initialize was answered with.",
 )
 def posts_name_their_connection(context: Context) -> CheckResult:
-    """Tell of POSTs that belong to no connection."""
+    """Flag POSTs that belong to no connection."""
     exchange = posted(context)
     if exchange is None or context.method == "initialize":
         return None
@@ -149,7 +151,7 @@ def posts_name_their_connection(context: Context) -> CheckResult:
 
 @check("ACP-L416", on_call(), fix="Send Acp-Session-Id as the message has it.")
 def posts_name_their_session(context: Context) -> CheckResult:
-    """Tell of messages about a session that the headers do not name."""
+    """Flag messages about a session that the headers do not name."""
     exchange = posted(context)
     if exchange is None or context.session_id is None:
         return None
@@ -160,9 +162,9 @@ def posts_name_their_session(context: Context) -> CheckResult:
     return context.problem(f"Acp-Session-Id {what}; the message says {quoted(context.session_id)}")
 
 
-@check("ACP-L416", on_response(), fix="Send Acp-Session-Id as the question had it.")
+@check("ACP-L416", on_response(), fix="Send Acp-Session-Id as the request had it.")
 def answers_name_their_session(context: Context) -> CheckResult:
-    """Tell of answers to questions about a session that the headers do not name."""
+    """Flag responses to questions about a session that the headers do not name."""
     return posts_name_their_session.look(context)
 
 
@@ -173,7 +175,7 @@ def answers_name_their_session(context: Context) -> CheckResult:
     fix="Send what is about a session on its stream.",
 )
 def messages_come_on_their_stream(context: Context) -> CheckResult:
-    """Tell of messages on the stream of another session, or of the connection."""
+    """Flag messages on the stream of another session, or of the connection."""
     found = carried(context)
     if found is None or found[0].name != "sse_event" or context.side != "agent":
         return None
@@ -183,7 +185,7 @@ def messages_come_on_their_stream(context: Context) -> CheckResult:
     wanted = None if context.method in OPENERS else context.session_id
     is_loose = context.request is not None and context.method not in OPENERS and stream is None
     if stream == wanted or is_loose:
-        # Where the answer to a question about a session belongs, peers do not agree.
+        # Where the response to a request about a session belongs, peers do not agree.
         return OK
     where = "the connection's stream" if stream is None else f"the stream of {quoted(stream)}"
     return context.problem(f"the message comes on {where}")
@@ -191,7 +193,7 @@ def messages_come_on_their_stream(context: Context) -> CheckResult:
 
 @check_event("ACP-L418", fix="Refuse arrays with 400 or 501.")
 def batches_are_refused(entry: StderrText | JournalEvent, state: LintState) -> CheckResult:
-    """Tell of arrays that are taken in."""
+    """Flag arrays that are taken in."""
     response = _response(entry, state)
     if response is None or not response[3].is_batch:
         return None
@@ -203,7 +205,7 @@ def batches_are_refused(entry: StderrText | JournalEvent, state: LintState) -> C
 
 @check_event("ACP-L419", fix="Send back the cookies that were set.")
 def cookies_come_back(entry: StderrText | JournalEvent, state: LintState) -> CheckResult:
-    """Tell of requests without a cookie that was set."""
+    """Flag requests without a cookie that was set."""
     request, cookies = _request(entry), state.of(Carriage).cookies
     if request is None or not cookies:
         return None
@@ -216,7 +218,7 @@ def cookies_come_back(entry: StderrText | JournalEvent, state: LintState) -> Che
 
 @check_event("ACP-L420", fix="Speak HTTP/2.")
 def http_is_version_2(entry: StderrText | JournalEvent, state: LintState) -> CheckResult:
-    """Tell of a connection over HTTP/1, once."""
+    """Flag a connection over HTTP/1, once."""
     request = _request(entry)
     if request is None or "upgrade" in request[2]:
         return None
@@ -228,7 +230,7 @@ def http_is_version_2(entry: StderrText | JournalEvent, state: LintState) -> Che
 
 @check_event("ACP-L423", fix="End with DELETE, and begin anew with initialize.")
 def nothing_follows_the_end(entry: StderrText | JournalEvent, state: LintState) -> CheckResult:
-    """Tell of requests on a connection that was ended."""
+    """Flag requests on a connection that was ended."""
     request, deleted = _request(entry), state.of(Carriage).deleted
     if request is None or not deleted:
         return None
@@ -244,19 +246,19 @@ def nothing_follows_the_end(entry: StderrText | JournalEvent, state: LintState) 
     fix="Open the connection's stream right after initialize.",
 )
 def streams_are_open_in_time(context: Context) -> CheckResult:
-    """Tell of a request whose answer has no stream to come on."""
+    """Flag a request whose answer has no stream to come on."""
     exchange = posted(context)
     if exchange is None or context.method == "initialize":
         return None
     streams = [each for each in context.state.of(Carriage).exchanges.values() if each.is_stream]
     if any(each.headers.get(CONNECTION) == exchange.headers.get(CONNECTION) for each in streams):
         return OK
-    return context.problem("no stream is open that the answer could come on")
+    return context.problem("no stream is open that the response could come on")
 
 
 @check_event("ACP-L512", fix="Read each stream once.")
 def streams_have_one_reader(entry: StderrText | JournalEvent, state: LintState) -> CheckResult:
-    """Tell of a second reader of a stream that is still read."""
+    """Flag a second reader of a stream that is still read."""
     request = _request(entry)
     if request is None or request[1] != "GET" or "upgrade" in request[2]:
         return None
@@ -271,7 +273,7 @@ def streams_have_one_reader(entry: StderrText | JournalEvent, state: LintState) 
 
 @check("ACP-L513", EVERY_FRAME, fix="Send one object in each event.")
 def events_hold_one_object(context: Context) -> CheckResult:
-    """Tell of events with arrays, scalars, or no JSON."""
+    """Flag events with arrays, scalars, or no JSON."""
     found = carried(context)
     if found is None or found[0].name != "sse_event":
         return None
@@ -286,7 +288,7 @@ def events_hold_one_object(context: Context) -> CheckResult:
     fix="Send initialize first, without Acp-Connection-Id.",
 )
 def initialize_comes_without_connection(context: Context) -> CheckResult:
-    """Tell of an `initialize` on a connection that there is already."""
+    """Flag an `initialize` on a connection that there is already."""
     found = carried(context)
     if found is None:
         return None
@@ -304,7 +306,7 @@ def initialize_comes_without_connection(context: Context) -> CheckResult:
     fix="Send it on the connection's stream.",
 )
 def lonely_messages_come_on_the_connections_stream(context: Context) -> CheckResult:
-    """Tell of cancels and MCP's messages on a session's stream; their order says nothing."""
+    """Flag cancels and MCP's messages on a session's stream; their order says nothing."""
     found = carried(context)
     if found is None or found[0].name != "sse_event":
         return None
@@ -315,7 +317,7 @@ def lonely_messages_come_on_the_connections_stream(context: Context) -> CheckRes
 
 @check_event("ACP-L517", fix="Refuse origins that you do not know.")
 def origins_are_checked(entry: StderrText | JournalEvent, state: LintState) -> CheckResult:
-    """Tell of a request from a page of somewhere else that was taken in."""
+    """Flag a request from a page of somewhere else that was taken in."""
     response = _response(entry, state)
     if response is None or "origin" not in response[3].headers:
         return None
@@ -347,7 +349,7 @@ class HttpExchange:
     """With small letters in their names."""
     status: int | None = None
     answer: dict[str, str] = field(default_factory=dict[str, str])
-    """The answer's headers."""
+    """The response's headers."""
     frame: int | None = None
     """The frame in the request's body."""
     is_batch: bool = False
@@ -484,7 +486,7 @@ PROTOCOL: Final = 1002
     fix="Send initialize first, and each message as text.",
 )
 def sockets_begin_with_initialize(context: Context) -> CheckResult:
-    """Tell of a first message that is something else, and of binary frames."""
+    """Flag a first message that is something else, and of binary frames."""
     found = carried(context)
     if found is None or found[0].name != "ws_message" or context.side != "client":
         return None
@@ -498,19 +500,19 @@ def sockets_begin_with_initialize(context: Context) -> CheckResult:
 
 @check_event("ACP-L422", fix="Send Acp-Connection-Id with 101.")
 def sockets_have_a_connection(entry: StderrText | JournalEvent, state: LintState) -> CheckResult:
-    """Tell of a WebSocket without the connection's id."""
+    """Flag a WebSocket without the connection's id."""
     if not isinstance(entry, JournalEvent) or entry.name != "http_response":
         return None
     if entry.data.get("status") != SWITCHED:
         return None
     if headers(entry).get(CONNECTION):
         return OK
-    return (Problem("the answer 101 has no Acp-Connection-Id", (entry.n,)),)
+    return (Problem("the response 101 has no Acp-Connection-Id", (entry.n,)),)
 
 
 @check_event("ACP-L515", fix="Close with 1002, 1008 or 1011, as fits.")
 def sockets_close_with_a_reason(entry: StderrText | JournalEvent, state: LintState) -> CheckResult:
-    """Tell of close codes that nobody knows here, and of a wrong beginning that is not named."""
+    """Flag close codes that nobody knows here, and of a wrong beginning that is not named."""
     if not isinstance(entry, JournalEvent) or entry.name != "ws_close":
         return None
     if entry.data.get("from") == "client":

@@ -40,7 +40,7 @@ class _Refusal:
 
 @check("ACP-L048", on_call(), fix="Begin each connection with initialize.")
 def initialize_comes_first(context: Context) -> CheckResult:
-    """Tell of a first message that is something else."""
+    """Flag a first message that is something else."""
     if context.side != "client" or context.state.calls["client"]:
         return None
     if context.method in INITIALIZE:
@@ -48,9 +48,9 @@ def initialize_comes_first(context: Context) -> CheckResult:
     return context.problem(f"the first message is {quoted(context.method)}", path="method")
 
 
-@check("ACP-L049", on_call(), fix="Wait for the answer to initialize.")
+@check("ACP-L049", on_call(), fix="Wait for the response to initialize.")
 def nothing_overtakes_the_answer(context: Context) -> CheckResult:
-    """Tell of what the client sends before it knows what the agent can do."""
+    """Flag what the client sends before it knows what the agent can do."""
     state = context.state
     if context.side != "client" or state.initialize is None or state.initialize.responded:
         return None
@@ -63,15 +63,15 @@ def nothing_overtakes_the_answer(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L049", on_result("initialize"), fix="Wait for the answer to initialize.")
+@check("ACP-L049", on_result("initialize"), fix="Wait for the response to initialize.")
 def the_answer_came_first(context: Context) -> CheckResult:
-    """See that the answer is there: whatever comes from now on is in time."""
+    """See that the response is there: whatever comes from now on is in time."""
     return OK if context.state.calls["client"] else None
 
 
 @check("ACP-L050", on_request("initialize"), fix="Initialize once, before everything else.")
 def initialize_is_sent_once(context: Context) -> CheckResult:
-    """Tell of a second one; version 2 lets it be repeated before anything else."""
+    """Flag a second one; version 2 lets it be repeated before anything else."""
     earlier = context.state.initialize
     if earlier is None or context.state.version is None:
         return OK
@@ -85,10 +85,10 @@ def initialize_is_sent_once(context: Context) -> CheckResult:
     on_request(),
     on_notification("session/update"),
     exercised_by=on_result("initialize"),
-    fix="Send nothing before the answer to initialize.",
+    fix="Send nothing before the response to initialize.",
 )
 def an_agent_waits_for_its_own_answer(context: Context) -> CheckResult:
-    """Tell of an agent that speaks before it was introduced."""
+    """Flag an agent that speaks before it was introduced."""
     if context.side != "agent" or context.method == "proxy/successor":
         # A proxy has to ask its successor before it can answer.
         return None
@@ -108,7 +108,7 @@ def an_agent_waits_for_its_own_answer(context: Context) -> CheckResult:
     fix="Send a whole number such as 1.",
 )
 def versions_are_numbers(context: Context) -> CheckResult:
-    """Tell of dates, dotted versions and numbers out of range."""
+    """Flag dates, dotted versions and numbers out of range."""
     place, version = _version(context)
     if type(version) is int and version in VERSIONS:
         return OK
@@ -120,7 +120,7 @@ def versions_are_numbers(context: Context) -> CheckResult:
     "ACP-L053", on_request("initialize"), on_result("initialize"), fix="Ask for version 1 or newer."
 )
 def version_0_is_over(context: Context) -> CheckResult:
-    """Tell of the version from before the first release."""
+    """Flag the version from before the first release."""
     place, version = _version(context)
     if type(version) is not int:
         return None
@@ -139,14 +139,14 @@ def _version(context: Context) -> tuple[str, Json]:
     "ACP-L054", on_result("initialize"), fix="Answer with the version asked for, if you have it."
 )
 def another_version_is_worth_a_look(context: Context) -> CheckResult:
-    """Tell of an agent that answers with another version than it was asked for."""
+    """Flag an agent that responses with another version than it was asked for."""
     wanted, answered = _wanted(context), context.result_object.get("protocolVersion")
     if wanted is None or type(answered) is not int:
         return None
     if answered == wanted:
         return OK
     return context.problem(
-        f"asked for version {wanted}, the agent answers with {answered}",
+        f"asked for version {wanted}, the agent responds with {answered}",
         context.request,
         path="result.protocolVersion",
     )
@@ -173,10 +173,10 @@ def _keep_refusal(context: Context) -> None:
     fix="Close the connection when the answered version is none that you speak.",
 )
 def a_client_goes_on_in_the_answered_version(context: Context) -> CheckResult:
-    """Tell of a client that goes on after an answer above what it asked for.
+    """Flag a client that goes on after a response above what it asked for.
 
     Below it a client may well speak the older version too; that its messages are of another one
-    is told by the rules about methods and shapes.
+    is reported by the rules about methods and shapes.
     """
     refusal = context.state.of(_Refusal)
     if context.side != "client" or refusal.point is None or context.method == "initialize":
@@ -202,7 +202,7 @@ def a_client_goes_on_in_the_answered_version(context: Context) -> CheckResult:
     fix="Use the names of the version that was agreed upon.",
 )
 def names_are_of_the_answered_version(context: Context) -> CheckResult:
-    """Tell of members that only the other version has, where they change what is meant."""
+    """Flag members that only the other version has, where they change what is meant."""
     if context.version is None or context.method is None:
         return None
     place = "params" if context.kind != "result" else "result"
@@ -240,7 +240,7 @@ _OTHERS: Final[dict[tuple[int, str, str], tuple[str, ...]]] = {
     fix="Say who you are, and which version.",
 )
 def both_sides_say_who_they_are(context: Context) -> CheckResult:
-    """Tell of a side without a name."""
+    """Flag a side without a name."""
     name = "clientInfo" if context.kind == "request" else "agentInfo"
     return _introduced(context, name)
 
@@ -252,7 +252,7 @@ def both_sides_say_who_they_are(context: Context) -> CheckResult:
     fix="Say who you are, and which version.",
 )
 def both_sides_have_to_say_who_they_are(context: Context) -> CheckResult:
-    """Tell of a side without a name, in version 2."""
+    """Flag a side without a name, in version 2."""
     return _introduced(context, "info")
 
 
@@ -275,7 +275,7 @@ def _introduced(context: Context, name: str) -> CheckResult:
     fix="Use the names of that version.",
 )
 def introductions_fit_their_version(context: Context) -> CheckResult:
-    """Tell of members of the other version; who offers both versions may send both sets."""
+    """Flag members of the other version; who offers both versions may send both sets."""
     if context.version is None:
         return None
     place = "params" if context.kind == "request" else "result"

@@ -101,7 +101,7 @@ def _end_request(context: Context) -> None:
 
 @check("ACP-L382", on_call(MESSAGE), fix="Name the serverId that the client declared.")
 def servers_are_declared(context: Context) -> CheckResult:
-    """Tell of messages to a server that nobody declared, or in the retired binding."""
+    """Flag messages to a server that nobody declared, or in the retired binding."""
     if "connectionId" in context.params:
         return context.problem("connectionId is of the retired binding", path="params.connectionId")
     server = context.params.get("serverId")
@@ -118,7 +118,7 @@ def servers_are_declared(context: Context) -> CheckResult:
 
 @check("ACP-L383", on_call(), fix="Let the agent ask, and the client tell.")
 def messages_go_the_right_way(context: Context) -> CheckResult:
-    """Tell of requests from the side that offers the server, and of notifications to it."""
+    """Flag requests from the side that offers the server, and of notifications to it."""
     if context.method != MESSAGE:
         return None
     asker = "agent" if context.kind == "request" else "client"
@@ -129,7 +129,7 @@ def messages_go_the_right_way(context: Context) -> CheckResult:
 
 @check("ACP-L384", on_request(MESSAGE), fix="Count inner ids up.")
 def inner_ids_are_not_reused(context: Context) -> CheckResult:
-    """Tell of an inner id that an open request of the same server has."""
+    """Flag an inner id that an open request of the same server has."""
     request = context.params.get("requestId")
     if not isinstance(request, str):
         return context.problem(f"requestId is {quoted(request)}", path="params.requestId")
@@ -142,9 +142,9 @@ def inner_ids_are_not_reused(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L385", on_notification(MESSAGE), fix="Tell of requests that are open.")
+@check("ACP-L385", on_notification(MESSAGE), fix="Report requests that are open.")
 def notifications_are_about_open_requests(context: Context) -> CheckResult:
-    """Tell of notifications for an inner request that is over, or never was."""
+    """Flag notifications for an inner request that is over, or never was."""
     inner = _inner(context.params)
     if inner is None:
         return context.problem("no inner request is named", path="params.requestId")
@@ -157,7 +157,7 @@ def notifications_are_about_open_requests(context: Context) -> CheckResult:
 
 @check("ACP-L386", on_call(MESSAGE), fix="Put method and params where they belong.")
 def messages_are_flat(context: Context) -> CheckResult:
-    """Tell of a whole JSON-RPC message within the message."""
+    """Flag a whole JSON-RPC message within the message."""
     nested = sorted(ENVELOPE & context.params.keys())
     if nested:
         return context.problem(f"params hold {nested[0]}", path=f"params.{nested[0]}")
@@ -168,7 +168,7 @@ def messages_are_flat(context: Context) -> CheckResult:
 
 @check("ACP-L387", on_request(*OPENERS), fix="Give each server an id of its own.")
 def servers_are_told_apart(context: Context) -> CheckResult:
-    """Tell of an id that two servers of one request, or of two open sessions, share.
+    """Flag an id that two servers of one request, or of two open sessions, share.
 
     A session that is taken up again, or goes on as a fork, brings its own servers along.
     """
@@ -193,7 +193,7 @@ def servers_are_told_apart(context: Context) -> CheckResult:
 
 @check("ACP-L507", on_result(MESSAGE), fix="Answer with either result or error, inside the result.")
 def carriers_hold_one_outcome(context: Context) -> CheckResult:
-    """Tell of carriers without outcome, with two, or with a malformed error."""
+    """Flag carriers without outcome, with two, or with a malformed error."""
     said = context.result_object
     if ("result" in said) == ("error" in said):
         what = "both" if "result" in said else "neither"
@@ -211,7 +211,7 @@ def carriers_hold_one_outcome(context: Context) -> CheckResult:
 
 @check("ACP-L508", on_response(MESSAGE), fix="Put what the server says into the result.")
 def inner_errors_stay_inside(context: Context) -> CheckResult:
-    """Tell of an outer error that only the inner server can have meant."""
+    """Flag an outer error that only the inner server can have meant."""
     if context.kind == "result" or context.code in OUTER_CODES:
         return OK
     return context.problem(f"the outer error is {context.code}", context.request, path="error.code")
@@ -221,7 +221,7 @@ def inner_errors_stay_inside(context: Context) -> CheckResult:
     "ACP-L509", on_request(MESSAGE), fix="Say the revision and the capabilities in each request."
 )
 def inner_requests_say_who_asks(context: Context) -> CheckResult:
-    """Tell of inner requests without what stateless MCP asks for."""
+    """Flag inner requests without what stateless MCP asks for."""
     meta = as_object(as_object(context.params.get("params")).get("_meta"))
     if not isinstance(meta.get(VERSION_KEY), str):
         return context.problem(f"{VERSION_KEY} is missing", path="params.params._meta")
@@ -234,7 +234,7 @@ def inner_requests_say_who_asks(context: Context) -> CheckResult:
     "ACP-L510", on_call(MESSAGE), fix="Begin with what you want; there are no MCP sessions here."
 )
 def there_is_no_handshake(context: Context) -> CheckResult:
-    """Tell of an inner handshake."""
+    """Flag an inner handshake."""
     method = context.params.get("method")
     if is_one_of(method, HANDSHAKE):
         return context.problem(f"the inner method is {quoted(method)}", path="params.method")
@@ -243,7 +243,7 @@ def there_is_no_handshake(context: Context) -> CheckResult:
 
 @check("ACP-L511", on_request(*OPENERS), fix="Give each server an id of its own, for ever.")
 def ids_of_servers_are_not_reused(context: Context) -> CheckResult:
-    """Tell of an id that an earlier session's server had."""
+    """Flag an id that an earlier session's server had."""
     declared = context.state.of(_Servers).declared
     is_any = False
     for place, id_ in _declared(context):

@@ -56,7 +56,7 @@ def _told(context: Context, problems: list[tuple[str, str]]) -> tuple[Problem, .
     fix='Send "mcpServers": [] where there are none.',
 )
 def servers_are_listed(context: Context) -> CheckResult:
-    """Tell of sessions set up without a list of servers."""
+    """Flag sessions set up without a list of servers."""
     servers: Json = context.params.get("mcpServers")
     if isinstance(servers, list):
         return OK
@@ -98,7 +98,7 @@ def _gated(context: Context, wanted: str, path: str) -> CheckResult:
     fix="Hand over http servers only with mcpCapabilities.http: true.",
 )
 def http_is_claimed(context: Context) -> CheckResult:
-    """Tell of http servers for an agent that has no http."""
+    """Flag http servers for an agent that has no http."""
     return _gated(context, "http", "mcpCapabilities.http")
 
 
@@ -108,7 +108,7 @@ def http_is_claimed(context: Context) -> CheckResult:
     fix="Hand over sse servers only with mcpCapabilities.sse: true.",
 )
 def sse_is_claimed(context: Context) -> CheckResult:
-    """Tell of sse servers for an agent that has no sse."""
+    """Flag sse servers for an agent that has no sse."""
     return _gated(context, "sse", "mcpCapabilities.sse")
 
 
@@ -118,7 +118,7 @@ def sse_is_claimed(context: Context) -> CheckResult:
     fix="Hand over only servers of a transport below session.mcp in the agent's capabilities.",
 )
 def transports_are_claimed(context: Context) -> CheckResult:
-    """Tell of servers of version 2 whose transport the agent does not have."""
+    """Flag servers of version 2 whose transport the agent does not have."""
     found = [_gated(context, each, f"session.mcp.{each}") for each in ("stdio", "http")]
     problems = [each for each in found if each is not None]
     return sum(problems, ()) if problems else None
@@ -126,7 +126,7 @@ def transports_are_claimed(context: Context) -> CheckResult:
 
 @check("ACP-L090", on_request(*SETUPS), fix="Use http, or leave the server out.")
 def there_is_no_sse(context: Context) -> CheckResult:
-    """Tell of sse servers in version 2."""
+    """Flag sse servers in version 2."""
     servers = list(_servers(context))
     if not servers:
         return None
@@ -146,7 +146,7 @@ def there_is_no_sse(context: Context) -> CheckResult:
     fix='Give every server its type: "stdio", "http", or one that begins with “_”.',
 )
 def servers_have_a_type(context: Context) -> CheckResult:
-    """Tell of servers of version 2 that do not say how they are reached."""
+    """Flag servers of version 2 that do not say how they are reached."""
     servers = list(_servers(context))
     if not servers:
         return None
@@ -166,7 +166,7 @@ def servers_have_a_type(context: Context) -> CheckResult:
     fix="Send name, command, args and env for a stdio server, name, url and headers for others.",
 )
 def servers_are_complete(context: Context) -> CheckResult:
-    """Tell of servers of version 1 that lack a member, even an empty array."""
+    """Flag servers of version 1 that lack a member, even an empty array."""
     servers = list(_servers(context))
     if not servers:
         return None
@@ -191,7 +191,7 @@ def servers_are_complete(context: Context) -> CheckResult:
 
 @check("ACP-L093", on_request(*SETUPS), fix="Resolve the command to its absolute path first.")
 def commands_are_absolute(context: Context) -> CheckResult:
-    """Tell of servers that whoever starts them would have to search for."""
+    """Flag servers that whoever starts them would have to search for."""
     commands = [
         (each.get("command"), place)
         for place, each in _servers(context)
@@ -211,7 +211,7 @@ def commands_are_absolute(context: Context) -> CheckResult:
 
 @check("ACP-L094", on_request(*SETUPS), fix='Write {"name": …, "value": …} for each, in an array.')
 def variables_and_headers_are_pairs(context: Context) -> CheckResult:
-    """Tell of environments and headers written as a map, or of entries that are no pair."""
+    """Flag environments and headers written as a map, or of entries that are no pair."""
     lists = [
         (each[name], f"{place}.{name}")
         for place, each in _servers(context)
@@ -246,6 +246,6 @@ def _no_pairs(pairs: list[Json], place: str) -> Iterator[tuple[str, str]]:
     fix="Hand over servers of type acp only where the agent claimed mcp over acp.",
 )
 def acp_is_claimed(context: Context) -> CheckResult:
-    """Tell of servers over ACP itself for an agent that does not have that."""
+    """Flag servers over ACP itself for an agent that does not have that."""
     path = "session.mcp.acp" if context.version == 2 else "mcpCapabilities.acp"
     return _gated(context, "acp", path)

@@ -58,7 +58,7 @@ class _Told:
     messages: dict[str, _Message] = field(default_factory=dict[str, _Message])
     streams: dict[str, _Stream] = field(default_factory=dict[str, _Stream])
     inserted: dict[str, Point] = field(default_factory=dict[str, Point])
-    """By the ids that prompts were answered with: the answer (v2)."""
+    """By the ids that prompts were answered with: the response (v2)."""
     pieces: dict[tuple[str, str], tuple[Point, str]] = field(
         default_factory=dict[tuple[str, str], tuple[Point, str]]
     )
@@ -67,7 +67,7 @@ class _Told:
 
 @dataclass(slots=True)
 class _Messages:
-    """What was told, by session."""
+    """What was reported, by session."""
 
     told: dict[str, _Told] = field(default_factory=dict[str, _Told])
 
@@ -120,7 +120,7 @@ def _keep_chunk(context: Context) -> None:
     fix="Send the messageId with every piece.",
 )
 def messages_have_ids(context: Context) -> CheckResult:
-    """Tell of messages of version 2, and pieces of them, without an id."""
+    """Flag messages of version 2, and pieces of them, without an id."""
     if isinstance(context.update.get("messageId"), str):
         return OK
     what = "no string" if "messageId" in context.update else "missing"
@@ -164,7 +164,7 @@ def ids_are_of_one_role(context: Context) -> CheckResult:
     fix="End one message before the next of its kind begins.",
 )
 def messages_are_not_interleaved(context: Context) -> CheckResult:
-    """Tell of messages that go on after the next one of their kind began."""
+    """Flag messages that go on after the next one of their kind began."""
     message, told = _known(context), _told(context)
     if message is None or told is None or message.role != context.variant:
         return None
@@ -184,7 +184,7 @@ def messages_are_not_interleaved(context: Context) -> CheckResult:
     fix="Send the messageId with every chunk, or with none.",
 )
 def ids_are_there_or_not(context: Context) -> CheckResult:
-    """Tell, once for each kind, of chunks that have an id where others had none, or none."""
+    """Flag, once for each kind, chunks that have an id where others had none, or none."""
     told = _told(context)
     stream = None if told is None else told.streams.get(context.variant or "")
     if stream is None or context.session is None or context.session.is_replaying:
@@ -202,7 +202,7 @@ def ids_are_there_or_not(context: Context) -> CheckResult:
 
 @check("ACP-L188", on_call(*CLIENT_CALLS), fix="Leave ids of messages to the agent.")
 def clients_invent_no_ids(context: Context) -> CheckResult:
-    """Tell of requests that come with an id for their message."""
+    """Flag requests that come with an id for their message."""
     if "messageId" not in context.params:
         return OK
     return context.problem(f"{context.method} has a messageId", path="params.messageId")
@@ -210,7 +210,7 @@ def clients_invent_no_ids(context: Context) -> CheckResult:
 
 @check("ACP-L189", on_update(*CHUNKS), fix="Give every message an id of its own.")
 def ids_are_not_used_again(context: Context) -> CheckResult:
-    """Tell of messages of version 1 with the id of one of an earlier turn."""
+    """Flag messages of version 1 with the id of one of an earlier turn."""
     message = _known(context)
     if context.version != 1 or message is None or context.session is None:
         return None
@@ -227,7 +227,7 @@ def ids_are_not_used_again(context: Context) -> CheckResult:
 
 @check("ACP-L189", on_result("session/prompt"), fix="Give every message an id of its own.")
 def prompts_have_ids_of_their_own(context: Context) -> CheckResult:
-    """Tell of two prompts of version 2 that became one message.
+    """Flag two prompts of version 2 that became one message.
 
     A message of the agent may be changed at any time, so that no use of its id is a reuse.
     """
@@ -259,7 +259,7 @@ def _keep_inserted(context: Context) -> None:
     "ACP-L191", on_update(*WHOLE), fix="Send the whole message before the pieces that follow it."
 )
 def pieces_follow_what_they_belong_to(context: Context) -> CheckResult:
-    """Tell of pieces that the whole message, which came after them, does not have.
+    """Flag pieces that the whole message, which came after them, does not have.
 
     It replaces them, so that they are lost: probably they were meant to follow it.
     """
@@ -275,7 +275,7 @@ def pieces_follow_what_they_belong_to(context: Context) -> CheckResult:
     if piece in "".join(texts):
         return OK
     return context.problem(
-        f"the message {quoted(id_)} is told as a whole, without the piece that came before",
+        f"the message {quoted(id_)} is reported as a whole, without the piece that came before",
         point,
         path="params.update.content",
     )
@@ -283,7 +283,7 @@ def pieces_follow_what_they_belong_to(context: Context) -> CheckResult:
 
 @check("ACP-L191", on_update("tool_call"), fix="Announce a tool call before it is updated.")
 def tool_calls_come_before_their_updates(context: Context) -> CheckResult:
-    """Tell of tool calls of version 1 that were updated before they were announced."""
+    """Flag tool calls of version 1 that were updated before they were announced."""
     id_ = context.update.get("toolCallId")
     if context.version != 1 or context.session is None or not isinstance(id_, str):
         return None

@@ -42,7 +42,7 @@ EMPTY: Final = frozenset({"session/load", "fs/write_text_file", "authenticate"})
 
 @check("ACP-L035", on_call(), fix="Use methods of the version, or one that begins with “_”.")
 def methods_are_known(context: Context) -> CheckResult:
-    """Tell of methods that no version has."""
+    """Flag methods that no version has."""
     method = context.method or ""
     if not method or method.startswith(("_", "$/")):
         return None
@@ -65,19 +65,19 @@ def methods_are_known(context: Context) -> CheckResult:
 
 
 def is_ours(method: str) -> bool:
-    """Tell whether a method stands among the protocol's own, by the first part of its name."""
+    """Return whether a method stands among the protocol's own, by the first part of its name."""
     return method.partition("/")[0] in _NAMESPACES
 
 
 @check("ACP-L036", on_call(), fix="Use version 2's way, or ask for version 1.")
 def no_v1_methods_in_v2(context: Context) -> CheckResult:
-    """Tell of methods that version 2 has no more."""
+    """Flag methods that version 2 has no more."""
     return _of_other_version(context, 1)
 
 
 @check("ACP-L037", on_call(), fix="Use version 1's way, or ask for version 2.")
 def no_v2_methods_in_v1(context: Context) -> CheckResult:
-    """Tell of methods that version 1 does not have yet."""
+    """Flag methods that version 1 does not have yet."""
     return _of_other_version(context, 2)
 
 
@@ -96,7 +96,7 @@ def _of_other_version(context: Context, other: int) -> CheckResult:
 
 @check("ACP-L038", on_call(), fix="Send only what your side sends.")
 def methods_come_from_the_right_side(context: Context) -> CheckResult:
-    """Tell of methods that go the wrong way."""
+    """Flag methods that go the wrong way."""
     rows = [row for row in _rows(context) if row.name == context.method]
     if not rows:
         return None
@@ -107,7 +107,7 @@ def methods_come_from_the_right_side(context: Context) -> CheckResult:
 
 @check("ACP-L039", on_request(), fix="Send it without an id.")
 def notifications_have_no_id(context: Context) -> CheckResult:
-    """Tell of notifications that ask for an answer."""
+    """Flag notifications that ask for a response."""
     kinds = _kinds(context)
     if "request" in kinds:
         return OK
@@ -116,9 +116,9 @@ def notifications_have_no_id(context: Context) -> CheckResult:
     return context.problem(f"{context.method} is a notification and has an id", path="id")
 
 
-@check("ACP-L040", on_notification(), fix="Send it with an id, and wait for the answer.")
+@check("ACP-L040", on_notification(), fix="Send it with an id, and wait for the response.")
 def requests_have_ids(context: Context) -> CheckResult:
-    """Tell of requests that ask for no answer."""
+    """Flag requests that ask for no answer."""
     kinds = _kinds(context)
     if not kinds:
         return None
@@ -129,7 +129,7 @@ def requests_have_ids(context: Context) -> CheckResult:
 
 @check("ACP-L041", on_response(), fix="Answer unknown methods with -32601.")
 def unknown_requests_get_method_not_found(context: Context) -> CheckResult:
-    """Tell of other errors for methods that do not exist."""
+    """Flag other errors for methods that do not exist."""
     ask = context.request
     if ask is None or ask.method.startswith("_") or RETIRED.match(ask.method):
         return None
@@ -145,7 +145,7 @@ def unknown_requests_get_method_not_found(context: Context) -> CheckResult:
 
 
 def _of_the_other_version(context: Context) -> CheckResult:
-    """Tell of a breakdown over a method of the other version, which a peer may well know."""
+    """Flag a breakdown over a method of the other version, which a peer may well know."""
     ask, version = context.request, context.version
     if ask is None or version is None or find_method(ask.method, version) is not None:
         return None
@@ -163,7 +163,7 @@ def _of_the_other_version(context: Context) -> CheckResult:
     fix="Pass over notifications that are not known.",
 )
 def unknown_notifications_are_passed_over(context: Context) -> CheckResult:
-    """Tell of errors for notifications that do not exist."""
+    """Flag errors for notifications that do not exist."""
     told = context.state.of(Told).last.get(opposite(context.side))
     if context.id is not None or told is None or told.method is None:
         return OK
@@ -178,7 +178,7 @@ def unknown_notifications_are_passed_over(context: Context) -> CheckResult:
 
 @check("ACP-L043", on_error(), fix="Answer what was claimed, or do not claim it.")
 def claimed_methods_are_there(context: Context) -> CheckResult:
-    """Tell of methods that are missing though they have to be there."""
+    """Flag methods that are missing though they have to be there."""
     ask = context.request
     if ask is None or context.version is None:
         return None
@@ -208,7 +208,7 @@ def _is_due(state: LintState, row: Method) -> bool:
 
 @check("ACP-L044", on_result(), fix="Answer with {} where there is nothing to tell.")
 def empty_results_are_objects(context: Context) -> CheckResult:
-    """Tell of null for an empty result."""
+    """Flag null for an empty result."""
     if context.request is None:
         return None
     row = find_method(context.request.method, context.version or 1)

@@ -23,14 +23,14 @@ class _Mode:
     """The modes of one session."""
 
     point: Point
-    """Where they were told."""
+    """Where they were reported."""
     available: set[str] = field(default_factory=set[str])
     current: str | None = None
 
 
 @dataclass(slots=True)
 class _Modes:
-    """The modes of every session that has any, and the sessions that were told to have none."""
+    """The modes of every session that has any, and the sessions that were reported to have none."""
 
     of: dict[str, _Mode] = field(default_factory=dict[str, _Mode])
     without: set[str] = field(default_factory=set[str])
@@ -82,7 +82,7 @@ def _ids(told: dict[str, Json]) -> list[Json]:
 
 @check("ACP-L288", on_request("session/set_mode"), fix="Offer modes only where a session has some.")
 def only_sessions_with_modes_are_switched(context: Context) -> CheckResult:
-    """Tell of a mode that is set in a session without modes."""
+    """Flag a mode that is set in a session without modes."""
     modes = context.state.of(_Modes)
     if context.session_id in modes.without:
         session = context.session
@@ -94,7 +94,7 @@ def only_sessions_with_modes_are_switched(context: Context) -> CheckResult:
 
 @check("ACP-L289", on_request("session/set_mode"), fix="Set one of the available modes.")
 def modes_that_are_set_exist(context: Context) -> CheckResult:
-    """Tell of a mode that was not offered."""
+    """Flag a mode that was not offered."""
     mode = context.state.of(_Modes).of.get(context.session_id or "")
     if mode is None:
         return None
@@ -108,7 +108,7 @@ def modes_that_are_set_exist(context: Context) -> CheckResult:
 
 @check("ACP-L290", on_result(*OPENERS), fix="Begin in one of the available modes.")
 def the_first_mode_exists(context: Context) -> CheckResult:
-    """Tell of a session that begins in a mode it does not have."""
+    """Flag a session that begins in a mode it does not have."""
     told = _told(context)
     if not told:
         return None
@@ -123,7 +123,7 @@ def the_first_mode_exists(context: Context) -> CheckResult:
 
 @check("ACP-L291", on_update("current_mode_update"), fix="Call it currentModeId.")
 def updates_name_the_current_mode(context: Context) -> CheckResult:
-    """Tell of the request's name in the update."""
+    """Flag the request's name in the update."""
     if "modeId" in context.update and "currentModeId" not in context.update:
         return context.problem(
             "the update says modeId instead of currentModeId", path="params.update.currentModeId"
@@ -133,7 +133,7 @@ def updates_name_the_current_mode(context: Context) -> CheckResult:
 
 @check("ACP-L292", on_update("current_mode_update"), fix="Switch to one of the available modes.")
 def modes_that_are_told_exist(context: Context) -> CheckResult:
-    """Tell of a mode that the session does not have."""
+    """Flag a mode that the session does not have."""
     mode = context.state.of(_Modes).of.get(context.session_id or "")
     current = context.update.get("currentModeId")
     if mode is None or not isinstance(current, str):
@@ -149,7 +149,7 @@ def modes_that_are_told_exist(context: Context) -> CheckResult:
 
 @check("ACP-L293", on_result(*OPENERS), fix="Give each mode an id of its own.")
 def modes_are_told_apart(context: Context) -> CheckResult:
-    """Tell of ids that two modes share."""
+    """Flag ids that two modes share."""
     seen: set[str] = set()
     ids = _ids(_told(context))
     for place, id_ in enumerate(ids):
@@ -169,7 +169,7 @@ def modes_are_told_apart(context: Context) -> CheckResult:
     fix="Update the mode and the config option that stands for it together.",
 )
 def mode_and_option_agree(context: Context) -> CheckResult:
-    """Tell of a mode that the config option for modes does not show, once a turn is over."""
+    """Flag a mode that the config option for modes does not show, once a turn is over."""
     mode = context.state.of(_Modes).of.get(context.session_id or "")
     options = context.state.of(Options).of.get(context.session_id or "")
     if mode is None or mode.current is None or options is None:
@@ -189,16 +189,16 @@ def mode_and_option_agree(context: Context) -> CheckResult:
 
 @check("ACP-L310", on_request("session/set_mode"), fix="Use session/set_config_option.")
 def options_go_before_modes(context: Context) -> CheckResult:
-    """Tell of a client that sets a mode where there are config options."""
+    """Flag a client that sets a mode where there are config options."""
     options = context.state.of(Options).of.get(context.session_id or "")
     if options is None or not options.by_id:
         return OK
     return context.problem("the session has config options", options.point, path="method")
 
 
-@check("ACP-L311", on_result(*OPENERS), fix="Tell of modes by a config option.")
+@check("ACP-L311", on_result(*OPENERS), fix="Report modes by a config option.")
 def version_2_has_no_modes(context: Context) -> CheckResult:
-    """Tell of modes where there are none any more."""
+    """Flag modes where there are none any more."""
     if "modes" in context.result_object:
         return context.problem("version 2 has no modes", path="result.modes")
     return OK

@@ -97,7 +97,7 @@ def _forget_suggestion(context: Context) -> None:
 
 @check("ACP-L389", on_call(*REQUESTS, *VERDICTS), fix="Ask only agents that claim nes.")
 def suggestions_are_claimed(context: Context) -> CheckResult:
-    """Tell of a client that asks an agent which claims none."""
+    """Flag a client that asks an agent which claims none."""
     if context.state.claims("agent", "nes"):
         return OK
     return context.problem("the agent did not claim nes", context.state.initialize, path="method")
@@ -107,7 +107,7 @@ def suggestions_are_claimed(context: Context) -> CheckResult:
     "ACP-L391", on_request("nes/suggest"), fix="Send what the agent asked for, and no more of it."
 )
 def context_is_asked_for(context: Context) -> CheckResult:
-    """Tell of context that the agent did not ask for, or of more than it wants."""
+    """Flag context that the agent did not ask for, or of more than it wants."""
     offered = as_object(context.params.get("context"))
     wanted = as_object(context.state.claim("agent", "nes.context"))
     for name, value in offered.items():
@@ -131,7 +131,7 @@ def context_is_asked_for(context: Context) -> CheckResult:
 
 @check("ACP-L392", on_result("nes/suggest"), fix="Suggest edits alone to who claims no more.")
 def kinds_are_claimed(context: Context) -> CheckResult:
-    """Tell of kinds of suggestions that the client did not claim."""
+    """Flag kinds of suggestions that the client did not claim."""
     for n, each in enumerate(map(as_object, as_array(context.result_object.get("suggestions")))):
         kind = each.get("kind")
         if not isinstance(kind, str) or kind == "edit":
@@ -147,7 +147,7 @@ def kinds_are_claimed(context: Context) -> CheckResult:
 
 @check("ACP-L393", on_call(*WITH_SESSION), fix="Use the id that nes/start answered.")
 def sessions_are_those_for_suggestions(context: Context) -> CheckResult:
-    """Tell of a chat session's id, of an unknown one, and of a closed one."""
+    """Flag a chat session's id, of an unknown one, and of a closed one."""
     session = nes_session(context)
     if session is None:
         what = "that of a chat session" if context.session is not None else "not known"
@@ -163,7 +163,7 @@ def sessions_are_those_for_suggestions(context: Context) -> CheckResult:
 
 @check("ACP-L396", on_notification(*VERDICTS), fix="Accept or reject each suggestion once.")
 def verdicts_are_about_suggestions(context: Context) -> CheckResult:
-    """Tell of a verdict about what was not suggested, or about which there was one before."""
+    """Flag a verdict about what was not suggested, or about which there was one before."""
     session, id_ = nes_session(context), context.params.get(_id(context))
     if session is None:
         return None
@@ -176,7 +176,7 @@ def verdicts_are_about_suggestions(context: Context) -> CheckResult:
 
 @check("ACP-L397", on_result("initialize"), fix="Choose one of the client's encodings.")
 def encodings_are_offered(context: Context) -> CheckResult:
-    """Tell of an encoding of positions that the client did not offer."""
+    """Flag an encoding of positions that the client did not offer."""
     names = ("agentCapabilities", "capabilities")
     chosen = next(
         (
@@ -206,7 +206,7 @@ def encodings_are_offered(context: Context) -> CheckResult:
     fix="Count lines and characters from 0, and let a range begin before it ends.",
 )
 def positions_make_sense(context: Context) -> CheckResult:
-    """Tell of negative positions, and of ranges that end before they begin."""
+    """Flag negative positions, and of ranges that end before they begin."""
     place = "result" if context.kind == "result" else "params"
     is_any = False
     for path, fault in _positions(place, context.value.get(place)):
@@ -286,9 +286,9 @@ def _keep_document(context: Context) -> None:
         document.closed = context.point
 
 
-@check("ACP-L390", on_notification(*DOCUMENTS), fix="Tell what the agent asked for.")
+@check("ACP-L390", on_notification(*DOCUMENTS), fix="Report what the agent asked for.")
 def events_are_asked_for(context: Context) -> CheckResult:
-    """Tell of events that the agent did not ask for."""
+    """Flag events that the agent did not ask for."""
     name = (context.method or "").partition("/")[2]
     if isinstance(context.state.claim("agent", f"nes.events.document.{name}"), dict):
         return OK
@@ -303,7 +303,7 @@ def events_are_asked_for(context: Context) -> CheckResult:
     fix="Send what the agent's syncKind asks for.",
 )
 def changes_are_of_the_right_kind(context: Context) -> CheckResult:
-    """Tell of ranges where whole texts are asked for, and the other way round."""
+    """Flag ranges where whole texts are asked for, and the other way round."""
     kind = context.state.claim("agent", "nes.events.document.didChange.syncKind")
     if not is_one_of(kind, {"full", "incremental"}):
         return None
@@ -323,7 +323,7 @@ def changes_are_of_the_right_kind(context: Context) -> CheckResult:
     "ACP-L395", on_notification(*DOCUMENTS), fix="Open first, count versions up, and close last."
 )
 def documents_live_in_order(context: Context) -> CheckResult:
-    """Tell of documents that change before they are open or after they are closed."""
+    """Flag documents that change before they are open or after they are closed."""
     if _key(context) is None or context.method == "document/didOpen":
         return None if _key(context) is None else OK
     document = _known(context)

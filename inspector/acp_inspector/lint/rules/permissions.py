@@ -65,7 +65,7 @@ def options_of(params: dict[str, Json]) -> list[dict[str, Json]]:
 
 @check("ACP-L222", on_request(PERMISSION), fix="Offer at least one option.")
 def there_is_a_choice(context: Context) -> CheckResult:
-    """Tell of requests that offer nothing to choose from."""
+    """Flag requests that offer nothing to choose from."""
     options: Json = context.params.get("options")
     if isinstance(options, list) and options:
         return OK
@@ -77,7 +77,7 @@ def there_is_a_choice(context: Context) -> CheckResult:
     "ACP-L223", on_request(PERMISSION), fix="Give every option of a request an optionId of its own."
 )
 def options_are_told_apart(context: Context) -> CheckResult:
-    """Tell of requests with two options of one id."""
+    """Flag requests with two options of one id."""
     ids = [each.get("optionId") for each in options_of(context.params)]
     if not ids:
         return None
@@ -95,7 +95,7 @@ def options_are_told_apart(context: Context) -> CheckResult:
 
 @check("ACP-L224", on_request(PERMISSION), fix="Give every option optionId, name and kind.")
 def options_are_complete(context: Context) -> CheckResult:
-    """Tell of options that lack a member."""
+    """Flag options that lack a member."""
     options = options_of(context.params)
     if not options:
         return None
@@ -111,7 +111,7 @@ def options_are_complete(context: Context) -> CheckResult:
     "ACP-L225", on_request(PERMISSION), fix="Use allow_once, allow_always, reject_once or …_always."
 )
 def kinds_of_options_are_known(context: Context) -> CheckResult:
-    """Tell of kinds of options that version 1 does not have."""
+    """Flag kinds of options that version 1 does not have."""
     kinds = [
         (kind, index)
         for index, option in enumerate(options_of(context.params))
@@ -132,7 +132,7 @@ def kinds_of_options_are_known(context: Context) -> CheckResult:
 
 @check("ACP-L233", on_request(PERMISSION), fix='Send "toolCall": {"toolCallId": …} in params.')
 def the_tool_call_is_named(context: Context) -> CheckResult:
-    """Tell of requests of version 1 that do not say for which tool call."""
+    """Flag requests of version 1 that do not say for which tool call."""
     tool: Json = context.params.get("toolCall")
     if not isinstance(tool, dict):
         what = "is no object" if "toolCall" in context.params else "is missing"
@@ -144,7 +144,7 @@ def the_tool_call_is_named(context: Context) -> CheckResult:
 
 @check("ACP-L234", on_request(PERMISSION), fix="Send title, and what it is about as subject.")
 def requests_have_a_title(context: Context) -> CheckResult:
-    """Tell of requests of version 2 that are made up as those of version 1."""
+    """Flag requests of version 2 that are made up as those of version 1."""
     problems: list[Problem] = []
     if not isinstance(context.params.get("title"), str):
         problems += context.problem("the request has no title", path="params.title")
@@ -159,7 +159,7 @@ def requests_have_a_title(context: Context) -> CheckResult:
     fix="Send the command, and the absolute cwd it is to run in.",
 )
 def commands_are_complete(context: Context) -> CheckResult:
-    """Tell of commands that are to be permitted without saying what runs where."""
+    """Flag commands that are to be permitted without saying what runs where."""
     subject = as_object(context.params.get("subject"))
     if subject.get("type") != "command":
         return None
@@ -174,7 +174,7 @@ def commands_are_complete(context: Context) -> CheckResult:
 
 @check("ACP-L236", on_request(PERMISSION), fix="Ask before the tool call is carried out.")
 def ended_tool_calls_are_not_asked_for(context: Context) -> CheckResult:
-    """Tell of tool calls that need permission after they ended."""
+    """Flag tool calls that need permission after they ended."""
     tool, session = known_tool(context), context.session
     id_ = as_object(context.params.get("subject")).get("toolCallId")
     if tool is None and session is not None and isinstance(id_, str):
@@ -195,7 +195,7 @@ def ended_tool_calls_are_not_asked_for(context: Context) -> CheckResult:
     fix="Ask by the request's title; leave the tool call its own.",
 )
 def asking_renames_nothing(context: Context) -> CheckResult:
-    """Tell of requests of version 2 that would give a known tool call another title."""
+    """Flag requests of version 2 that would give a known tool call another title."""
     told, tool = permission_tool(context.params), known_tool(context)
     title = told.get("title")
     if tool is None or not isinstance(title, str) or not isinstance(tool.title, str):
@@ -211,7 +211,7 @@ def asking_renames_nothing(context: Context) -> CheckResult:
 
 @check("ACP-L238", on_request(PERMISSION), fix="Offer a way to reject.")
 def one_can_reject(context: Context) -> CheckResult:
-    """Tell of requests that can only be granted."""
+    """Flag requests that can only be granted."""
     kinds = [each.get("kind") for each in options_of(context.params)]
     if not kinds:
         return None
@@ -227,7 +227,7 @@ def one_can_reject(context: Context) -> CheckResult:
     fix="Remember what was chosen for good.",
 )
 def choices_for_good_last(context: Context) -> CheckResult:
-    """Tell of requests that come again, word for word, after an answer for good."""
+    """Flag requests that come again, word for word, after a response for good."""
     choices = context.state.of(_Choices).made
     if not choices:
         return None
@@ -278,7 +278,7 @@ def _outcome(context: Context) -> dict[str, Json]:
 
 @check("ACP-L226", on_result(PERMISSION), fix="Select one of the options that were offered.")
 def choices_were_offered(context: Context) -> CheckResult:
-    """Tell of options that are selected though they were not offered."""
+    """Flag options that are selected though they were not offered."""
     outcome, ask = _outcome(context), context.request
     if ask is None or outcome.get("outcome") != "selected":
         return None
@@ -296,7 +296,7 @@ def choices_were_offered(context: Context) -> CheckResult:
     fix='Answer {"outcome": {"outcome": "selected", "optionId": …}}.',
 )
 def outcomes_are_nested(context: Context) -> CheckResult:
-    """Tell of outcomes that are a string, or stand one level too high."""
+    """Flag outcomes that are a string, or stand one level too high."""
     outcome: Json = context.result_object.get("outcome")
     if isinstance(outcome, dict):
         if isinstance(as_object(outcome).get("outcome"), str):
@@ -310,7 +310,7 @@ def outcomes_are_nested(context: Context) -> CheckResult:
 
 @check("ACP-L228", on_result(PERMISSION), fix='Answer "selected" with an optionId, or "cancelled".')
 def outcomes_are_known(context: Context) -> CheckResult:
-    """Tell of outcomes that version 1 does not have, and of choices that do not say which."""
+    """Flag outcomes that version 1 does not have, and of choices that do not say which."""
     outcome = _outcome(context)
     name = outcome.get("outcome")
     if not isinstance(name, str):
@@ -332,7 +332,7 @@ def outcomes_are_known(context: Context) -> CheckResult:
 
 @check("ACP-L229", on_result(PERMISSION), fix="Begin outcomes of your own with “_”.")
 def outcomes_of_ones_own_have_an_underscore(context: Context) -> CheckResult:
-    """Tell of outcomes in the name space of version 2."""
+    """Flag outcomes in the name space of version 2."""
     name = _outcome(context).get("outcome")
     if not isinstance(name, str):
         return None
@@ -347,7 +347,7 @@ def outcomes_of_ones_own_have_an_underscore(context: Context) -> CheckResult:
 
 @check("ACP-L230", TOLD, fix="Take an outcome that is not known for a refusal.")
 def unknown_outcomes_permit_nothing(context: Context) -> CheckResult:
-    """Tell of tool calls that go on after an outcome that does not say they may."""
+    """Flag tool calls that go on after an outcome that does not say they may."""
     tool = live_tool(context)
     if tool is None or tool.permission is None or tool.permission.responded is None:
         return None
@@ -377,7 +377,7 @@ def _keep_stop(context: Context) -> None:
     fix='Select an option that rejects; "cancelled" is for work that was stopped.',
 )
 def only_stopped_work_is_cancelled(context: Context) -> CheckResult:
-    """Tell of requests that were answered `cancelled` though nobody stopped the work."""
+    """Flag requests that were answered `cancelled` though nobody stopped the work."""
     ask, session = context.request, context.session
     if ask is None or session is None or _outcome(context).get("outcome") != "cancelled":
         return None
@@ -402,7 +402,7 @@ def only_stopped_work_is_cancelled(context: Context) -> CheckResult:
     fix="Answer requests for permission while the turn runs.",
 )
 def requests_are_answered_within_the_turn(context: Context) -> CheckResult:
-    """Tell of requests that were still open when the turn ended by itself."""
+    """Flag requests that were still open when the turn ended by itself."""
     session, prompt = context.session, context.request
     if session is None or prompt is None or session.cancel is not None:
         return None
@@ -449,7 +449,7 @@ def _drop_open(context: Context) -> None:
 
 @check("ACP-L459", on_response(*sorted(WAITING)), fix="Withdraw what cancelled work asked for.")
 def cancelled_work_withdraws_its_questions(context: Context) -> CheckResult:
-    """Tell of answers to questions of work that ended as cancelled and left them open.
+    """Flag responses to requests of work that ended as cancelled and left them open.
 
     Clients may answer by themselves; nothing is owed where they do at once.
     """
@@ -463,14 +463,14 @@ def cancelled_work_withdraws_its_questions(context: Context) -> CheckResult:
         and context.time - cancel.time > DELIVERY_TIMEOUT_S
     ):
         return context.problem(
-            f"{ask.method} of cancelled work was not withdrawn before its answer", ask, cancel
+            f"{ask.method} of cancelled work was not withdrawn before its response", ask, cancel
         )
     return OK
 
 
 @check_at_end("ACP-L459", fix="Withdraw what cancelled work asked for with $/cancel_request.")
 def cancelled_work_withdrew_its_questions(ending: EndContext) -> CheckResult:
-    """Tell of questions of cancelled work that are open still."""
+    """Flag requests of cancelled work that are open still."""
     found: list[Problem] = []
     for ask, cancel in ending.state.of(_Open).requests.values():
         session = ending.state.sessions.get(ask.session or "")
@@ -485,7 +485,7 @@ def cancelled_work_withdrew_its_questions(ending: EndContext) -> CheckResult:
 
 
 def _is_left_open(state: LintState, session: SeenSession | None, ask: SentRequest) -> bool:
-    """Tell whether the work that asked has ended, and is not among what goes on behind."""
+    """Return whether the work that asked has ended, and is not among what goes on behind."""
     if session is None or session.state != "idle" or ask.cancelled is not None:
         return False
     own = foregrounds_of(state).get(session.id)
@@ -510,7 +510,7 @@ def _is_in(id_: Json, ids: set[str]) -> bool:
     fix="Answer withdrawn requests for permission with the outcome cancelled.",
 )
 def withdrawn_requests_are_not_approved(context: Context) -> CheckResult:
-    """Tell of choices made after the agent no longer asked for them."""
+    """Flag choices made after the agent no longer asked for them."""
     ask = context.request
     if ask is None or ask.cancelled is None or not context.had_received(ask.cancelled):
         return None
@@ -532,7 +532,7 @@ def withdrawn_requests_are_not_approved(context: Context) -> CheckResult:
     fix="Take what was cancelled, or was not offered, for a no.",
 )
 def nothing_runs_without_approval(context: Context) -> CheckResult:
-    """Tell of tool calls that run after their permission was cancelled, or nothing was chosen.
+    """Flag tool calls that run after their permission was cancelled, or nothing was chosen.
 
     One that ran before it asked, and then completes, may have done so without.
     """

@@ -36,7 +36,7 @@ _URI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """A plan as it was told last."""
+    """A plan as it was reported last."""
 
     point: Point
     statuses: dict[str, str]
@@ -52,7 +52,7 @@ class _Plans:
     "ACP-L276", on_update("plan", "plan_update"), fix="Give entries content, priority and status."
 )
 def entries_are_whole(context: Context) -> CheckResult:
-    """Tell of entries without what they need."""
+    """Flag entries without what they need."""
     found: CheckResult = None
     for place, entry in _entries(context):
         found = OK
@@ -67,7 +67,7 @@ def entries_are_whole(context: Context) -> CheckResult:
     "ACP-L277", on_update("plan", "plan_update"), fix="Use the priorities and statuses there are."
 )
 def entries_use_known_words(context: Context) -> CheckResult:
-    """Tell of priorities and statuses that version 1 does not have."""
+    """Flag priorities and statuses that version 1 does not have."""
     found: CheckResult = None
     for place, entry in _entries(context):
         found = OK
@@ -80,7 +80,7 @@ def entries_use_known_words(context: Context) -> CheckResult:
 
 @check("ACP-L278", on_update("plan", "plan_update"), fix="Send all entries each time.")
 def plans_are_whole(context: Context) -> CheckResult:
-    """Tell of plans that look like changes: a few entries of before, and most open ones gone.
+    """Flag plans that look like changes: a few entries of before, and most open ones gone.
 
     Another plan, with entries of its own, may take the place of one before.
     """
@@ -103,7 +103,7 @@ def plans_are_whole(context: Context) -> CheckResult:
 
 @check("ACP-L280", on_update("plan_update"), fix="Give each plan a type and a planId.")
 def plans_have_type_and_id(context: Context) -> CheckResult:
-    """Tell of plans that nobody can tell apart; those that have an id are told of elsewhere."""
+    """Flag plans that nobody can tell apart; those that have an id are reported elsewhere."""
     plan: Json = context.update.get("plan")
     if not isinstance(plan, dict):
         return context.problem("the update has no plan", path="params.update.plan")
@@ -117,7 +117,7 @@ def plans_have_type_and_id(context: Context) -> CheckResult:
 
 @check("ACP-L281", on_update("plan_update"), fix="Begin types of your own with “_”.")
 def types_of_ones_own_are_marked(context: Context) -> CheckResult:
-    """Tell of types of plans that only the protocol may bring up."""
+    """Flag types of plans that only the protocol may bring up."""
     type_ = as_object(context.update.get("plan")).get("type")
     if not isinstance(type_, str):
         return None
@@ -128,7 +128,7 @@ def types_of_ones_own_are_marked(context: Context) -> CheckResult:
 
 @check("ACP-L282", on_update("plan_update", "plan_removed"), fix="Call the plan's id planId.")
 def ids_of_plans_are_called_so(context: Context) -> CheckResult:
-    """Tell of plans whose id has the name that proposals had for it."""
+    """Flag plans whose id has the name that proposals had for it."""
     is_update = context.variant == "plan_update"
     plan = as_object(context.update.get("plan")) if is_update else context.update
     if "planId" not in plan and "id" in plan:
@@ -137,9 +137,9 @@ def ids_of_plans_are_called_so(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L283", on_update("plan_removed"), fix="Remove plans that you told of, once.")
+@check("ACP-L283", on_update("plan_removed"), fix="Remove plans that you reported, once.")
 def removed_plans_exist(context: Context) -> CheckResult:
-    """Tell of plans that are removed and never were."""
+    """Flag plans that are removed and never were."""
     key, session = _key(context), context.session
     if key is None or session is None or session.is_replaying:
         return None
@@ -153,7 +153,7 @@ def removed_plans_exist(context: Context) -> CheckResult:
 
 @check("ACP-L284", on_update("plan_update"), fix="Send the file's absolute URI.")
 def files_of_plans_have_uris(context: Context) -> CheckResult:
-    """Tell of plans in files that are named by a path."""
+    """Flag plans in files that are named by a path."""
     plan = as_object(context.update.get("plan"))
     uri = plan.get("uri")
     if plan.get("type") != "file" or not isinstance(uri, str):
@@ -166,7 +166,7 @@ def files_of_plans_have_uris(context: Context) -> CheckResult:
 
 @check("ACP-L285", on_update("plan", "plan_update"), fix="Go on from entry to entry.")
 def entries_go_on(context: Context) -> CheckResult:
-    """Tell of completed entries that are open again, and of several in progress.
+    """Flag completed entries that are open again, and of several in progress.
 
     Another prompt may begin the same plan from its beginning.
     """
@@ -190,10 +190,10 @@ def entries_go_on(context: Context) -> CheckResult:
     "ACP-L286",
     on_result("session/prompt"),
     on_update("state_update"),
-    fix="Tell how each entry ended before the turn does.",
+    fix="Report how each entry ended before the turn does.",
 )
 def entries_end_within_turns(context: Context) -> CheckResult:
-    """Tell of entries in progress when work ends in whose course the plan was told."""
+    """Flag entries in progress when work ends in whose course the plan was reported."""
     source = context.result_object if context.kind == "result" else context.update
     if source.get("stopReason") != "end_turn" or context.session is None:
         return None
@@ -217,7 +217,7 @@ def entries_end_within_turns(context: Context) -> CheckResult:
 
 @check("ACP-L287", on_update("plan", "plan_update"), fix="Send entries as objects, in entries.")
 def entries_are_objects(context: Context) -> CheckResult:
-    """Tell of plans that are lists of words, or that have steps."""
+    """Flag plans that are lists of words, or that have steps."""
     place, plan = _body(context)
     if "entries" not in plan:
         if "steps" in plan or "items" in plan:
@@ -245,7 +245,7 @@ def _turn(context: Context) -> int:
     """Return the frame with which the work began that a plan is for."""
     session = context.session
     if session is not None and session.is_replaying:
-        # Several turns are told at once.
+        # Several turns are reported at once.
         return context.seq
     prompt = 0 if session is None or session.last_prompt is None else session.last_prompt.seq
     began = foreground(context).began if context.version == 2 else None

@@ -44,7 +44,7 @@ NEEDED: Final = {"image": "image", "audio": "audio", "resource": "embeddedContex
 
 @check("ACP-L158", on_result("session/prompt"), fix="Name the messageId; tell the stop when idle.")
 def prompts_are_not_answered_by_their_end(context: Context) -> CheckResult:
-    """Tell of version 1's results."""
+    """Flag version 1's results."""
     if "stopReason" in context.result_object:
         return context.problem(
             "the result of session/prompt has a stopReason, as in version 1",
@@ -56,7 +56,7 @@ def prompts_are_not_answered_by_their_end(context: Context) -> CheckResult:
 
 @check("ACP-L431", on_result("session/prompt"), fix="Name the user message's id in the result.")
 def results_name_the_message(context: Context) -> CheckResult:
-    """Tell of results that do not say which message the prompt became."""
+    """Flag results that do not say which message the prompt became."""
     id_ = context.result_object.get("messageId")
     if isinstance(id_, str):
         return OK
@@ -70,9 +70,9 @@ def results_name_the_message(context: Context) -> CheckResult:
 
 @check("ACP-L159", on_result("session/prompt"), fix="Answer as soon as the prompt was taken in.")
 def prompts_are_answered_before_their_work_ends(context: Context) -> CheckResult:
-    """Tell of results that wait for the end.
+    """Flag results that wait for the end.
 
-    That the work was this prompt's is certain where its message was told before.
+    That the work was this prompt's is certain where its message was reported before.
     """
     ask = context.request
     if ask is None or context.session is None:
@@ -101,7 +101,7 @@ def _echo_of(context: Context, own: Foreground) -> Echo | None:
 @check(
     "ACP-L160",
     on_update("state_update"),
-    fix="Tell of each prompt you take in by a user_message with the id in its result.",
+    fix="Report each prompt you take in by a user_message with the id in its result.",
 )
 def prompts_are_told_back(context: Context) -> CheckResult:
     """Tell, where work ends, of prompts that came into no conversation."""
@@ -126,15 +126,15 @@ def _untold_by_now(context: Context, *, is_under_other_id: bool) -> CheckResult:
     )
 
 
-@check_at_end("ACP-L160", fix="Tell of each prompt you take in by a user_message.")
+@check_at_end("ACP-L160", fix="Report each prompt you take in by a user_message.")
 def prompts_were_told_back(ending: EndContext) -> CheckResult:
-    """Tell of prompts that never came into a conversation."""
+    """Flag prompts that never came into a conversation."""
     return _untold_at_end(ending, is_under_other_id=False)
 
 
 @check_at_end("ACP-L432", fix="Use the id of the result in the user message.")
 def prompts_were_told_back_by_their_id(ending: EndContext) -> CheckResult:
-    """Tell of prompts that came into a conversation under another id."""
+    """Flag prompts that came into a conversation under another id."""
     return _untold_at_end(ending, is_under_other_id=True)
 
 
@@ -163,7 +163,7 @@ def _untold(own: Foreground, *, is_under_other_id: bool) -> Iterator[tuple[str, 
             yield f"no user message tells of the prompt {quoted(id_)}", (ask.seq, ask.responded.seq)
         else:
             yield (
-                f"the prompt {quoted(id_)} is told back under the id {quoted(other)}",
+                f"the prompt {quoted(id_)} is reported back under the id {quoted(other)}",
                 (ask.seq, *sorted((ask.responded.seq, own.echoes[other].point.seq))),
             )
 
@@ -179,7 +179,7 @@ def _stray(own: Foreground, ask: SentRequest) -> str | None:
 
 
 def _says(content: list[Json] | None, ask: SentRequest) -> bool:
-    """Tell whether a message may be a prompt's: it says the same, or came in pieces."""
+    """Return whether a message may be a prompt's: it says the same, or came in pieces."""
     return content is None or _gist(content) == _gist(as_array(ask.params.get("prompt")))
 
 
@@ -200,7 +200,7 @@ def _gist(blocks: list[Json]) -> tuple[str, tuple[str, ...]]:
     "ACP-L168", on_response("session/prompt"), fix="Tell the user that the prompt waits its turn."
 )
 def held_prompts_are_told_of(context: Context) -> CheckResult:
-    """Tell of prompts that waited long before they were taken in."""
+    """Flag prompts that waited long before they were taken in."""
     if context.request is None:
         return None
     waited = context.time - context.request.time
@@ -215,7 +215,7 @@ def held_prompts_are_told_of(context: Context) -> CheckResult:
     fix="Leave prompts that you turned down out of the conversation.",
 )
 def rejected_prompts_are_not_told_back(context: Context) -> CheckResult:
-    """Tell of user messages that say what a prompt said that was turned down."""
+    """Flag user messages that say what a prompt said that was turned down."""
     session = context.session
     last = None if session is None else session.last_prompt
     if session is None or last is None or last.error is None or session.is_replaying:
@@ -237,10 +237,10 @@ def rejected_prompts_are_not_told_back(context: Context) -> CheckResult:
     "ACP-L174",
     on_result("session/prompt"),
     on_update("user_message"),
-    fix="Tell the user's message back as it was sent.",
+    fix="Send the user's message back as it was sent.",
 )
 def prompts_are_told_back_as_sent(context: Context) -> CheckResult:
-    """Tell of user messages that say something else than their prompt.
+    """Flag user messages that say something else than their prompt.
 
     White space, and what links and resources hold, may differ.
     """
@@ -264,7 +264,7 @@ def prompts_are_told_back_as_sent(context: Context) -> CheckResult:
 
 @check("ACP-L433", on_error("session/prompt"), fix="End the work with the stop reason error.")
 def prompts_do_not_fail_after_they_were_taken_in(context: Context) -> CheckResult:
-    """Tell of errors for prompts whose message was told before."""
+    """Flag errors for prompts whose message was reported before."""
     ask, session = context.request, context.session
     if ask is None or session is None:
         return None
@@ -281,7 +281,7 @@ def prompts_do_not_fail_after_they_were_taken_in(context: Context) -> CheckResul
 
 @check("ACP-L434", on_request("session/prompt"), fix="Send at least one content block.")
 def prompts_are_not_empty(context: Context) -> CheckResult:
-    """Tell of prompts of no blocks."""
+    """Flag prompts of no blocks."""
     prompt: Json = context.params.get("prompt")
     if not isinstance(prompt, list):
         return None
@@ -294,7 +294,7 @@ def prompts_are_not_empty(context: Context) -> CheckResult:
     fix="Answer prompts with blocks that you do not take with -32602.",
 )
 def prompts_that_are_not_understood_are_turned_down(context: Context) -> CheckResult:
-    """Tell of prompts that are taken in though the agent does not take such blocks."""
+    """Flag prompts that are taken in though the agent does not take such blocks."""
     if context.request is None or not context.state.is_ready:
         return None
     for block in map(as_object, as_array(context.request.params.get("prompt"))):
@@ -324,7 +324,7 @@ def _is_taken(state: LintState, type_: str) -> bool:
     fix="Answer the prompts that a closed session still held with -32800.",
 )
 def held_prompts_end_with_their_session(context: Context) -> CheckResult:
-    """Tell of other errors for prompts that a session held when it was closed."""
+    """Flag other errors for prompts that a session held when it was closed."""
     ask, session = context.request, context.session
     if ask is None or session is None or session.closed is None or session.closed.seq < ask.seq:
         return None
@@ -341,7 +341,7 @@ def held_prompts_end_with_their_session(context: Context) -> CheckResult:
 
 @check_at_end("ACP-L439", fix="Answer the prompts that a closed session still held.")
 def held_prompts_were_answered(ending: EndContext) -> CheckResult:
-    """Tell of prompts that a session held when it was closed, and that got no answer."""
+    """Flag prompts that a session held when it was closed, and that got no answer."""
     found: list[Problem] = []
     for session in ending.state.sessions.values():
         if session.closed is None or ending.point.time - session.closed.time <= DELIVERY_TIMEOUT_S:

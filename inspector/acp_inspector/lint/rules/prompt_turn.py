@@ -1,4 +1,4 @@
-"""A turn of version 1: a prompt, what the agent tells meanwhile, and the answer that ends it.
+"""A turn of version 1: a prompt, what the agent tells meanwhile, and the response that ends it.
 
 Source: ACP version 1, "Prompt Turn".
 """
@@ -54,22 +54,24 @@ FOREIGN: Final = (
 
 @dataclass(slots=True)
 class _Strays:
-    """What was told of already, so that a stream of chunks is told of once."""
+    """What was reported already, so that a stream of chunks is reported once."""
 
     echoed: dict[str, int] = field(default_factory=dict[str, int])
     """For each session the prompt in whose turn the user's words were sent back; 0: none."""
 
 
-@check("ACP-L134", on_request("session/prompt"), fix="Wait for the answer before the next prompt.")
+@check(
+    "ACP-L134", on_request("session/prompt"), fix="Wait for the response before the next prompt."
+)
 def one_prompt_at_a_time(context: Context) -> CheckResult:
-    """Tell of prompts to a session that still works on one."""
+    """Flag prompts to a session that still works on one."""
     session = context.session
     if session is None:
         return None
     if session.prompts:
         return context.problem(
             f"a prompt is sent while {len(session.prompts)} of session {quoted(session.id)} "
-            "waits for its answer",
+            "waits for its response",
             session.prompts[-1],
         )
     return OK
@@ -79,7 +81,7 @@ def one_prompt_at_a_time(context: Context) -> CheckResult:
     "ACP-L135", on_request("session/prompt"), fix="Send the prompt as an array of content blocks."
 )
 def prompts_are_arrays(context: Context) -> CheckResult:
-    """Tell of prompts that are text, or stand under another name."""
+    """Flag prompts that are text, or stand under another name."""
     if "prompt" not in context.params:
         instead = [name for name in ("content", "text", "message") if name in context.params]
         what = f', but "{instead[0]}"' if instead else ""
@@ -92,7 +94,7 @@ def prompts_are_arrays(context: Context) -> CheckResult:
 
 @check("ACP-L136", on_request("session/prompt"), fix="Send a prompt that says something.")
 def prompts_say_something(context: Context) -> CheckResult:
-    """Tell of prompts that are empty, or blank."""
+    """Flag prompts that are empty, or blank."""
     prompt: Json = context.params.get("prompt")
     if not isinstance(prompt, list):
         return None
@@ -106,7 +108,7 @@ def prompts_say_something(context: Context) -> CheckResult:
 
 @check("ACP-L144", on_result("session/prompt"), fix="End the turn with one of the stop reasons.")
 def turns_end_for_a_known_reason(context: Context) -> CheckResult:
-    """Tell of results without a stop reason of version 1."""
+    """Flag results without a stop reason of version 1."""
     result = context.result_object
     reason = result.get("stopReason")
     if "stopReason" not in result:
@@ -123,10 +125,10 @@ def turns_end_for_a_known_reason(context: Context) -> CheckResult:
 @check(
     "ACP-L149",
     on_update(*OUTPUT),
-    fix="Tell of work while a prompt waits for its answer.",
+    fix="Report work while a prompt waits for its response.",
 )
 def work_is_told_within_turns(context: Context) -> CheckResult:
-    """Tell of output that belongs to no turn."""
+    """Flag output that belongs to no turn."""
     session = context.session
     if session is None:
         return None
@@ -145,7 +147,7 @@ def work_is_told_within_turns(context: Context) -> CheckResult:
 def after_cancelled_turn(context: Context, session: SeenSession) -> SentRequest | None:
     """Return the cancelled prompt to whose turn an update still belongs, though it was answered.
 
-    It does when it comes close behind the answer, or is about a tool call of that turn.
+    It does when it comes close behind the response, or is about a tool call of that turn.
     """
     ask = session.last_prompt
     if session.prompts or session.replay is not None or ask is None or ask.responded is None:
@@ -162,7 +164,7 @@ def after_cancelled_turn(context: Context, session: SeenSession) -> SentRequest 
 
 @check("ACP-L150", on_result("session/prompt"), fix="Report how each tool call ended first.")
 def tool_calls_end_within_turns(context: Context) -> CheckResult:
-    """Tell of tool calls that go on after their turn."""
+    """Flag tool calls that go on after their turn."""
     session, ask = context.session, context.request
     if session is None or ask is None or context.result_object.get("stopReason") != "end_turn":
         return None
@@ -187,7 +189,7 @@ def _tools_since(session: SeenSession, ask: SentRequest) -> Iterator[SeenToolCal
 
 
 def _is_only_asked_for(tool: SeenToolCall) -> bool:
-    # It may never have begun: nothing but a request for permission told of it.
+    # It may never have begun: nothing but a request for permission reported it.
     return not tool.is_announced or (
         tool.status is None
         and tool.permission is not None
@@ -196,12 +198,12 @@ def _is_only_asked_for(tool: SeenToolCall) -> bool:
 
 
 @check(
-    "ACP-L152", on_response("session/prompt"), fix="Wait for your own requests before the answer."
+    "ACP-L152", on_response("session/prompt"), fix="Wait for your own requests before the response."
 )
 def requests_end_within_turns(context: Context) -> CheckResult:
-    """Tell of the agent's requests that still wait when their turn ends.
+    """Flag the agent's requests that still wait when their turn ends.
 
-    What is left open when a turn was cancelled is told by a rule of its own.
+    What is left open when a turn was cancelled is reported by a rule of its own.
     """
     session, ask = context.session, context.request
     if session is None or ask is None or session.cancel is not None:
@@ -209,14 +211,14 @@ def requests_end_within_turns(context: Context) -> CheckResult:
     for each in context.state.waiting("agent", session=session.id):
         if each.seq > ask.seq and each.cancelled is None:
             return context.problem(
-                f"the turn ends, but {each.method} waits for its answer still", each
+                f"the turn ends, but {each.method} waits for its response still", each
             )
     return OK
 
 
 @check("ACP-L154", on_update("user_message_chunk"), fix="Send the user's words in replays only.")
 def the_user_is_not_echoed(context: Context) -> CheckResult:
-    """Tell, once for each turn, of the user's words coming back."""
+    """Flag, once for each turn, the user's words coming back."""
     session = context.session
     if session is None:
         return None
@@ -239,7 +241,7 @@ def _keep_echo(context: Context) -> None:
 
 @check("ACP-L155", on_result("session/prompt"), fix="Say it in agent_message_chunk updates.")
 def results_carry_no_output(context: Context) -> CheckResult:
-    """Tell of answers that hold what updates are for."""
+    """Flag responses that hold what updates are for."""
     for name in SAID_IN_RESULT:
         if name in context.result_object:
             return context.problem(
@@ -250,7 +252,7 @@ def results_carry_no_output(context: Context) -> CheckResult:
 
 @check("ACP-L156", on_request("session/prompt"), fix="Leave it out; set it by config options.")
 def prompts_have_no_foreign_members(context: Context) -> CheckResult:
-    """Tell of members that other protocols have, and that no agent reads here."""
+    """Flag members that other protocols have, and that no agent reads here."""
     for name in FOREIGN:
         if name in context.params:
             return context.problem(f'the prompt has "{name}"', path=f"params.{name}")

@@ -39,7 +39,7 @@ def _listed(context: Context) -> list[dict[str, Json]]:
 
 
 def _named(context: Context) -> tuple[str, _Provider] | None:
-    """Return the provider that a request, or its answer, names, where it was listed."""
+    """Return the provider that a request, or its response, names, where it was listed."""
     params = context.params if context.request is None else context.request.params
     id_ = params.get("providerId")
     known = context.state.of(_Providers).of
@@ -71,7 +71,7 @@ def _switch_provider(context: Context) -> None:
 
 @check("ACP-L399", on_request(*METHODS), fix="Use providers only where the agent claims them.")
 def providers_are_claimed(context: Context) -> CheckResult:
-    """Tell of providers where the agent claims none."""
+    """Flag providers where the agent claims none."""
     if context.state.claims("agent", "providers"):
         return OK
     return context.problem(
@@ -81,7 +81,7 @@ def providers_are_claimed(context: Context) -> CheckResult:
 
 @check("ACP-L400", on_response("providers/disable"), fix="Refuse with -32602.")
 def required_providers_stay(context: Context) -> CheckResult:
-    """Tell of a required provider that was disabled, or refused in another way."""
+    """Flag a required provider that was disabled, or refused in another way."""
     named = _named(context)
     if named is None or not named[1].is_required:
         return None
@@ -97,7 +97,7 @@ def required_providers_stay(context: Context) -> CheckResult:
 
 @check("ACP-L401", on_result("providers/list"), fix="List it, without current.")
 def disabled_providers_stay_listed(context: Context) -> CheckResult:
-    """Tell of a disabled provider that is gone, or still has a configuration."""
+    """Flag a disabled provider that is gone, or still has a configuration."""
     told = ((each.get("providerId"), each) for each in _listed(context))
     listed = {id_: each for id_, each in told if isinstance(id_, str)}
     is_any = False
@@ -116,7 +116,7 @@ def disabled_providers_stay_listed(context: Context) -> CheckResult:
 
 @check("ACP-L402", on_result("providers/list"), fix="Leave headers away; they hold secrets.")
 def lists_hold_no_headers(context: Context) -> CheckResult:
-    """Tell of headers in a list."""
+    """Flag headers in a list."""
     for n, each in enumerate(_listed(context)):
         for place, held in (("", each), (".current", as_object(each.get("current")))):
             if "headers" in held:
@@ -128,7 +128,7 @@ def lists_hold_no_headers(context: Context) -> CheckResult:
 
 @check("ACP-L403", on_request("providers/set"), fix=FITTING)
 def kinds_are_supported(context: Context) -> CheckResult:
-    """Tell of a kind of API that the provider does not support."""
+    """Flag a kind of API that the provider does not support."""
     named, kind = _named(context), context.params.get("apiType")
     if named is None or not isinstance(kind, str):
         return None
@@ -141,7 +141,7 @@ def kinds_are_supported(context: Context) -> CheckResult:
 
 @check("ACP-L403", on_response("providers/set"), fix=FITTING)
 def unknown_providers_are_refused(context: Context) -> CheckResult:
-    """Tell of a provider that is set though the last list did not have it."""
+    """Flag a provider that is set though the last list did not have it."""
     known, ask = context.state.of(_Providers).of, context.request
     id_ = ask.params.get("providerId") if ask is not None else None
     if not isinstance(id_, str) or not known or len(known) >= PROVIDERS or id_ in known:

@@ -66,7 +66,7 @@ def _keep_version(context: Context) -> None:
 
 @check("ACP-L501", on_call(SUCCESSOR), fix="Begin each component with a successor as a proxy.")
 def proxies_are_begun_as_such(context: Context) -> CheckResult:
-    """Tell of a successor's messages on a hop that was begun as an ordinary agent's."""
+    """Flag a successor's messages on a hop that was begun as an ordinary agent's."""
     begun = context.state.initialize
     if begun is None:
         return None
@@ -77,7 +77,7 @@ def proxies_are_begun_as_such(context: Context) -> CheckResult:
 
 @check("ACP-L502", on_response(INITIALIZE), fix="Ask the successor before answering.")
 def proxies_ask_their_successor_first(context: Context) -> CheckResult:
-    """Tell of a proxy that answers for a successor it has not asked."""
+    """Flag a proxy that answers for a successor it has not asked."""
     if context.kind == "failure":
         return None
     if context.state.of(_Hop).forwarded is not None:
@@ -87,7 +87,7 @@ def proxies_ask_their_successor_first(context: Context) -> CheckResult:
 
 @check("ACP-L503", on_result(INITIALIZE), fix="Answer with the successor's version.")
 def proxies_keep_the_version(context: Context) -> CheckResult:
-    """Tell of a proxy that answers with another version than its successor."""
+    """Flag a proxy that responses with another version than its successor."""
     hop = context.state.of(_Hop)
     if hop.version is None:
         return None
@@ -103,7 +103,7 @@ def proxies_keep_the_version(context: Context) -> CheckResult:
 
 @check("ACP-L504", on_call(SUCCESSOR), fix="Wrap params as they are: an object or an array.")
 def wrapped_params_are_structured(context: Context) -> CheckResult:
-    """Tell of wrapped params that no JSON-RPC message can have."""
+    """Flag wrapped params that no JSON-RPC message can have."""
     params = context.params.get("params")
     if params is None or isinstance(params, dict | list):
         return OK
@@ -112,7 +112,7 @@ def wrapped_params_are_structured(context: Context) -> CheckResult:
 
 @check("ACP-L505", on_call(SUCCESSOR), fix="Leave the wrapped _meta alone.")
 def metas_are_kept_apart(context: Context) -> CheckResult:
-    """Tell of an envelope's `_meta` that stands in the wrapped message too."""
+    """Flag an envelope's `_meta` that stands in the wrapped message too."""
     outer = as_object(context.params.get("_meta"))
     inner = as_object(as_object(context.params.get("params")).get("_meta"))
     if not outer:
@@ -124,7 +124,7 @@ def metas_are_kept_apart(context: Context) -> CheckResult:
 
 @check("ACP-L506", on_call(SUCCESSOR), fix="Cancel the envelope's request on its own hop.")
 def cancelling_stays_on_its_hop(context: Context) -> CheckResult:
-    """Tell of a cancel that is wrapped."""
+    """Flag a cancel that is wrapped."""
     if context.params.get("method") == "$/cancel_request":
         return context.problem("a $/cancel_request is wrapped", path="params.method")
     return OK
@@ -136,7 +136,7 @@ DEPTH: Final = 64
 
 @check_event("ACP-L380", fix="Pass on what you do not know, and every _meta, as it came.")
 def what_is_not_known_passes(entry: StderrText | JournalEvent, state: LintState) -> CheckResult:
-    """Tell of `_meta` and unknown members that were lost where a message was changed."""
+    """Flag `_meta` and unknown members that were lost where a message was changed."""
     if not isinstance(entry, JournalEvent) or entry.name != "edited":
         return None
     was, now = (_message(entry.data.get(name)) for name in ("was", "now"))

@@ -25,7 +25,7 @@ from acp_protocol.schema.validate import Complaint, accepts, shape
 from acp_protocol.schema.validate import check as complaints_of
 
 PLACES: Final = 5
-"""Places in one message that are told of; a message in another dialect would have dozens."""
+"""Places in one message that are reported; a message in another dialect would have dozens."""
 MISSPELT: Final = frozenset({"meta", "metadata", "extensions"})
 OF_BOTH_VERSIONS: Final = frozenset({"params.clientCapabilities", "params.clientInfo"})
 """What a client sends beside version 2's members so that an agent of version 1 knows it too."""
@@ -69,7 +69,7 @@ class SchemaSubject:
 def schema_subject(context: Context) -> SchemaSubject | bool | None:
     """Return what is to be held against the schema: False where nothing is, None if all is well.
 
-    None is the answer for nearly every message, and is kept: several rules ask.
+    None is the result for nearly every message, and is kept: several rules ask.
     """
     if context.verdict is not NotImplemented:
         return context.verdict
@@ -130,7 +130,7 @@ def _each(context: Context, find: Callable[[SchemaSubject], list[Problem]]) -> C
     fix="Send what the schema asks for; see the method's page.",
 )
 def messages_fit_their_schema(context: Context) -> CheckResult:
-    """Tell of members that are missing, or of a wrong type or value."""
+    """Flag members that are missing, or of a wrong type or value."""
     return _each(context, lambda what: _complaints(context, what, lenient=False))
 
 
@@ -141,7 +141,7 @@ def messages_fit_their_schema(context: Context) -> CheckResult:
     fix="Send what the schema asks for, though readers survive it.",
 )
 def tolerated_members_are_well_formed(context: Context) -> CheckResult:
-    """Tell of members that a reader takes for absent because they make no sense."""
+    """Flag members that a reader takes for absent because they make no sense."""
     return _each(context, lambda what: _complaints(context, what, lenient=True))
 
 
@@ -160,7 +160,7 @@ def _complaints(context: Context, what: SchemaSubject, *, lenient: bool) -> list
     fix="Use one of the known values; version 1 takes no other.",
 )
 def words_of_version_1_are_known(context: Context) -> CheckResult:
-    """Tell of values that closed lists of version 1 do not have."""
+    """Flag values that closed lists of version 1 do not have."""
 
     def find(what: SchemaSubject) -> list[Problem]:
         return [
@@ -174,7 +174,7 @@ def words_of_version_1_are_known(context: Context) -> CheckResult:
 
 @check("ACP-L376", on_call(), on_result(), fix="Begin values of your own with “_”.")
 def words_of_version_2_are_known_or_own(context: Context) -> CheckResult:
-    """Tell of values that a later version may give another meaning."""
+    """Flag values that a later version may give another meaning."""
 
     def find(what: SchemaSubject) -> list[Problem]:
         return [
@@ -188,7 +188,7 @@ def words_of_version_2_are_known_or_own(context: Context) -> CheckResult:
 
 @check("ACP-L371", on_call(), on_result(), fix="Put what is your own into _meta.")
 def members_are_known(context: Context) -> CheckResult:
-    """Tell of members that the protocol does not have."""
+    """Flag members that the protocol does not have."""
 
     def find(what: SchemaSubject) -> list[Problem]:
         return [
@@ -202,7 +202,7 @@ def members_are_known(context: Context) -> CheckResult:
 
 @check("ACP-L373", on_call(), on_result(), fix="Call it _meta.")
 def meta_is_spelt_right(context: Context) -> CheckResult:
-    """Tell of names that look like a misspelt `_meta`."""
+    """Flag names that look like a misspelt `_meta`."""
 
     def find(what: SchemaSubject) -> list[Problem]:
         return [
@@ -221,7 +221,7 @@ def meta_is_spelt_right(context: Context) -> CheckResult:
     fix="Write members in camelCase, values in snake_case.",
 )
 def names_are_spelt_as_the_protocol_does(context: Context) -> CheckResult:
-    """Tell of members in snake_case, and of values in camelCase."""
+    """Flag members in snake_case, and of values in camelCase."""
 
     def find(what: SchemaSubject) -> list[Problem]:
         found: list[Problem] = []

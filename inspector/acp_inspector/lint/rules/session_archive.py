@@ -52,13 +52,13 @@ def _filter(params: dict[str, Json]) -> Json:
 
 @check("ACP-L466", on_request(*PUTS), fix="Archive sessions only where the agent claimed archive.")
 def archive_is_claimed(context: Context) -> CheckResult:
-    """Tell of sessions to be archived by an agent that has no archive."""
+    """Flag sessions to be archived by an agent that has no archive."""
     return gated(context, "sessionCapabilities.archive", "session.archive")
 
 
 @check("ACP-L467", on_result("initialize"), fix="Claim list together with archive.")
 def archives_can_be_listed(context: Context) -> CheckResult:
-    """Tell of agents of version 1 that have an archive, but no list."""
+    """Flag agents of version 1 that have an archive, but no list."""
     claims = as_object(context.result_object.get("agentCapabilities"))
     sessions = as_object(claims.get("sessionCapabilities"))
     if sessions.get("archive") is None:
@@ -75,7 +75,7 @@ def archives_can_be_listed(context: Context) -> CheckResult:
     "ACP-L468", on_result("session/list"), fix="List every session with archived: true or false."
 )
 def listed_sessions_are_flagged(context: Context) -> CheckResult:
-    """Tell of listed sessions that do not say whether they are archived."""
+    """Flag listed sessions that do not say whether they are archived."""
     if gated(context, "sessionCapabilities.archive", "session.archive") != OK:
         return None
     return tuple(
@@ -91,7 +91,7 @@ def listed_sessions_are_flagged(context: Context) -> CheckResult:
     fix="Filter by archived only where it is claimed, and the same way on every page.",
 )
 def the_filter_is_claimed_and_kept(context: Context) -> CheckResult:
-    """Tell of filters by archived that the agent does not have, or that change between pages."""
+    """Flag filters by archived that the agent does not have, or that change between pages."""
     wanted, cursor = context.params.get("archived"), context.params.get("cursor")
     before = context.state.of(_Archive).cursors.get(cursor) if isinstance(cursor, str) else None
     if wanted is None and before is None:
@@ -107,7 +107,7 @@ def the_filter_is_claimed_and_kept(context: Context) -> CheckResult:
 
 @check("ACP-L470", on_result("session/list"), fix="List only sessions that fit the filter.")
 def lists_keep_to_the_filter(context: Context) -> CheckResult:
-    """Tell of archived sessions among the others, and of others among the archived ones."""
+    """Flag archived sessions among the others, and of others among the archived ones."""
     if context.request is None:
         return None
     wanted = _filter(context.request.params)
@@ -135,7 +135,7 @@ def lists_keep_to_the_filter(context: Context) -> CheckResult:
     fix='End running work first, with the stopReason "cancelled".',
 )
 def prompts_of_archived_sessions_are_cancelled(context: Context) -> CheckResult:
-    """Tell of running prompts of version 1 that outlive the archiving of their session."""
+    """Flag running prompts of version 1 that outlive the archiving of their session."""
     return ended_by(context, "session/archive") if context.version == 1 else None
 
 
@@ -145,7 +145,7 @@ def prompts_of_archived_sessions_are_cancelled(context: Context) -> CheckResult:
     fix='Send idle with the stopReason "cancelled" before the session is archived.',
 )
 def work_is_ended_before_it_is_archived(context: Context) -> CheckResult:
-    """Tell of sessions of version 2 that were archived in the midst of foreground work."""
+    """Flag sessions of version 2 that were archived in the midst of foreground work."""
     return idle_before(context) if context.version == 2 else None
 
 
@@ -153,7 +153,7 @@ def work_is_ended_before_it_is_archived(context: Context) -> CheckResult:
     "ACP-L472", on_response(*PUTS), fix="Succeed where nothing is to be done; -32002 if unknown."
 )
 def archiving_again_succeeds(context: Context) -> CheckResult:
-    """Tell of sessions that cannot be archived again, and of other errors for unknown ones.
+    """Flag sessions that cannot be archived again, and of other errors for unknown ones.
 
     A session that does not show in the recording may well be known to the agent: what it says then
     is info where it may have had another reason.
@@ -179,7 +179,7 @@ def archiving_again_succeeds(context: Context) -> CheckResult:
     "ACP-L473", on_response("session/list"), fix="Answer -32602 to an archived that is not known."
 )
 def unknown_filters_are_refused(context: Context) -> CheckResult:
-    """Tell of lists that went well with a filter by archived that there is not."""
+    """Flag lists that went well with a filter by archived that there is not."""
     wanted = context.request.params.get("archived") if context.request is not None else None
     if wanted is None or (isinstance(wanted, str) and (wanted in FILTERS or wanted[:1] == "_")):
         return None
@@ -198,10 +198,10 @@ def unknown_filters_are_refused(context: Context) -> CheckResult:
     "ACP-L474",
     on_call("session/update"),
     exercised_by=on_result("session/unarchive"),
-    fix="Wait for a load or resume before anything is told.",
+    fix="Wait for a load or resume before anything is reported.",
 )
 def unarchiving_loads_nothing(context: Context) -> CheckResult:
-    """Tell of updates for sessions that were only unarchived."""
+    """Flag updates for sessions that were only unarchived."""
     quiet = context.state.of(_Archive).quiet
     if not quiet or context.session_id not in quiet:
         return None
@@ -212,7 +212,7 @@ def unarchiving_loads_nothing(context: Context) -> CheckResult:
 
 @check("ACP-L475", on_request("session/load", "session/resume"), fix="Unarchive the session first.")
 def archived_sessions_are_taken_out_first(context: Context) -> CheckResult:
-    """Tell of sessions that are loaded or resumed out of the archive."""
+    """Flag sessions that are loaded or resumed out of the archive."""
     known = context.state.of(_Archive).flags.get(context.session_id or "")
     if known is None:
         return None

@@ -48,7 +48,7 @@ def listed(context: Context) -> list[tuple[str, dict[str, Json]]]:
 
 @check("ACP-L120", on_result("session/list"), fix="Leave deleted sessions out of the list.")
 def deleted_sessions_are_not_listed(context: Context) -> CheckResult:
-    """Tell of sessions that are listed though they were deleted before the list was asked for."""
+    """Flag sessions that are listed though they were deleted before the list was asked for."""
     if context.request is None:
         return None
     problems: list[Problem] = []
@@ -69,7 +69,7 @@ def deleted_sessions_are_not_listed(context: Context) -> CheckResult:
     "ACP-L122", on_result("session/list"), fix='Answer with "sessions": [] where there are none.'
 )
 def sessions_are_an_array(context: Context) -> CheckResult:
-    """Tell of lists that are none."""
+    """Flag lists that are none."""
     sessions: Json = context.result_object.get("sessions")
     if isinstance(sessions, list):
         return OK
@@ -79,7 +79,7 @@ def sessions_are_an_array(context: Context) -> CheckResult:
 
 @check("ACP-L123", on_result("session/list"), fix="List each session with its id and absolute cwd.")
 def listed_sessions_are_complete(context: Context) -> CheckResult:
-    """Tell of listed sessions that cannot be taken up, for want of an id or a directory."""
+    """Flag listed sessions that cannot be taken up, for want of an id or a directory."""
     if context.request is None or not listed(context):
         return None
     problems: list[Problem] = []
@@ -98,7 +98,7 @@ def listed_sessions_are_complete(context: Context) -> CheckResult:
     "ACP-L124", on_result("session/list"), fix="List only the sessions of the directory asked for."
 )
 def lists_keep_to_the_directory(context: Context) -> CheckResult:
-    """Tell of sessions of other directories than the one asked for.
+    """Flag sessions of other directories than the one asked for.
 
     Another spelling may be the same place behind a link. It cannot be when it lies below the
     directory, or when the page has sessions of two places: then it is an error.
@@ -128,13 +128,13 @@ def lists_keep_to_the_directory(context: Context) -> CheckResult:
 
 @check("ACP-L128", *DATED, fix="Write updatedAt as ISO 8601: 2026-11-21T08:00:00Z.")
 def dates_are_iso_8601(context: Context) -> CheckResult:
-    """Tell of times in version 1 that no reader of ISO 8601 makes sense of."""
+    """Flag times in version 1 that no reader of ISO 8601 makes sense of."""
     return _dated(context, is_strict=False)
 
 
 @check("ACP-L129", *DATED, fix="Write updatedAt as RFC 3339: 2026-11-21T08:00:00Z.")
 def dates_are_rfc_3339(context: Context) -> CheckResult:
-    """Tell of times in version 2 that are not in the one format of it."""
+    """Flag times in version 2 that are not in the one format of it."""
     return _dated(context, is_strict=True)
 
 
@@ -173,7 +173,7 @@ def _is_date(date: Json, *, is_strict: bool) -> bool:
     fix="List absolute additionalDirectories, and only where they are claimed.",
 )
 def listed_directories_are_claimed(context: Context) -> CheckResult:
-    """Tell of further directories that were not claimed, or are none."""
+    """Flag further directories that were not claimed, or are none."""
     told = [(place, each) for place, each in listed(context) if each.get("additionalDirectories")]
     if not told:
         return None
@@ -202,7 +202,7 @@ def listed_directories_are_claimed(context: Context) -> CheckResult:
     fix="Update only title, updatedAt and _meta of a session.",
 )
 def updates_change_no_directory(context: Context) -> CheckResult:
-    """Tell of updates that want to change what is fixed for a session."""
+    """Flag updates that want to change what is fixed for a session."""
     return tuple(
         Problem(f"session_info_update has {name}", (context.seq,), path=f"params.update.{name}")
         for name in FIXED
@@ -212,7 +212,7 @@ def updates_change_no_directory(context: Context) -> CheckResult:
 
 @check("ACP-L133", on_request("session/list"), fix="Filter what was listed yourself.")
 def only_known_filters_are_asked_for(context: Context) -> CheckResult:
-    """Tell of filters that no agent knows."""
+    """Flag filters that no agent knows."""
     return tuple(
         Problem(f"session/list has no filter {quoted(name)}", (context.seq,), path=f"params.{name}")
         for name in context.params
@@ -252,7 +252,7 @@ def _cursor(context: Context) -> str | None:
     "ACP-L125", on_request("session/list"), fix="Give back a nextCursor as it came, and only now."
 )
 def cursors_are_given_back(context: Context) -> CheckResult:
-    """Tell of cursors that the agent did not give on this connection."""
+    """Flag cursors that the agent did not give on this connection."""
     cursor = _cursor(context)
     if cursor is None:
         return None
@@ -268,7 +268,7 @@ def cursors_are_given_back(context: Context) -> CheckResult:
     "ACP-L126", on_request("session/list"), fix="Stop at the page that comes without nextCursor."
 )
 def nothing_is_asked_for_after_the_last_page(context: Context) -> CheckResult:
-    """Tell of pages that are asked for after the last one, with a cursor that nobody gave.
+    """Flag pages that are asked for after the last one, with a cursor that nobody gave.
 
     A cursor that was given leads back to an earlier page, which is nobody's fault.
     """
@@ -286,7 +286,7 @@ def nothing_is_asked_for_after_the_last_page(context: Context) -> CheckResult:
     "ACP-L127", on_result("session/list"), fix="Go on after the last session of the page before."
 )
 def pages_make_progress(context: Context) -> CheckResult:
-    """Tell of pages that lead to themselves, or list sessions again."""
+    """Flag pages that lead to themselves, or list sessions again."""
     ask, next_ = context.request, context.result_object.get("nextCursor")
     if ask is None:
         return None

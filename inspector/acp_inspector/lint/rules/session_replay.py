@@ -1,4 +1,4 @@
-"""What is told again of a session that is loaded or resumed.
+"""What is reported again of a session that is loaded or resumed.
 
 Source: ACP, "Session Setup".
 """
@@ -58,7 +58,7 @@ class _TakeUp:
 
 @dataclass(slots=True)
 class _Histories:
-    """What was told of sessions, by their ids."""
+    """What was reported about sessions, by their ids."""
 
     pending: dict[str, list[_TakeUp]] = field(default_factory=dict[str, list[_TakeUp]])
     done: dict[str, _TakeUp] = field(default_factory=dict[str, _TakeUp])
@@ -160,10 +160,10 @@ def _may_be_echo(context: Context) -> bool:
     on_update("user_message_chunk", "agent_message_chunk", "agent_thought_chunk"),
     on_update("tool_call", "tool_call_update", "plan"),
     exercised_by=on_request("session/resume"),
-    fix="Tell history only for session/load.",
+    fix="Send history only for session/load.",
 )
 def resume_replays_nothing(context: Context) -> CheckResult:
-    """Tell of history before a resume of version 1 is answered, once for each."""
+    """Flag history before a resume of version 1 is answered, once for each."""
     pending = context.state.of(_Histories).pending.get(context.session_id or "", ())
     resumes = [each for each in pending if each.ask.method == "session/resume" and each.is_quiet]
     if not resumes:
@@ -175,13 +175,13 @@ def resume_replays_nothing(context: Context) -> CheckResult:
 
 
 @check(
-    "ACP-L111", on_result("session/resume"), fix="Tell history only where replayFrom asks for it."
+    "ACP-L111", on_result("session/resume"), fix="Send history only where replayFrom asks for it."
 )
 def resume_replays_nothing_unasked(context: Context) -> CheckResult:
-    """Tell of history in version 2 that nobody asked for.
+    """Flag history in version 2 that was not requested.
 
-    Where the session turns out to be at work, what was told may be that work; then only messages of
-    the user count. What runs in the background has to be told before it is listed.
+    If the session turns out to be running, updates may come from that work; then only messages of
+    the user count. Background work has to be reported before it is listed.
     """
     take_up = _answered(context)
     if take_up is None or take_up.is_replay or context.session is None:
@@ -196,15 +196,15 @@ def resume_replays_nothing_unasked(context: Context) -> CheckResult:
     if first is None:
         return OK
     return context.problem(
-        "history was told before the answer though replayFrom did not ask for it",
+        "history was reported before the response though replayFrom did not ask for it",
         take_up.ask,
         first,
     )
 
 
-@check("ACP-L112", on_result(*TAKE_UPS), fix="Tell the whole conversation before the answer.")
+@check("ACP-L112", on_result(*TAKE_UPS), fix="Send the whole conversation before the response.")
 def history_is_replayed(context: Context) -> CheckResult:
-    """Tell of sessions that were to be replayed, had messages, and came back without a single one.
+    """Flag sessions that were to be replayed, had messages, and came back without a single one.
 
     What of a history has to come again, a recording does not tell; version 2 leaves it to the
     agent what it retains.
@@ -217,7 +217,7 @@ def history_is_replayed(context: Context) -> CheckResult:
     if take_up.message or spoken is None or _was_refused(session.last_prompt):
         return OK
     return context.problem(
-        "the session had messages, and none was told before the answer",
+        "the session had messages, and none was reported before the response",
         spoken,
         take_up.ask,
         severity="info" if context.version == 2 else None,
@@ -229,17 +229,17 @@ def _was_refused(prompt: SentRequest | None) -> bool:
     return prompt is not None and as_object(prompt.result).get("stopReason") == "refusal"
 
 
-@check("ACP-L113", on_update(*OF_USER), fix="Tell history before the session is answered for.")
+@check("ACP-L113", on_update(*OF_USER), fix="Send history before the session is answered for.")
 def history_comes_before_the_answer(context: Context) -> CheckResult:
-    """Tell of messages of a user that come after a load or resume, though nobody prompted.
+    """Flag messages of a user that come after a load or resume, though nobody prompted.
 
-    Other late history cannot be told from work that the agent began by itself.
+    Other late history cannot be reported from work that the agent began by itself.
     """
     session, histories = context.session, context.state.of(_Histories)
     if session is None:
         return None
     done = histories.done.get(session.id)
-    # What was taken up before may be told again by another load.
+    # What was taken up before may be reported again by another load.
     if done is None or session.is_busy or session.id in histories.pending:
         return OK
     # A prompt that was sent by then may have waited for that.
@@ -254,7 +254,7 @@ def history_comes_before_the_answer(context: Context) -> CheckResult:
     fix="Answer -32602 to a replayFrom that is not known.",
 )
 def unknown_cursors_are_refused(context: Context) -> CheckResult:
-    """Tell of resumes that went well from a place that there is not.
+    """Flag resumes that went well from a place that there is not.
 
     One that failed in general may have failed for another reason: that is a warning.
     """
@@ -279,7 +279,7 @@ def unknown_cursors_are_refused(context: Context) -> CheckResult:
 
 @check("ACP-L115", on_request("session/resume"), fix='Send "replayFrom": {"type": "start"}.')
 def cursors_are_objects(context: Context) -> CheckResult:
-    """Tell of places to replay from that are no object with a type."""
+    """Flag places to replay from that are no object with a type."""
     cursor: Json = context.params.get("replayFrom")
     if cursor is None:
         return None

@@ -37,7 +37,7 @@ ROOTS = "params.additionalDirectories"
     "ACP-L085", on_request(*SETUPS), fix="Send the absolute path of the session's directory as cwd."
 )
 def cwd_is_absolute(context: Context) -> CheckResult:
-    """Tell of sessions whose directory is not said, or only halfway."""
+    """Flag sessions whose directory is not said, or only halfway."""
     cwd: Json = context.params.get("cwd")
     if is_absolute(cwd):
         return OK
@@ -52,7 +52,7 @@ def cwd_is_absolute(context: Context) -> CheckResult:
     fix="Send additionalDirectories only where the agent claimed them.",
 )
 def roots_are_claimed(context: Context) -> CheckResult:
-    """Tell of further directories for an agent that takes none."""
+    """Flag further directories for an agent that takes none."""
     if not as_array(context.params.get("additionalDirectories")):
         return None
     found = gated(
@@ -69,7 +69,7 @@ def roots_are_claimed(context: Context) -> CheckResult:
 
 @check("ACP-L097", on_request(*SETUPS), fix="List absolute paths, or leave the member out.")
 def roots_are_absolute(context: Context) -> CheckResult:
-    """Tell of further directories that are none."""
+    """Flag further directories that are none."""
     if "additionalDirectories" not in context.params:
         return None
     roots: Json = context.params["additionalDirectories"]
@@ -88,7 +88,7 @@ def roots_are_absolute(context: Context) -> CheckResult:
 
 @check("ACP-L098", on_request(*SETUPS), fix="Name each directory once, and cwd only as cwd.")
 def roots_are_named_once(context: Context) -> CheckResult:
-    """Tell of directories that are listed twice, or are the session's own."""
+    """Flag directories that are listed twice, or are the session's own."""
     roots = as_array(context.params.get("additionalDirectories"))
     if not roots:
         return None
@@ -110,7 +110,7 @@ def roots_are_named_once(context: Context) -> CheckResult:
 
 @check("ACP-L099", on_result(*SETUPS), fix="Answer -32602 where a directory cannot be granted.")
 def bad_roots_are_refused(context: Context) -> CheckResult:
-    """Tell of sessions that came about though a directory asked for can be none.
+    """Flag sessions that came about though a directory asked for can be none.
 
     Which sound directories an agent cannot grant, a recording does not tell.
     """
@@ -132,7 +132,7 @@ def bad_roots_are_refused(context: Context) -> CheckResult:
     "ACP-L099", on_result("session/list"), fix="Answer -32602 where a directory cannot be granted."
 )
 def roots_are_not_left_out(context: Context) -> CheckResult:
-    """Tell of sessions that are listed with fewer directories than they were set up with."""
+    """Flag sessions that are listed with fewer directories than they were set up with."""
     problems: list[Problem] = []
     is_told = False
     for place, each in listed(context):
@@ -157,7 +157,7 @@ def roots_are_not_left_out(context: Context) -> CheckResult:
     fix="Take a session up in the directory that it was created with.",
 )
 def sessions_keep_their_directory(context: Context) -> CheckResult:
-    """Tell of sessions that are taken up in another directory than the one they are known by."""
+    """Flag sessions that are taken up in another directory than the one they are known by."""
     session, cwd = context.session, context.params.get("cwd")
     if session is None or not isinstance(session.cwd, str) or not isinstance(cwd, str):
         return None
@@ -188,9 +188,9 @@ class _Refused:
     by_session: dict[str, SentRequest] = field(default_factory=dict[str, SentRequest])
 
 
-@check("ACP-L436", on_result("session/resume"), fix="Tell the session's state before the answer.")
+@check("ACP-L436", on_result("session/resume"), fix="Send the session's state before the response.")
 def a_resumed_session_tells_its_state(context: Context) -> CheckResult:
-    """Tell of sessions that are resumed without a word about what they do.
+    """Flag sessions that are resumed without a word about what they do.
 
     A state that says the session works may stand before the words it works on.
     """
@@ -199,11 +199,11 @@ def a_resumed_session_tells_its_state(context: Context) -> CheckResult:
         return None
     told = session.state_at
     if told is None or told.seq < ask.seq:
-        return context.problem("the session is resumed, but no state was told", ask)
+        return context.problem("the session is resumed, but no state was reported", ask)
     replayed = foreground(context).replayed
     if session.state == "idle" and replayed is not None and replayed.seq > told.seq:
         return context.problem(
-            "the session's state is told before the end of its history", ask, told, replayed
+            "the session's state is reported before the end of its history", ask, told, replayed
         )
     return OK
 
@@ -215,7 +215,7 @@ def a_resumed_session_tells_its_state(context: Context) -> CheckResult:
     fix="Send what is left of a session before you answer session/close.",
 )
 def closed_sessions_are_silent(context: Context) -> CheckResult:
-    """Tell of what an agent sends about a session after it closed it."""
+    """Flag what an agent sends about a session after it closed it."""
     session = context.session
     if session is None or session.closed is None or context.side != "agent":
         return None
@@ -229,7 +229,7 @@ def closed_sessions_are_silent(context: Context) -> CheckResult:
 
 @check("ACP-L438", on_response("session/close"), fix="Answer {} where there is nothing to close.")
 def nothing_can_be_closed(context: Context) -> CheckResult:
-    """Tell of sessions that are not closed because there is none."""
+    """Flag sessions that are not closed because there is none."""
     if context.code == NOT_FOUND:
         return context.problem(
             "session/close fails because the session is not there", context.request
@@ -239,7 +239,7 @@ def nothing_can_be_closed(context: Context) -> CheckResult:
 
 @check("ACP-L455", on_result(*SETUPS_WITHOUT_LOAD), fix="Send [] where there is nothing to list.")
 def lists_are_not_null(context: Context) -> CheckResult:
-    """Tell of options and commands that are no lists."""
+    """Flag options and commands that are no lists."""
     found: CheckResult = None
     for name in ("configOptions", "availableCommands"):
         if name not in context.result_object:
@@ -259,7 +259,7 @@ def lists_are_not_null(context: Context) -> CheckResult:
     fix="Answer -32602 to options and values that there are not.",
 )
 def impossible_settings_are_refused(context: Context) -> CheckResult:
-    """Tell of answers to settings that the session does not offer."""
+    """Flag responses to settings that the session does not offer."""
     ask = context.request
     options = context.state.of(Options).of.get(context.session_id or "")
     if ask is None or options is None or options.point.seq > ask.seq:
@@ -276,7 +276,7 @@ def impossible_settings_are_refused(context: Context) -> CheckResult:
     "ACP-L456", on_update("config_option_update"), fix="Leave options alone that you refuse to set."
 )
 def refused_settings_change_nothing(context: Context) -> CheckResult:
-    """Tell of options that have the value whose setting was refused just before."""
+    """Flag options that have the value whose setting was refused just before."""
     session = context.session_id or ""
     refused = context.state.of(_Refused).by_session.get(session)
     options = context.state.of(Options).of.get(session)
@@ -334,7 +334,7 @@ def _fault(option: Option | None, params: dict[str, Json]) -> str | None:
     fix="Refuse servers over what you do not claim with -32602.",
 )
 def unknown_transports_are_refused(context: Context) -> CheckResult:
-    """Tell of sessions that begin in spite of a server that the agent cannot reach.
+    """Flag sessions that begin in spite of a server that the agent cannot reach.
 
     Transports that begin with “_” are between the two.
     """
@@ -365,7 +365,7 @@ def unknown_transports_are_refused(context: Context) -> CheckResult:
     fix="Name each server, and each variable of one, once.",
 )
 def names_of_servers_are_unique(context: Context) -> CheckResult:
-    """Tell of MCP servers, and of their variables, of the same name."""
+    """Flag MCP servers, and of their variables, of the same name."""
     servers = [as_object(each) for each in as_array(context.params.get("mcpServers"))]
     if not servers:
         return None
@@ -401,7 +401,7 @@ def _repeated(named: list[dict[str, Json]]) -> int | None:
     fix="Answer -32602 to lists that are none, or that hold something else.",
 )
 def malformed_lists_are_refused(context: Context) -> CheckResult:
-    """Tell of requests that succeed in spite of a list that has to be dropped for it.
+    """Flag requests that succeed in spite of a list that has to be dropped for it.
 
     Members that are missing in an entry are let pass: a reader can do without.
     """

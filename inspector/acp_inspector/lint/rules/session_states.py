@@ -39,7 +39,7 @@ ONLY_IDLE: Final = ("stopReason", "error", "usage")
 BURST: Final = 4
 """Repetitions of one state, right behind each other, that are worth telling of."""
 SILENCE: Final = 10.0
-"""Seconds in which an agent that got its answer says that it goes on."""
+"""Seconds in which an agent that got its response says that it goes on."""
 
 
 @dataclass(slots=True)
@@ -49,9 +49,9 @@ class _Ends:
     client_closed: bool = False
 
 
-@check("ACP-L161", on_update("state_update"), fix="Tell that the session runs before its output.")
+@check("ACP-L161", on_update("state_update"), fix="Report that the session runs before its output.")
 def work_is_told_before_its_output(context: Context) -> CheckResult:
-    """Tell of words in answer to a prompt that come before the session runs.
+    """Flag words in answer to a prompt that come before the session runs.
 
     Words that nothing but background work may have said are let pass.
     """
@@ -72,9 +72,9 @@ def work_is_told_before_its_output(context: Context) -> CheckResult:
     return OK if is_start else None
 
 
-@check_at_end("ACP-L161", fix="Tell that the session runs before its output.")
+@check_at_end("ACP-L161", fix="Report that the session runs before its output.")
 def work_was_told_of_at_all(ending: EndContext) -> CheckResult:
-    """Tell of answers to a prompt in sessions of which no work was ever told."""
+    """Flag responses to a prompt in sessions of which no work was ever told."""
     found: list[Problem] = []
     is_any = False
     for id_, own in foregrounds_of(ending.state).items():
@@ -82,24 +82,24 @@ def work_was_told_of_at_all(ending: EndContext) -> CheckResult:
         if own.began is None and own.early is not None and own.inserted is not None:
             is_late = ending.point.time - own.early.time > SILENCE
             if ending.is_over or is_late:
-                text = f"the agent answers in session {quoted(id_)}, and never said that it runs"
+                text = f"the agent responds in session {quoted(id_)}, and never said that it runs"
                 found += ending.problem(text, own.inserted, own.early)
     return tuple(found) if is_any else None
 
 
 @check(
-    "ACP-L162", on_update("state_update"), fix="Tell that the session is idle when work is done."
+    "ACP-L162", on_update("state_update"), fix="Report that the session is idle when work is done."
 )
 def work_ends_with_idle(context: Context) -> CheckResult:
-    """Look at work that ends as it should; an agent that ends itself is told of elsewhere."""
+    """Look at work that ends as it should; an agent that ends itself is reported elsewhere."""
     if context.session is None or not foreground(context).is_busy:
         return None
     return OK if context.update.get("state") == "idle" else None
 
 
-@check_event("ACP-L162", fix="Tell that the session is idle when work is done.")
+@check_event("ACP-L162", fix="Report that the session is idle when work is done.")
 def agents_do_not_end_at_work(entry: StderrText | JournalEvent, state: LintState) -> CheckResult:
-    """Tell of agents that go, by themselves and orderly, while a session of theirs runs.
+    """Flag agents that go, by themselves and orderly, while a session of theirs runs.
 
     That work was dropped otherwise cannot be seen: it may go on in silence.
     """
@@ -122,7 +122,7 @@ def agents_do_not_end_at_work(entry: StderrText | JournalEvent, state: LintState
 
 @check("ACP-L163", on_update("state_update"), fix="Say with a stopReason why the work ended.")
 def the_end_has_a_reason(context: Context) -> CheckResult:
-    """Tell of work that ends for no reason given."""
+    """Flag work that ends for no reason given."""
     if context.session is None or context.update.get("state") != "idle":
         return None
     own = foreground(context)
@@ -135,9 +135,9 @@ def the_end_has_a_reason(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L164", on_update("state_update"), fix="Tell reason, error and usage when idle, only.")
+@check("ACP-L164", on_update("state_update"), fix="Report reason, error and usage when idle, only.")
 def only_an_end_has_a_reason(context: Context) -> CheckResult:
-    """Tell of reasons to stop in states that are no stop."""
+    """Flag reasons to stop in states that are no stop."""
     state = context.update.get("state")
     if not isinstance(state, str) or state not in STRICT:
         return None
@@ -149,7 +149,7 @@ def only_an_end_has_a_reason(context: Context) -> CheckResult:
 
 @check("ACP-L165", on_update("state_update"), fix="End cancelled work with the reason cancelled.")
 def cancelled_work_says_so(context: Context) -> CheckResult:
-    """Tell of work that was cancelled, and that ends as if it had not been."""
+    """Flag work that was cancelled, and that ends as if it had not been."""
     session = context.session
     if session is None or context.update.get("state") != "idle" or session.cancel is None:
         return None
@@ -175,7 +175,7 @@ def cancelled_work_says_so(context: Context) -> CheckResult:
     fix="Send what is left of cancelled work before you say that it ended.",
 )
 def nothing_follows_cancelled_work(context: Context) -> CheckResult:
-    """Tell of words and tool calls that go on after the work they belong to.
+    """Flag words and tool calls that go on after the work they belong to.
 
     Tool calls count where the agent listed what goes on behind, and they are not in that list.
     """
@@ -205,7 +205,7 @@ def nothing_follows_cancelled_work(context: Context) -> CheckResult:
     fix="Say requires_action while nothing goes on without the user; then running.",
 )
 def who_waits_is_silent(context: Context) -> CheckResult:
-    """Tell, once for each time, of words of an agent that says it waits for the user."""
+    """Flag, once for each time, words of an agent that says it waits for the user."""
     session = context.session
     if session is None or session.is_replaying:
         return None
@@ -222,7 +222,7 @@ def who_waits_is_silent(context: Context) -> CheckResult:
 
 @check("ACP-L169", on_update("state_update"), fix="Begin names of your own with “_”.")
 def names_of_ones_own_are_marked(context: Context) -> CheckResult:
-    """Tell of states and stop reasons that only the protocol may bring up."""
+    """Flag states and stop reasons that only the protocol may bring up."""
     kinds = (("state", STANDARD), ("stopReason", STOP_REASONS))
     for name, known in kinds:
         value = context.update.get(name)
@@ -231,9 +231,9 @@ def names_of_ones_own_are_marked(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L170", on_update("state_update"), fix="Tell a state when it changes.")
+@check("ACP-L170", on_update("state_update"), fix="Report a state when it changes.")
 def states_are_told_when_they_change(context: Context) -> CheckResult:
-    """Tell of the same state again and again, with nothing between."""
+    """Flag the same state again and again, with nothing between."""
     if context.session is None:
         return None
     own = foreground(context)
@@ -241,7 +241,7 @@ def states_are_told_when_they_change(context: Context) -> CheckResult:
     is_next = before is not None and own.told_at is not None and before.n == own.told_at.seq
     if own.repeats == BURST - 1 and is_next and own.told == context.update:
         return context.problem(
-            f"the same state is told {BURST + 1} times in a row", context.session.state_at
+            f"the same state is reported {BURST + 1} times in a row", context.session.state_at
         )
     return OK
 
@@ -249,10 +249,10 @@ def states_are_told_when_they_change(context: Context) -> CheckResult:
 @check(
     "ACP-L172",
     on_update(*WORDS[:2]),
-    fix="Tell that the session runs before it answers.",
+    fix="Report that the session runs before it answers.",
 )
 def who_is_idle_does_not_answer(context: Context) -> CheckResult:
-    """Tell of words while idle that look like the answer to a prompt just taken in."""
+    """Flag words while idle that look like the response to a prompt just taken in."""
     session = context.session
     if session is None or session.is_replaying or session.state not in {None, "idle"}:
         return None
@@ -263,9 +263,9 @@ def who_is_idle_does_not_answer(context: Context) -> CheckResult:
     return context.problem("the agent seems to answer a prompt while it is idle", own.inserted)
 
 
-@check_at_end("ACP-L444", fix="Tell that the session runs, or is idle, once the user acted.")
+@check_at_end("ACP-L444", fix="Report that the session runs, or is idle, once the user acted.")
 def waiting_for_the_user_ends(ending: EndContext) -> CheckResult:
-    """Tell of sessions that still wait for a user who has answered all they were asked."""
+    """Flag sessions that still wait for a user who has answered all they were asked."""
     found: list[Problem] = []
     has_waited = False
     for id_, own in foregrounds_of(ending.state).items():
@@ -285,7 +285,7 @@ def waiting_for_the_user_ends(ending: EndContext) -> CheckResult:
 
 @check("ACP-L445", on_update("state_update"), fix="End work that you stop yourself with error.")
 def work_is_cancelled_by_clients(context: Context) -> CheckResult:
-    """Tell of work that says it was cancelled, though nobody did anything to stop it."""
+    """Flag work that says it was cancelled, though nobody did anything to stop it."""
     if context.session is None or context.update.get("stopReason") != "cancelled":
         return None
     own = foreground(context)
@@ -301,9 +301,9 @@ def work_is_cancelled_by_clients(context: Context) -> CheckResult:
     )
 
 
-@check("ACP-L446", on_update("state_update"), fix="Tell the error by its code and message.")
+@check("ACP-L446", on_update("state_update"), fix="Report the error by its code and message.")
 def failed_work_tells_its_error(context: Context) -> CheckResult:
-    """Tell of work that failed for no reason given."""
+    """Flag work that failed for no reason given."""
     if context.update.get("stopReason") != "error":
         return None
     error = as_object(context.update.get("error"))
@@ -312,9 +312,9 @@ def failed_work_tells_its_error(context: Context) -> CheckResult:
     return context.problem("the work failed, but no error tells why", path="params.update.error")
 
 
-@check("ACP-L447", on_update("state_update"), fix="Tell the standard states, too.")
+@check("ACP-L447", on_update("state_update"), fix="Report the standard states, too.")
 def standard_states_are_told(context: Context) -> CheckResult:
-    """Tell of work of which only states of the agent's own told.
+    """Flag work of which only states of the agent's own told.
 
     A client that sends any `_meta` with its capabilities may have asked for that.
     """
@@ -326,6 +326,6 @@ def standard_states_are_told(context: Context) -> CheckResult:
     if own.states & STANDARD or "_meta" in context.state.capabilities["client"]:
         return OK
     return context.problem(
-        f"the work was told of by {quoted(min(own.states))} only, not by a standard state",
+        f"the work was reported by {quoted(min(own.states))} only, not by a standard state",
         own.began,
     )

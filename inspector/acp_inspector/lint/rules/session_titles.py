@@ -49,7 +49,7 @@ def _is_open(context: Context) -> bool:
 
 @check("ACP-L476", on_request("session/status"), fix="Ask only where the agent claimed status.")
 def status_is_claimed(context: Context) -> CheckResult:
-    """Tell of a status that is asked of an agent that has none."""
+    """Flag a status that is asked of an agent that has none."""
     return gated(context, "sessionCapabilities.status", "session.status")
 
 
@@ -60,7 +60,7 @@ def status_is_claimed(context: Context) -> CheckResult:
     fix="Look, and leave everything as it is.",
 )
 def status_changes_nothing(context: Context) -> CheckResult:
-    """Tell of updates that come for a session after no more than its status was asked for.
+    """Flag updates that come for a session after no more than its status was asked for.
 
     What else might have changed shows only in sessions that are open here, where it may have had
     another reason.
@@ -81,7 +81,7 @@ def status_changes_nothing(context: Context) -> CheckResult:
     fix="Load or resume the session here first.",
 )
 def open_elsewhere_is_not_open_here(context: Context) -> CheckResult:
-    """Tell of sessions that are used because they were said to be open."""
+    """Flag sessions that are used because they were said to be open."""
     elsewhere, id_ = context.state.of(_Known).elsewhere, context.session_id
     if id_ is None or id_ not in elsewhere or _is_open(context):
         return None
@@ -98,7 +98,7 @@ def open_elsewhere_is_not_open_here(context: Context) -> CheckResult:
     fix='Answer -32002 with "data": {"sessionId": …} for a session that is not known.',
 )
 def unknown_sessions_are_not_found(context: Context) -> CheckResult:
-    """Tell of other errors for the status of a session that is not known.
+    """Flag other errors for the status of a session that is not known.
 
     A session that does not show in the recording may well be known to the agent: what it says then
     is info where it may have had another reason.
@@ -127,7 +127,7 @@ def unknown_sessions_are_not_found(context: Context) -> CheckResult:
     fix="Send a string as title, and only where the agent claimed title.",
 )
 def titles_are_claimed(context: Context) -> CheckResult:
-    """Tell of titles that the agent does not take, or that are none."""
+    """Flag titles that the agent does not take, or that are none."""
     if not isinstance(context.params.get("title"), str):
         what = "no string" if "title" in context.params else "missing"
         return context.problem(f"the title is {what}", path="params.title")
@@ -136,7 +136,7 @@ def titles_are_claimed(context: Context) -> CheckResult:
 
 @check("ACP-L481", on_result("session/set_title"), fix="Answer with the title as it was stored.")
 def the_stored_title_is_told(context: Context) -> CheckResult:
-    """Tell of titles that were set without an answer what they are now."""
+    """Flag titles that were set without a response what they are now."""
     if isinstance(context.result_object.get("title"), str):
         return OK
     what = "no string" if "title" in context.result_object else "missing"
@@ -150,7 +150,7 @@ def the_stored_title_is_told(context: Context) -> CheckResult:
     fix="Leave a title alone that the client has set.",
 )
 def set_titles_are_kept(context: Context) -> CheckResult:
-    """Tell of titles that replace one that the client had set."""
+    """Flag titles that replace one that the client had set."""
     titles = context.state.of(_Known).titles
     if not titles:
         return None
@@ -181,7 +181,7 @@ def _is_older(context: Context, point: Point) -> bool:
     fix="Answer -32602 to a bad title, -32002 to an unknown session.",
 )
 def bad_titles_are_told_apart(context: Context) -> CheckResult:
-    """Tell of titles that are refused without saying why."""
+    """Flag titles that are refused without saying why."""
     if context.request is None:
         return None
     # -32601 says that the method is not there, of which other rules speak.

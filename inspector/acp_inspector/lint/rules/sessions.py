@@ -67,17 +67,17 @@ class Strangers:
     early: dict[str, Point] = field(default_factory=dict[str, Point])
     """Ids that came while a session was being created; it may be that one."""
     told: set[str] = field(default_factory=set[str])
-    """Ids that were told of."""
+    """Ids that were reported."""
 
 
 @check("ACP-L100", on_result(*CREATIONS), fix="Give every session an id of its own.")
 def session_ids_are_unique(context: Context) -> CheckResult:
-    """Tell of sessions that are created with the id of another."""
+    """Flag sessions that are created with the id of another."""
     id_, ask = context.result_object.get("sessionId"), context.request
     if not isinstance(id_, str) or ask is None:
         return None
     session = context.state.sessions.get(id_)
-    # A list may name a session before the answer that creates it; a load may have failed.
+    # A list may name a session before the response that creates it; a load may have failed.
     if session is None or (session.origin == "listed" and session.first.seq > ask.seq):
         return OK
     if session.is_open or session.closed or session.deleted or session.origin == "listed":
@@ -96,7 +96,7 @@ def session_ids_are_unique(context: Context) -> CheckResult:
     fix="Create, load or resume a session before it is used.",
 )
 def clients_use_sessions_of_this_connection(context: Context) -> CheckResult:
-    """Tell of sessions that the client never took up on this connection.
+    """Flag sessions that the client never took up on this connection.
 
     To close what is not there is no fault in version 2.
     """
@@ -123,7 +123,7 @@ def clients_use_sessions_of_this_connection(context: Context) -> CheckResult:
 
 
 def is_taken_up(context: Context) -> bool:
-    """Tell whether the session of a message is just being loaded or resumed."""
+    """Return whether the session of a message is just being loaded or resumed."""
     return any(
         next(context.state.waiting("client", method, context.session_id), None) is not None
         for method in ("session/load", "session/resume")
@@ -132,7 +132,7 @@ def is_taken_up(context: Context) -> bool:
 
 @check("ACP-L102", OF_AGENT, fix="Name a session that the client created or took up.")
 def agents_speak_of_known_sessions(context: Context) -> CheckResult:
-    """Tell of sessions that nobody asked for, once for each id."""
+    """Flag sessions that was not requested, once for each id."""
     id_, strangers = context.session_id, context.state.of(Strangers)
     if context.session is not None and id_ is not None:
         return _is_taken_up_first(context, id_, strangers)
@@ -147,7 +147,7 @@ def agents_speak_of_known_sessions(context: Context) -> CheckResult:
 
 
 def _is_taken_up_first(context: Context, id_: str, strangers: Strangers) -> CheckResult:
-    """Tell of work in sessions that were listed, and that nobody took up."""
+    """Flag work in sessions that were listed, and that nobody took up."""
     session = context.session
     is_work = context.variant not in ABOUT_SESSIONS or context.kind == "request"
     if session is None or session.origin != "listed" or not is_work or id_ in strangers.told:
@@ -175,7 +175,7 @@ def _is_created(context: Context) -> bool:
     "ACP-L102", on_response(*CREATIONS), fix="Name a session that the client created or took up."
 )
 def early_updates_are_about_the_new_session(context: Context) -> CheckResult:
-    """Tell of sessions that were spoken of while another one was created."""
+    """Flag sessions that were spoken of while another one was created."""
     early = context.state.of(Strangers).early
     if not early or _is_created(context):
         return None
@@ -232,7 +232,7 @@ def _keep_child(context: Context) -> None:
     fix="Load or resume it first.",
 )
 def closed_sessions_are_not_used(context: Context) -> CheckResult:
-    """Tell of sessions that the client uses though it closed them."""
+    """Flag sessions that the client uses though it closed them."""
     session = context.session
     if session is None or session.is_open or session.closed is None or is_taken_up(context):
         return None
@@ -247,10 +247,10 @@ def closed_sessions_are_not_used(context: Context) -> CheckResult:
     "ACP-L117",
     on_call("session/update"),
     exercised_by=on_result("session/close"),
-    fix="Send the last updates before the answer that the session is closed.",
+    fix="Send the last updates before the response that the session is closed.",
 )
 def closed_sessions_are_silent(context: Context) -> CheckResult:
-    """Tell of updates of sessions that were closed."""
+    """Flag updates of sessions that were closed."""
     session = context.session
     if session is None or session.is_open or session.closed is None or is_taken_up(context):
         return None
@@ -288,13 +288,13 @@ def _keep_running(context: Context) -> None:
     fix='End running work first, with the stopReason "cancelled".',
 )
 def prompts_of_closed_sessions_are_cancelled(context: Context) -> CheckResult:
-    """Tell of running prompts that end otherwise though their session was closed."""
+    """Flag running prompts that end otherwise though their session was closed."""
     return ended_by(context, "session/close")
 
 
 @check_at_end("ACP-L118", fix='End running work first, with the stopReason "cancelled".')
 def prompts_of_closed_sessions_were_answered(ending: EndContext) -> CheckResult:
-    """Tell of prompts that got no answer though their session was closed."""
+    """Flag prompts that got no answer though their session was closed."""
     endings = ending.state.of(Endings).prompts
     found: list[Problem] = []
     for ask in ending.state.waiting("client", "session/prompt"):
@@ -313,7 +313,7 @@ def prompts_of_closed_sessions_were_answered(ending: EndContext) -> CheckResult:
 def ended_by(context: Context, method: str) -> CheckResult:
     """Return whether a prompt ended as `cancelled`, for one whose session `method` ended.
 
-    An answer that crossed the request is no fault; neither is one where the request failed.
+    A response that crossed the request is no fault; neither is one where the request failed.
     """
     if context.request is None:
         return None
@@ -338,12 +338,12 @@ def ended_by(context: Context, method: str) -> CheckResult:
     fix='Send idle with the stopReason "cancelled" before the session is closed.',
 )
 def work_is_ended_before_its_session(context: Context) -> CheckResult:
-    """Tell of sessions of version 2 that were closed in the midst of foreground work."""
+    """Flag sessions of version 2 that were closed in the midst of foreground work."""
     return idle_before(context)
 
 
 def idle_before(context: Context) -> CheckResult:
-    """Return whether foreground work was told to have ended when its session does."""
+    """Return whether foreground work was reported to have ended when its session does."""
     session, ask = context.session, context.request
     if session is None or session.state is None or session.state_at is None or ask is None:
         return None
@@ -380,7 +380,7 @@ def _keep_idle(context: Context) -> None:
     fix="Answer {} where there is nothing to delete any more.",
 )
 def to_delete_what_is_gone_succeeds(context: Context) -> CheckResult:
-    """Tell of sessions that could not be deleted because there was none."""
+    """Flag sessions that could not be deleted because there was none."""
     if context.request is None:
         return None
     if context.kind == "result":

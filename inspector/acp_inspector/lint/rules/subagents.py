@@ -76,7 +76,7 @@ def _keep_child(context: Context) -> None:
 
 @check("ACP-L494", UPDATE, MESSAGES, fix="Send it only where the client claims subagents.")
 def subagents_are_for_who_knows_them(context: Context) -> CheckResult:
-    """Tell of subagents for a client that did not claim them."""
+    """Flag subagents for a client that did not claim them."""
     if context.state.claims("client", "subagents"):
         return OK
     return context.problem(
@@ -88,7 +88,7 @@ def subagents_are_for_who_knows_them(context: Context) -> CheckResult:
 
 @check("ACP-L495", UPDATE, fix="Announce a child before it speaks.")
 def children_are_announced_first(context: Context) -> CheckResult:
-    """Tell of a child that was heard of before it was announced."""
+    """Flag a child that was heard of before it was announced."""
     id_ = _child_id(context)
     if id_ is None:
         return None
@@ -119,7 +119,7 @@ def _hear(context: Context) -> None:
 
 @check("ACP-L496", UPDATE, fix="Let a child stay with its parent.")
 def children_stay_with_their_parent(context: Context) -> CheckResult:
-    """Tell of a child that is its own parent, or changes it."""
+    """Flag a child that is its own parent, or changes it."""
     id_ = _child_id(context)
     if id_ is None:
         return None
@@ -137,7 +137,7 @@ def children_stay_with_their_parent(context: Context) -> CheckResult:
 
 @check("ACP-L497", on_call(*sorted(MUTATIONS)), fix="Do to a child what its capabilities allow.")
 def children_are_left_alone(context: Context) -> CheckResult:
-    """Tell of a client that changes a child which does not allow it."""
+    """Flag a client that changes a child which does not allow it."""
     child = context.state.of(_Children).of.get(context.session_id or "")
     if child is None:
         return None
@@ -153,7 +153,7 @@ def children_are_left_alone(context: Context) -> CheckResult:
 
 @check("ACP-L498", UPDATE, fix="Send absolute paths.")
 def children_work_in_absolute_places(context: Context) -> CheckResult:
-    """Tell of a child's directories that are not absolute."""
+    """Flag a child's directories that are not absolute."""
     said = [("cwd", context.update.get("cwd"))]
     for n, each in enumerate(as_array(context.update.get("additionalDirectories"))):
         said.append((f"additionalDirectories.{n}", each))
@@ -168,7 +168,7 @@ def children_work_in_absolute_places(context: Context) -> CheckResult:
 
 @check("ACP-L499", on_update("session_message"), fix="Name both sessions, one of them this one.")
 def messages_go_between_known_sessions(context: Context) -> CheckResult:
-    """Tell of a message whose sender or recipient nobody knows, or that passes through."""
+    """Flag a message whose sender or recipient nobody knows, or that passes through."""
     names = ("senderSessionId", "recipientSessionId")
     ends = {name: id_ for name in names if isinstance(id_ := context.update.get(name), str)}
     if not ends:
@@ -186,7 +186,7 @@ def messages_go_between_known_sessions(context: Context) -> CheckResult:
 
 @check("ACP-L500", on_update("state_update"), fix="Mirror the child's state in its parent.")
 def mirrors_agree(context: Context) -> CheckResult:
-    """Tell of a parent's mirror that stayed behind: it differs though the child went on twice."""
+    """Flag a parent's mirror that stayed behind: it differs though the child went on twice."""
     child = context.state.of(_Children).of.get(context.session_id or "")
     session = context.session
     if child is None or child.mirrored is None:

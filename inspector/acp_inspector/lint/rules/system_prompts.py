@@ -50,7 +50,7 @@ def _claim(context: Context, path: str = "") -> str:
 
 @check("ACP-L484", on_request(*SETUPS), fix="Send systemPrompt only where the agent claimed it.")
 def system_prompts_are_claimed(context: Context) -> CheckResult:
-    """Tell of system prompts for an agent that takes none."""
+    """Flag system prompts for an agent that takes none."""
     if _prompt(context.params) is None:
         return None
     if not gated(context, _claim(context)):
@@ -64,7 +64,7 @@ def system_prompts_are_claimed(context: Context) -> CheckResult:
 
 @check("ACP-L485", on_request(*SETUPS), fix="Override only where the agent claimed mode.override.")
 def overriding_is_claimed(context: Context) -> CheckResult:
-    """Tell of system prompts that replace one that the agent does not let go."""
+    """Flag system prompts that replace one that the agent does not let go."""
     prompt = _prompt(context.params)
     if prompt is None or prompt.get("mode") != "override":
         return None
@@ -79,7 +79,7 @@ def overriding_is_claimed(context: Context) -> CheckResult:
 
 @check("ACP-L486", on_request(*SETUPS), fix="Send at least one block, and only of text.")
 def system_prompts_are_text(context: Context) -> CheckResult:
-    """Tell of system prompts that are empty, or something other than text."""
+    """Flag system prompts that are empty, or something other than text."""
     prompt = _prompt(context.params)
     if prompt is None:
         return None
@@ -104,7 +104,7 @@ def system_prompts_are_text(context: Context) -> CheckResult:
     "ACP-L487", on_result(*SETUPS), fix="Answer an error where a prompt cannot be taken as it is."
 )
 def what_is_not_supported_is_refused(context: Context) -> CheckResult:
-    """Tell of sessions that came about though their system prompt cannot have been taken.
+    """Flag sessions that came about though their system prompt cannot have been taken.
 
     An agent that claimed none at all does not know the member.
     """
@@ -133,7 +133,7 @@ def what_is_not_supported_is_refused(context: Context) -> CheckResult:
     "ACP-L488", on_request(*LATER), fix="Send the systemPrompt again that the session began with."
 )
 def system_prompts_are_repeated(context: Context) -> CheckResult:
-    """Tell of sessions that are taken up with another system prompt than they began with."""
+    """Flag sessions that are taken up with another system prompt than they began with."""
     created = context.state.of(_Prompts).created.get(context.session_id or "")
     if created is None:
         return None

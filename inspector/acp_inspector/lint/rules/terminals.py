@@ -39,7 +39,7 @@ USES: Final = (
     fix="Use terminals of clients that claim them, only.",
 )
 def terminals_are_claimed(context: Context) -> CheckResult:
-    """Tell of terminals that the client did not offer."""
+    """Flag terminals that the client did not offer."""
     if not context.state.is_ready:
         return None
     if context.state.claim("client", "terminal") is True:
@@ -55,7 +55,7 @@ def terminals_are_claimed(context: Context) -> CheckResult:
     "ACP-L251", on_request("terminal/create"), fix="Send a command, strings as args, pairs as env."
 )
 def commands_are_whole(context: Context) -> CheckResult:
-    """Tell of commands that are none, and of lists that hold something else."""
+    """Flag commands that are none, and of lists that hold something else."""
     params = context.params
     if not isinstance(params.get("command"), str):
         return context.problem("there is no command", path="params.command")
@@ -77,7 +77,7 @@ def commands_are_whole(context: Context) -> CheckResult:
 
 @check("ACP-L252", on_request("terminal/create"), fix="Send an absolute cwd, or none.")
 def commands_run_somewhere(context: Context) -> CheckResult:
-    """Tell of directories that depend on where someone stands."""
+    """Flag directories that depend on where someone stands."""
     cwd: Json = context.params.get("cwd")
     if not isinstance(cwd, str):
         return None
@@ -88,7 +88,7 @@ def commands_run_somewhere(context: Context) -> CheckResult:
 
 @check("ACP-L253", on_request(*USES), fix="Name a terminal that terminal/create returned.")
 def terminals_that_are_used_exist(context: Context) -> CheckResult:
-    """Tell of terminals that were never created."""
+    """Flag terminals that were never created."""
     id_: Json = context.params.get("terminalId")
     if not isinstance(id_, str) or context.session is None:
         return None
@@ -99,7 +99,7 @@ def terminals_that_are_used_exist(context: Context) -> CheckResult:
 
 @check("ACP-L254", on_request(*USES), fix="Use terminals no more once you released them.")
 def released_terminals_are_not_used(context: Context) -> CheckResult:
-    """Tell of terminals that are used, or released, after their release."""
+    """Flag terminals that are used, or released, after their release."""
     terminal = find_terminal(context)
     if terminal is None:
         return None
@@ -114,7 +114,7 @@ def released_terminals_are_not_used(context: Context) -> CheckResult:
 
 @check("ACP-L255", on_result("session/close"), fix="Release every terminal that you created.")
 def terminals_are_released_before_their_session_closes(context: Context) -> CheckResult:
-    """Tell of terminals that stay behind when their session is closed."""
+    """Flag terminals that stay behind when their session is closed."""
     if context.session is None:
         return None
     created = [each for each in context.session.terminals.values() if each.create is not None]
@@ -132,7 +132,7 @@ def terminals_are_released_before_their_session_closes(context: Context) -> Chec
 
 @check_at_end("ACP-L255", fix="Release every terminal that you created.")
 def terminals_were_released(ending: EndContext) -> CheckResult:
-    """Tell of terminals that nobody released before the connection ended.
+    """Flag terminals that nobody released before the connection ended.
 
     Where a turn was under way still, the agent had no time to.
     """
@@ -143,7 +143,7 @@ def terminals_were_released(ending: EndContext) -> CheckResult:
 
 @check_at_end("ACP-L265", fix="Release a terminal after you killed it.")
 def killed_terminals_were_released(ending: EndContext) -> CheckResult:
-    """Tell of terminals that were killed and never released."""
+    """Flag terminals that were killed and never released."""
     return _left(ending, "the terminal {} was killed, but not released", is_killed=True)
 
 
@@ -173,7 +173,7 @@ def _had_time(ending: EndContext, session: SeenSession, since: float) -> bool:
 
 @check("ACP-L262", on_request(*USES), fix="Name the session that the terminal was created for.")
 def terminals_stay_in_their_session(context: Context) -> CheckResult:
-    """Tell of terminals that another session than their own uses."""
+    """Flag terminals that another session than their own uses."""
     terminal = find_terminal(context)
     if terminal is None or context.session_id is None:
         return None
@@ -208,14 +208,14 @@ class _Outputs:
     heads: dict[tuple[str, str], tuple[Point, str]] = field(
         default_factory=dict[tuple[str, str], tuple[Point, str]]
     )
-    """How the output began, where all of it was told once."""
+    """How the output began, where all of it was reported once."""
     asked: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
     """Terminals of which something was said at all."""
 
 
 @check("ACP-L256", on_result("terminal/create"), fix="Give each terminal an id of its own.")
 def live_terminals_have_ids_of_their_own(context: Context) -> CheckResult:
-    """Tell of two terminals that cannot be told apart."""
+    """Flag two terminals that cannot be reported apart."""
     id_ = context.result_object.get("terminalId")
     if not isinstance(id_, str):
         return None
@@ -234,7 +234,7 @@ def live_terminals_have_ids_of_their_own(context: Context) -> CheckResult:
 
 @check("ACP-L257", on_result(OUTPUT), fix="Answer with output, a string, and truncated, a boolean.")
 def output_is_whole(context: Context) -> CheckResult:
-    """Tell of output without text, or that does not say whether it was cut."""
+    """Flag output without text, or that does not say whether it was cut."""
     for name, type_ in (("output", str), ("truncated", bool)):
         value = context.result_object.get(name)
         if not isinstance(value, type_):
@@ -245,7 +245,7 @@ def output_is_whole(context: Context) -> CheckResult:
 
 @check("ACP-L258", on_result(OUTPUT), fix="Cut output at the front, to the limit in UTF-8 bytes.")
 def output_keeps_the_limit(context: Context) -> CheckResult:
-    """Tell of more output than was asked for, and of output that was cut at its end.
+    """Flag more output than was asked for, and of output that was cut at its end.
 
     That it was is certain where it begins as all of the output did, and so but once.
     """
@@ -277,7 +277,7 @@ def _cut_at_the_end(context: Context, output: str) -> CheckResult:
 
 @check("ACP-L259", on_result(OUTPUT), fix="Say truncated where a limit was exceeded, only.")
 def output_is_cut_for_a_reason(context: Context) -> CheckResult:
-    """Tell of output that was cut, though nobody set a limit, or one that is far away.
+    """Flag output that was cut, though nobody set a limit, or one that is far away.
 
     Who cuts at a line may stay below the limit, but not far.
     """
@@ -308,10 +308,10 @@ def _limit(context: Context) -> int | None:
 
 
 @check(
-    "ACP-L260", on_result(OUTPUT, EXIT), fix="Tell of an exit once it happened, and the same way."
+    "ACP-L260", on_result(OUTPUT, EXIT), fix="Report an exit once it happened, and the same way."
 )
 def exits_do_not_change(context: Context) -> CheckResult:
-    """Tell of exits that vanish, or that are told of in two ways."""
+    """Flag exits that vanish, or that are reported in two ways."""
     terminal, ask = find_terminal(context), context.request
     if terminal is None or terminal.exited is None or ask is None:
         return None
@@ -321,7 +321,7 @@ def exits_do_not_change(context: Context) -> CheckResult:
             # It was asked for before, and may have been looked up before.
             return OK
         return context.problem(
-            f"the exit of terminal {quoted(terminal.id)} was told, and is told no more",
+            f"the exit of terminal {quoted(terminal.id)} was reported, and is reported no more",
             terminal.exited,
             path="result.exitStatus",
         )
@@ -345,7 +345,7 @@ def _status(told: Json) -> tuple[str, str]:
 
 @check("ACP-L261", on_result(OUTPUT, EXIT), fix="Give the exit code as a number from 0, or null.")
 def exit_codes_are_natural(context: Context) -> CheckResult:
-    """Tell of exit codes that are none."""
+    """Flag exit codes that are none."""
     told = as_object(_exit(context))
     if "exitCode" not in told:
         return None
@@ -360,7 +360,7 @@ def exit_codes_are_natural(context: Context) -> CheckResult:
     "ACP-L263", on_result(OUTPUT, EXIT), fix="Answer terminal/create when the command has begun."
 )
 def terminals_are_created_at_once(context: Context) -> CheckResult:
-    """Tell of terminals that took long to create, and whose command was over at once then.
+    """Flag terminals that took long to create, and whose command was over at once then.
 
     A warning only: the client may have been busy, and the command short.
     """
@@ -382,7 +382,7 @@ def terminals_are_created_at_once(context: Context) -> CheckResult:
 
 @check("ACP-L264", on_result(OUTPUT), fix="Keep output until the terminal is released.")
 def output_does_not_shrink(context: Context) -> CheckResult:
-    """Tell of output that is less than before, and was not cut."""
+    """Flag output that is less than before, and was not cut."""
     terminal, ask = find_terminal(context), context.request
     size = _size(context)
     if terminal is None or ask is None or size is None:

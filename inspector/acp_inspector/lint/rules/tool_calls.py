@@ -38,7 +38,7 @@ REMEMBERED: Final = 1000
 
 @dataclass(slots=True)
 class _Raw:
-    """Sessions and members that were told of already."""
+    """Sessions and members that were reported already."""
 
     told: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
 
@@ -79,7 +79,7 @@ def updated_tool_calls_are_known(context: Context) -> CheckResult:
 
 @check("ACP-L193", on_update("tool_call"), fix="Announce a tool call with toolCallId and title.")
 def announced_tool_calls_are_complete(context: Context) -> CheckResult:
-    """Tell of tool calls that are announced without an id or a title."""
+    """Flag tool calls that are announced without an id or a title."""
     return tuple(
         Problem(
             f"the tool_call has no {name}",
@@ -93,7 +93,7 @@ def announced_tool_calls_are_complete(context: Context) -> CheckResult:
 
 @check("ACP-L194", on_update("tool_call"), fix="Send tool_call_update for a call that is known.")
 def tool_calls_are_announced_once(context: Context) -> CheckResult:
-    """Tell of tool calls that are announced a second time."""
+    """Flag tool calls that are announced a second time."""
     tool = known_tool(context)
     if context.session is None or context.session.is_replaying:
         return None
@@ -108,7 +108,7 @@ def tool_calls_are_announced_once(context: Context) -> CheckResult:
 
 @check("ACP-L195", on_update("tool_call_update"), fix="Send a title with the first update.")
 def first_updates_have_a_title(context: Context) -> CheckResult:
-    """Tell of tool calls of version 2 that come up without a title."""
+    """Flag tool calls of version 2 that come up without a title."""
     tool = known_tool(context)
     if context.session is None or (tool is not None and tool.is_announced):
         return None
@@ -121,7 +121,7 @@ def first_updates_have_a_title(context: Context) -> CheckResult:
 
 @check("ACP-L196", ASKED, fix="Use pending, in_progress, completed or failed.")
 def statuses_are_known(context: Context) -> CheckResult:
-    """Tell of statuses that version 1 does not have."""
+    """Flag statuses that version 1 does not have."""
     status = told_of(context).get("status")
     if status is None:
         return None
@@ -134,13 +134,13 @@ def statuses_are_known(context: Context) -> CheckResult:
 
 @check("ACP-L197", ASKED, fix="Begin statuses of your own with “_”.")
 def statuses_of_ones_own_have_an_underscore(context: Context) -> CheckResult:
-    """Tell of statuses in the name space of version 2."""
+    """Flag statuses in the name space of version 2."""
     return _own_name(context, "status", STATUSES_2)
 
 
 @check("ACP-L201", ASKED, fix="Use one of the ten kinds; “other” if none fits.")
 def kinds_are_known(context: Context) -> CheckResult:
-    """Tell of kinds that version 1 does not have."""
+    """Flag kinds that version 1 does not have."""
     kind = told_of(context).get("kind")
     if kind is None:
         return None
@@ -153,7 +153,7 @@ def kinds_are_known(context: Context) -> CheckResult:
 
 @check("ACP-L202", ASKED, fix="Begin kinds of your own with “_”.")
 def kinds_of_ones_own_have_an_underscore(context: Context) -> CheckResult:
-    """Tell of kinds in the name space of version 2."""
+    """Flag kinds in the name space of version 2."""
     return _own_name(context, "kind", KINDS)
 
 
@@ -198,7 +198,7 @@ def _keep_raw(context: Context) -> None:
 
 @check("ACP-L220", ASKED, fix="Keep the name that a tool call came up with.")
 def names_do_not_change(context: Context) -> CheckResult:
-    """Tell of tool calls whose tool has another name than before."""
+    """Flag tool calls whose tool has another name than before."""
     tool, name = known_tool(context), told_of(context).get("name")
     if tool is None or not isinstance(name, str) or not isinstance(tool.name, str):
         return None
@@ -213,7 +213,7 @@ def names_do_not_change(context: Context) -> CheckResult:
 
 @check("ACP-L221", on_update("tool_call_update"), fix="Leave out what does not change.")
 def null_changes_nothing(context: Context) -> CheckResult:
-    """Tell of updates of version 1 that seem to clear what they cannot."""
+    """Flag updates of version 1 that seem to clear what they cannot."""
     return tuple(
         Problem(
             f"{name} is null, which changes nothing", (context.seq,), path=f"params.update.{name}"
@@ -235,7 +235,7 @@ def content_of(context: Context) -> tuple[str, Json]:
 
 @check("ACP-L203", ASKED, fix='Wrap blocks: {"type": "content", "content": {…}}, in an array.')
 def content_is_wrapped(context: Context) -> CheckResult:
-    """Tell of content of tool calls that is no list of content, diffs and terminals."""
+    """Flag content of tool calls that is no list of content, diffs and terminals."""
     place, content = content_of(context)
     if content is None:
         return None
@@ -256,7 +256,7 @@ def content_is_wrapped(context: Context) -> CheckResult:
     fix='Wrap blocks: {"type": "content", "content": {…}}.',
 )
 def content_of_chunks_is_wrapped(context: Context) -> CheckResult:
-    """Tell of chunks of tool calls that are no content, diff or terminal."""
+    """Flag chunks of tool calls that are no content, diff or terminal."""
     content = context.update.get("content")
     if content is None or isinstance(content, list):
         return None
@@ -287,7 +287,7 @@ def _locations(context: Context) -> list[tuple[str, dict[str, Json]]]:
 
 @check("ACP-L212", ASKED, fix="Send absolute paths as locations.")
 def locations_are_absolute(context: Context) -> CheckResult:
-    """Tell of places in files that are not said whole."""
+    """Flag places in files that are not said whole."""
     locations = _locations(context)
     if not locations:
         return None
@@ -304,7 +304,7 @@ def locations_are_absolute(context: Context) -> CheckResult:
 
 @check("ACP-L213", ASKED, fix="Count lines from 1.")
 def lines_count_from_1(context: Context) -> CheckResult:
-    """Tell of lines before the first one; in version 2 the schema forbids them."""
+    """Flag lines before the first one; in version 2 the schema forbids them."""
     lines = [
         (place, each["line"])
         for place, each in _locations(context)
@@ -326,7 +326,7 @@ def lines_count_from_1(context: Context) -> CheckResult:
 
 @check("ACP-L214", ASKED, fix="Show a terminal that the client created, before it is released.")
 def shown_terminals_are_there(context: Context) -> CheckResult:
-    """Tell of terminals of version 1 that are shown, but not there or not any more.
+    """Flag terminals of version 1 that are shown, but not there or not any more.
 
     A client may have said that it shows terminals of the agent's too, which come along in _meta.
     """
@@ -387,7 +387,7 @@ def chunks_are_of_known_tool_calls(context: Context) -> CheckResult:
     "ACP-L216", on_update("tool_call_content_chunk"), fix="Send each item in a chunk of its own."
 )
 def chunks_have_one_item(context: Context) -> CheckResult:
-    """Tell of chunks of tool calls whose content is a list."""
+    """Flag chunks of tool calls whose content is a list."""
     if isinstance(context.update.get("content"), list):
         return context.problem("the content of the chunk is an array", path="params.update.content")
     return OK
@@ -419,7 +419,7 @@ def live_tool(context: Context) -> SeenToolCall | None:
 
 @check("ACP-L198", UPDATED, fix="Use a new tool call for what is done anew.")
 def final_statuses_are_not_left(context: Context) -> CheckResult:
-    """Tell of tool calls that go on, or end otherwise, after they ended."""
+    """Flag tool calls that go on, or end otherwise, after they ended."""
     tool = live_tool(context)
     if tool is None or tool.status not in FINAL:
         return None
@@ -435,7 +435,7 @@ def final_statuses_are_not_left(context: Context) -> CheckResult:
 
 @check("ACP-L199", UPDATED, fix="Leave a call in progress until it ends.")
 def progress_is_not_undone(context: Context) -> CheckResult:
-    """Tell of tool calls that are pending again."""
+    """Flag tool calls that are pending again."""
     tool = live_tool(context)
     if tool is None or tool.status != "in_progress":
         return None
@@ -455,7 +455,7 @@ def progress_is_not_undone(context: Context) -> CheckResult:
     fix="Send the content with, or before, the final status.",
 )
 def ended_tool_calls_get_no_content(context: Context) -> CheckResult:
-    """Tell of content that comes after the end; titles, locations and raw values may."""
+    """Flag content that comes after the end; titles, locations and raw values may."""
     tool = live_tool(context)
     if tool is None or tool.ended is None or tool.status not in FINAL:
         return None
@@ -470,7 +470,7 @@ def ended_tool_calls_get_no_content(context: Context) -> CheckResult:
 
 @check("ACP-L218", ASKED, fix="Begin when permission is granted.")
 def permission_is_waited_for(context: Context) -> CheckResult:
-    """Tell of tool calls that go on while permission for them is still asked for."""
+    """Flag tool calls that go on while permission for them is still asked for."""
     tool = live_tool(context)
     if tool is None or tool.permission is None or tool.permission.responded is not None:
         return None
@@ -486,7 +486,7 @@ def permission_is_waited_for(context: Context) -> CheckResult:
 
 @check("ACP-L219", TOLD, fix="Report a call that was not permitted as failed.")
 def refusals_are_kept_to(context: Context) -> CheckResult:
-    """Tell of tool calls that go on though permission for them was refused."""
+    """Flag tool calls that go on though permission for them was refused."""
     tool = live_tool(context)
     if tool is None or tool.outcome not in REFUSED or tool.permission is None:
         return None

@@ -73,7 +73,7 @@ PAYLOAD: Final = {
 }
 """A member by which what belongs to a variant is known."""
 COMPLAINTS: Final = 5
-"""Places in one update that are told of."""
+"""Places in one update that are reported."""
 
 
 @check(
@@ -82,7 +82,7 @@ COMPLAINTS: Final = 5
     fix='Send "update": {"sessionUpdate": …} with what belongs to it.',
 )
 def updates_are_tagged(context: Context) -> CheckResult:
-    """Tell of updates that do not say what they are."""
+    """Flag updates that do not say what they are."""
     if context.variant is not None:
         return OK
     update: Json = context.params.get("update")
@@ -99,13 +99,13 @@ def updates_are_tagged(context: Context) -> CheckResult:
     fix="Name the variant by sessionUpdate, with its members beside it.",
 )
 def updates_are_flat(context: Context) -> CheckResult:
-    """Tell of updates that are told apart by another member, or wrapped once more."""
+    """Flag updates that are reported apart by another member, or wrapped once more."""
     update, variant = context.update, context.variant
     if variant is None:
         for name in TAGS:
             if isinstance(update.get(name), str):
                 return context.problem(
-                    f"the update is told apart by {name}, not by sessionUpdate",
+                    f"the update is reported apart by {name}, not by sessionUpdate",
                     path=f"params.update.{name}",
                 )
         return OK
@@ -127,7 +127,7 @@ def updates_are_flat(context: Context) -> CheckResult:
 
 @check("ACP-L177", on_update(), fix="Send only variants that version 1 has.")
 def variants_are_of_version_1(context: Context) -> CheckResult:
-    """Tell of variants that no version 1 has; an unstable one is info where it is not allowed."""
+    """Flag variants that no version 1 has; an unstable one is info where it is not allowed."""
     variant = context.variant
     if variant is None or variant in ADDED:
         return None
@@ -154,7 +154,7 @@ def _known(context: Context, variant: str, version: int) -> CheckResult:
     fix="Send what version 2 has instead.",
 )
 def removed_variants_are_not_sent(context: Context) -> CheckResult:
-    """Tell of variants that version 2 took out."""
+    """Flag variants that version 2 took out."""
     return context.problem(
         f"{context.variant} is version 1's",
         context.state.initialize,
@@ -166,7 +166,7 @@ def removed_variants_are_not_sent(context: Context) -> CheckResult:
     "ACP-L179", on_update(*ADDED), exercised_by=on_update(), fix="Send what version 1 has instead."
 )
 def added_variants_are_not_sent(context: Context) -> CheckResult:
-    """Tell of variants that came with version 2."""
+    """Flag variants that came with version 2."""
     return context.problem(
         f"{context.variant} is version 2's",
         context.state.initialize,
@@ -176,7 +176,7 @@ def added_variants_are_not_sent(context: Context) -> CheckResult:
 
 @check("ACP-L180", on_update(), fix="Begin the names of variants of your own with “_”.")
 def variants_of_ones_own_have_an_underscore(context: Context) -> CheckResult:
-    """Tell of variants in the name space of the protocol; unstable ones are info."""
+    """Flag variants in the name space of the protocol; unstable ones are info."""
     variant = context.variant
     if variant is None or variant in REMOVED:
         return None
@@ -189,7 +189,7 @@ def variants_of_ones_own_have_an_underscore(context: Context) -> CheckResult:
     fix="Send what the schema asks for; see the variant's page.",
 )
 def known_variants_fit_their_schema(context: Context) -> CheckResult:
-    """Tell of updates of a known variant that readers must not take for an unknown one."""
+    """Flag updates of a known variant that readers must not take for an unknown one."""
     version = context.version
     if version is None or context.variant not in KNOWN[version]:
         return None
@@ -206,7 +206,7 @@ def known_variants_fit_their_schema(context: Context) -> CheckResult:
 
 @check("ACP-L183", on_update(*CHUNKS), fix="Send each block in a chunk of its own.")
 def chunks_have_one_block(context: Context) -> CheckResult:
-    """Tell of chunks whose content is a list."""
+    """Flag chunks whose content is a list."""
     if isinstance(context.update.get("content"), list):
         return context.problem(
             f"the content of {context.variant} is an array", path="params.update.content"
@@ -216,7 +216,7 @@ def chunks_have_one_block(context: Context) -> CheckResult:
 
 @check("ACP-L184", on_update(*WHOLE), fix="Send all blocks of the message in an array.")
 def whole_messages_have_a_list(context: Context) -> CheckResult:
-    """Tell of whole messages whose content is a single block, or a string."""
+    """Flag whole messages whose content is a single block, or a string."""
     content: Json = context.update.get("content")
     if content is None or isinstance(content, list):
         return OK
@@ -228,7 +228,7 @@ def whole_messages_have_a_list(context: Context) -> CheckResult:
 
 @check("ACP-L190", on_update(*CHUNKS), fix="Send a chunk only when there is text.")
 def chunks_are_not_empty(context: Context) -> CheckResult:
-    """Tell of chunks of text without any."""
+    """Flag chunks of text without any."""
     content = as_object(context.update.get("content"))
     if content.get("text") == "" and content.get("type") == "text":
         return context.problem(

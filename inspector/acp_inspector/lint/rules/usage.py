@@ -59,7 +59,7 @@ def _is_count(value: Json) -> TypeGuard[int]:
 
 @check("ACP-L321", UPDATE, fix="Send whole numbers of tokens.")
 def counts_are_numbers(context: Context) -> CheckResult:
-    """Tell of counts that are missing, negative or no whole numbers."""
+    """Flag counts that are missing, negative or no whole numbers."""
     for name in ("used", "size"):
         if not _is_count(context.update.get(name)):
             said = context.update.get(name)
@@ -68,9 +68,9 @@ def counts_are_numbers(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L322", UPDATE, fix="Tell the whole window's size, and what of it is used.")
+@check("ACP-L322", UPDATE, fix="Report the whole window's size, and what of it is used.")
 def the_window_is_not_overfull(context: Context) -> CheckResult:
-    """Tell of more tokens than there is room for."""
+    """Flag more tokens than there is room for."""
     used, size = context.update.get("used"), context.update.get("size")
     if not _is_count(used) or not _is_count(size):
         return None
@@ -81,9 +81,9 @@ def the_window_is_not_overfull(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L323", UPDATE, fix="Tell amount and currency.")
+@check("ACP-L323", UPDATE, fix="Report amount and currency.")
 def costs_are_whole(context: Context) -> CheckResult:
-    """Tell of costs without amount or currency."""
+    """Flag costs without amount or currency."""
     if context.update.get("cost") is None:
         return None
     cost = _cost(context)
@@ -96,7 +96,7 @@ def costs_are_whole(context: Context) -> CheckResult:
 
 @check("ACP-L324", UPDATE, fix="Write money as ISO 4217 does: USD.")
 def currencies_are_written_alike(context: Context) -> CheckResult:
-    """Tell of empty units, and of money in small letters."""
+    """Flag empty units, and of money in small letters."""
     currency = _cost(context).get("currency")
     if not isinstance(currency, str):
         return None
@@ -105,9 +105,9 @@ def currencies_are_written_alike(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L325", UPDATE, fix="Tell what the session has cost so far.")
+@check("ACP-L325", UPDATE, fix="Report what the session has cost so far.")
 def costs_add_up(context: Context) -> CheckResult:
-    """Tell of costs below zero, and of costs that shrink."""
+    """Flag costs below zero, and of costs that shrink."""
     amount = _cost(context).get("amount")
     if not _is_number(amount):
         return None
@@ -128,7 +128,7 @@ def costs_add_up(context: Context) -> CheckResult:
 
 @check("ACP-L326", UPDATE, fix="Stay with one unit in a session.")
 def currencies_stay(context: Context) -> CheckResult:
-    """Tell of a session that is told in two currencies."""
+    """Flag a session that is reported in two currencies."""
     before = context.state.of(_Costs).of.get(context.session_id or "")
     currency = _cost(context).get("currency")
     if before is None or not isinstance(currency, str):
@@ -144,7 +144,7 @@ def currencies_stay(context: Context) -> CheckResult:
 
 @check("ACP-L327", on_result("session/prompt"), on_update("state_update"), fix="Count all tokens.")
 def totals_cover_their_parts(context: Context) -> CheckResult:
-    """Tell of a total that is smaller than what went in and came out."""
+    """Flag a total that is smaller than what went in and came out."""
     is_result = context.kind == "result"
     usage = as_object((context.result_object if is_result else context.update).get("usage"))
     total, sent, got = (usage.get(f"{name}Tokens") for name in ("total", "input", "output"))

@@ -92,13 +92,13 @@ def _can_cancel(capabilities: Json) -> bool:
 
 @check("ACP-L448", on_request("tool_call/cancel"), fix="Cancel tool calls that offer it, only.")
 def tool_calls_offer_to_be_cancelled(context: Context) -> CheckResult:
-    """Tell of cancellations of tool calls that do not offer it."""
+    """Flag cancellations of tool calls that do not offer it."""
     return _is_offered(context)
 
 
 @check("ACP-L449", on_request("terminal/cancel"), fix="Cancel terminals that offer it, only.")
 def terminals_offer_to_be_cancelled(context: Context) -> CheckResult:
-    """Tell of cancellations of terminals that do not offer it."""
+    """Flag cancellations of terminals that do not offer it."""
     return _is_offered(context)
 
 
@@ -142,7 +142,7 @@ def _keep_fault(context: Context) -> None:
 
 @check("ACP-L452", on_response(*NAMES), fix="Answer -32602 where nothing can be cancelled.")
 def impossible_cancellations_are_refused(context: Context) -> CheckResult:
-    """Tell of answers to cancellations of what is unknown, ended, or does not offer it."""
+    """Flag responses to cancellations of what is unknown, ended, or does not offer it."""
     ask = context.request
     if ask is None or context.session is None or ask.cancelled is not None:
         return None
@@ -167,13 +167,13 @@ def _keep_acceptance(context: Context) -> None:
 
 @check_at_end("ACP-L450", fix="Report the end of a tool call that was cancelled.")
 def cancelled_tool_calls_end(ending: EndContext) -> CheckResult:
-    """Tell of tool calls that were to be cancelled, and of whose end nothing was heard."""
+    """Flag tool calls that were to be cancelled, and of whose end nothing was heard."""
     return _unended(ending, "tool_call", "status")
 
 
 @check_at_end("ACP-L451", fix="Report the exit of a terminal that was cancelled.")
 def cancelled_terminals_exit(ending: EndContext) -> CheckResult:
-    """Tell of terminals that were to be cancelled, and of whose exit nothing was heard."""
+    """Flag terminals that were to be cancelled, and of whose exit nothing was heard."""
     return _unended(ending, "terminal", "exitStatus")
 
 
@@ -195,7 +195,7 @@ def _unended(ending: EndContext, kind: str, what: str) -> CheckResult:
 
 @check_at_end("ACP-L453", fix="Withdraw capabilities.cancel with the end.")
 def offers_end_with_their_entity(ending: EndContext) -> CheckResult:
-    """Tell of tool calls and terminals that have ended, and still offer to be cancelled."""
+    """Flag tool calls and terminals that have ended, and still offer to be cancelled."""
     found: list[Problem] = []
     has_any = False
     last = ending.state.last.get("agent")
@@ -219,7 +219,7 @@ def _entities(ending: EndContext) -> Iterator[SeenToolCall | SeenTerminal]:
 
 @check("ACP-L454", on_update("tool_call_update"), fix="Pause tool calls that are in progress.")
 def what_is_paused_was_in_progress(context: Context) -> CheckResult:
-    """Tell of tool calls that are paused before they began, or after they ended."""
+    """Flag tool calls that are paused before they began, or after they ended."""
     session, id_ = context.session, context.update.get("toolCallId")
     if context.update.get("status") != "paused" or session is None or session.is_replaying:
         return None

@@ -30,7 +30,7 @@ REMEMBERED: Final = 4096
 
 @dataclass(frozen=True, slots=True)
 class Echo:
-    """A user message, as the agent told of it when it took it in."""
+    """A user message, as the agent reported it when it took it in."""
 
     point: Point
     content: list[Json] | None
@@ -48,7 +48,7 @@ class Foreground:
     accepted: list[SentRequest] = field(default_factory=list[SentRequest])
     """Prompts that were taken in and whose work has not ended yet."""
     inserted: Point | None = None
-    """The newest sign of a prompt having been taken in, if no state was told since."""
+    """The newest sign of a prompt having been taken in, if no state was reported since."""
     is_busy: bool = False
     """The last state told was another than idle."""
     began: Point | None = None
@@ -60,13 +60,13 @@ class Foreground:
     said: set[str] = field(default_factory=set[str])
     """Ids of the agent's words since work began."""
     early: Point | None = None
-    """The first new words since a prompt was taken in, where no state was told yet."""
+    """The first new words since a prompt was taken in, where no state was reported yet."""
     after_cancel: set[str] = field(default_factory=set[str])
     """Ids of words and tool calls of cancelled work, until other work begins."""
     spoke_waiting: int = 0
-    """The `requires_action` during which words were told of last."""
+    """The `requires_action` during which words were reported last."""
     waited: bool = False
-    """`requires_action` was told at some time."""
+    """`requires_action` was reported at some time."""
     stopped: Point | None = None
     """The last thing a client did that may stop work."""
     answered: Point | None = None
@@ -76,7 +76,7 @@ class Foreground:
     told_at: Point | None = None
     repeats: int = 0
     replayed: Point | None = None
-    """The last message that was told again."""
+    """The last message that was reported again."""
 
 
 @dataclass(slots=True)
@@ -169,7 +169,7 @@ def _words_told(context: Context) -> None:
 
 @track(on_update("tool_call_update"))
 def _tool_told(context: Context) -> None:
-    """Take new tool calls of an agent that was just asked for something for its answer."""
+    """Take new tool calls of an agent that was just asked for something for its response."""
     if context.version != 2 or context.session is None or context.session.is_replaying:
         return
     id_ = context.update.get("toolCallId")

@@ -62,7 +62,7 @@ class _Negotiation:
 
 @check("ACP-L425", on_request(), fix="Count ids up from 0, or use strings.")
 def ids_are_not_null(context: Context) -> CheckResult:
-    """Tell of requests with the id null, which version 2 does not have."""
+    """Flag requests with the id null, which version 2 does not have."""
     if context.id is None:
         return context.problem("the request has the id null", path="id")
     return OK
@@ -72,7 +72,7 @@ def ids_are_not_null(context: Context) -> CheckResult:
     "ACP-L426", on_result("initialize"), fix="Answer the highest version up to the one asked for."
 )
 def versions_are_rounded_down(context: Context) -> CheckResult:
-    """Tell of versions above the one asked for, and below another that would have done.
+    """Flag versions above the one asked for, and below another that would have done.
 
     Which versions an agent has is known from what it said on this connection only.
     """
@@ -97,9 +97,9 @@ def versions_are_rounded_down(context: Context) -> CheckResult:
 
 @check("ACP-L427", on_response("initialize"), fix="Refuse with -32022 what you cannot speak.")
 def unsupported_versions_are_refused(context: Context) -> CheckResult:
-    """Tell of agents that go on with a version above the one asked for, instead of refusing.
+    """Flag agents that go on with a version above the one asked for, instead of refusing.
 
-    That the agent has none below is taken from its answer.
+    That the agent has none below is taken from its response.
     """
     asked, answered = _asked(context), _version(context.result_object)
     if asked is None:
@@ -121,7 +121,7 @@ def unsupported_versions_are_refused(context: Context) -> CheckResult:
 
 @check("ACP-L428", on_error("initialize"), fix="Put requested and supported into the error's data.")
 def refusals_name_versions(context: Context) -> CheckResult:
-    """Tell of refusals that do not say which versions there are."""
+    """Flag refusals that do not say which versions there are."""
     asked = _asked(context)
     if context.code != UNSUPPORTED_VERSION or asked is None:
         return None
@@ -172,7 +172,7 @@ def _keep_requests(context: Context) -> None:
 
 @check("ACP-L429", on_request("initialize"), fix="Agree upon the version once, before all else.")
 def nothing_is_agreed_upon_again(context: Context) -> CheckResult:
-    """Tell of an `initialize` that comes again after other requests."""
+    """Flag an `initialize` that comes again after other requests."""
     other = context.state.of(_Negotiation).other
     if context.state.version == 1:
         return None
@@ -185,7 +185,7 @@ def nothing_is_agreed_upon_again(context: Context) -> CheckResult:
 
 @check_at_end("ACP-L429", fix="Begin a connection of its own for version 1.")
 def nothing_less_was_asked_for_again(ending: EndContext) -> CheckResult:
-    """Tell of an `initialize` for version 1 after version 2 was agreed upon."""
+    """Flag an `initialize` for version 1 after version 2 was agreed upon."""
     lower = ending.state.of(_Negotiation).lower
     text = "initialize asks for less than version 2, which was agreed upon"
     return tuple(Problem(text, (n,)) for n in lower) or None
@@ -197,7 +197,7 @@ def nothing_less_was_asked_for_again(ending: EndContext) -> CheckResult:
     fix="Put the sessionId into the error's data.",
 )
 def missing_sessions_are_named(context: Context) -> CheckResult:
-    """Tell of errors about a session that do not say which."""
+    """Flag errors about a session that do not say which."""
     if context.code != NOT_FOUND or context.request is None or context.request.session is None:
         return None
     if (
