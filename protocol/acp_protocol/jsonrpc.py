@@ -215,9 +215,10 @@ def _read_answer(entry: dict[str, Json], raw: bytes) -> Message:
         reason = '"jsonrpc" is not "2.0"'
     elif not (id_ is None or type(id_) in _ID_TYPES):
         reason = "an answer without a valid id"
-    elif "error" not in entry:
+    elif "result" in entry and entry.get("error") is None:
+        # Some peers always write both members; `"error": null` says that there is no error.
         return Result(id_, entry["result"], raw)
-    elif "result" in entry:
+    elif entry.get("result") is not None:
         reason = "both result and error"
     else:
         return _read_failure(entry, raw)

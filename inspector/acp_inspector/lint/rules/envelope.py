@@ -105,12 +105,20 @@ def it_is_one_kind_of_message(moment: Moment) -> Found:
     return FINE
 
 
-@check("ACP-L018", answers(), fix="Answer with either a result or an error.")
+@check(
+    "ACP-L018",
+    answers(),
+    fix="Answer with either a result or an error; leave the other key out, even if null.",
+)
 def answers_are_one_thing(moment: Moment) -> Found:
-    """Tell of answers that went well and wrong."""
-    if "result" in moment.value and "error" in moment.value:
-        return moment.problem("the answer has a result and an error")
-    return FINE
+    """Flag responses that have both a result and an error, be one of them null."""
+    if "result" not in moment.value or "error" not in moment.value:
+        return FINE
+    if moment.value["error"] is None:
+        return moment.problem('the response has "error": null beside its result', path="error")
+    if moment.value["result"] is None:
+        return moment.problem('the response has "result": null beside its error', path="result")
+    return moment.problem("the response has both a result and an error")
 
 
 @check("ACP-L019", EVERY_MESSAGE, glance=plain_envelope, fix="Name the method by a string.")
