@@ -15,6 +15,12 @@ from acp_protocol.errors import FrameTooLongError
 Side: TypeAlias = Literal["client", "agent"]
 """Who sent a frame."""
 
+
+def opposite(side: Side) -> Side:
+    """Return the other side."""
+    return "agent" if side == "client" else "client"
+
+
 Framing: TypeAlias = Literal["lines", "headers"]
 """How frames are kept apart: by a newline after each, or by a header with its length before."""
 

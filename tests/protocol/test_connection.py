@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import json
 import logging
-from typing import cast
+import os
 
 import anyio
 import pytest
 
 from acp_protocol import jsonrpc
 from acp_protocol.connection import Connection
+from acp_protocol.descriptors import DescriptorReader, DescriptorWriter
 from acp_protocol.errors import (
     ConnectionClosedError,
     LocalProtocolError,
     RequestFailedError,
     TimeLimitError,
 )
-from acp_protocol.handling import Limits
+from acp_protocol.handling import ConnectionLimits
 from acp_protocol.jsonrpc import Json, Notification, Request
-from acp_protocol.transport.eager import WaitingTransport
+from acp_protocol.tasks import OwnedTasks
+from acp_protocol.transport.lines import LineTransport
 from acp_protocol.transport.memory import memory_pair
 from tests.protocol.talks import LIMIT, Script, Sink, read, talk, talk_with_bytes
 
@@ -258,7 +260,7 @@ async def test_a_caller_whose_time_is_up_cancels_its_request() -> None:
 
     async with talk(agent=Script(on_request=never)) as (client, agent):
         with pytest.raises(
-            TimeLimitError, match=r"the answer to session/prompt took longer than 0\.01 s"
+            TimeLimitError, match=r"the response to session/prompt took longer than 0\.01 s"
         ):
             await client.request("session/prompt", time_limit=0.01)
         await cancelled.wait()
@@ -343,7 +345,7 @@ async def test_requests_beyond_the_limit_are_refused() -> None:
         del request
         await anyio.sleep_forever()
 
-    limits = Limits(open_requests=1)
+    limits = ConnectionLimits(open_requests=1)
     async with talk_with_bytes(Script(on_request=never), limits) as (_, peer):
         await peer.send(jsonrpc.request_line(1, "m"))
         await peer.send(jsonrpc.request_line(2, "m"))
@@ -361,7 +363,7 @@ async def test_a_full_lane_stops_the_reader_and_so_the_peer() -> None:
         await release.wait()
 
     script = Script(on_notification=wait)
-    async with talk_with_bytes(script, Limits(lane_length=4)) as (client, peer):
+    async with talk_with_bytes(script, ConnectionLimits(queue_length=4)) as (client, peer):
         taken = 0
         with anyio.move_on_after(0.2):
             while taken < 1000:
@@ -428,6 +430,7 @@ async def test_a_result_that_is_no_json_is_answered_with_an_internal_error(
 async def test_a_flood_of_our_own_notifications_lets_the_peer_be_heard() -> None:
     """A writer that never has to wait must not keep a cancellation from being read."""
     told = 0
+    has_begun = anyio.Event()
 
     async def flood(request: Request) -> Json:
         nonlocal told
@@ -435,14 +438,166 @@ async def test_a_flood_of_our_own_notifications_lets_the_peer_be_heard() -> None
         while True:
             await agent.notify("session/update", {"sessionId": "s"})
             told += 1
+            has_begun.set()
 
+    sink = Sink()
     with anyio.fail_after(LIMIT):
-        async with Connection(Sink(), Script(on_request=flood)) as agent:
-            sink = cast("WaitingTransport", agent._transport).inner
-            assert isinstance(sink, Sink)
+        async with Connection(sink, Script(on_request=flood)) as agent:
             await sink.incoming.send(jsonrpc.request_line(1, "m"))
+            await has_begun.wait()
             await sink.incoming.send(
                 jsonrpc.notification_line("$/cancel_request", {"requestId": 1})
             )
             await agent.wait_settled()
     assert told > 0
+
+
+@in_memory
+async def test_who_asks_and_reads_no_answer_has_to_wait() -> None:
+    """Unknown methods are refused at once; their refusals must not pile up without end."""
+    async with talk_with_bytes(limits=ConnectionLimits(unsent_responses=10)) as (_, peer):
+        sent = 0
+        with anyio.move_on_after(0.3):
+            while sent < 1000:
+                await peer.send(jsonrpc.request_line(sent, "unknown"))
+                sent += 1
+        assert sent < 20
+        for _ in range(sent):
+            assert (await read(peer))["error"]["code"] == jsonrpc.METHOD_NOT_FOUND
+        await peer.send(jsonrpc.request_line("last", "unknown"))
+        assert (await read(peer))["id"] is not None
+
+
+async def test_a_result_that_holds_itself_is_an_internal_error(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def serve(request: Request) -> Json:
+        del request
+        result: list[Json] = []
+        result.append(result)
+        return result
+
+    caplog.set_level(logging.CRITICAL)
+    async with talk(agent=Script(serve)) as (client, _):
+        for _ in range(2):
+            with pytest.raises(RequestFailedError) as caught:
+                await client.request("m")
+            assert caught.value.code == jsonrpc.INTERNAL_ERROR
+
+
+async def test_a_question_that_has_not_left_ends_with_the_peer() -> None:
+    """An agent that closes its stdout and never reads must not keep a caller for ever."""
+    there, back = os.pipe(), os.pipe()
+    transport = LineTransport(DescriptorReader(back[0]), DescriptorWriter(there[1]))
+    with anyio.fail_after(LIMIT):
+        async with Connection(transport, Script()) as connection, OwnedTasks() as tasks:
+            has_failed = anyio.Event()
+
+            async def ask() -> None:
+                with pytest.raises(ConnectionClosedError):
+                    await connection.request("m", {"text": "x" * 10**6})
+                has_failed.set()
+
+            tasks.start_soon(ask)
+            await anyio.lowlevel.checkpoint()
+            os.close(back[1])
+            await has_failed.wait()
+    os.close(there[0])
+
+
+async def test_an_array_of_very_many_entries_is_refused_as_a_whole() -> None:
+    async with talk_with_bytes(takes_batches=True) as (_, peer):
+        await peer.send(b"[%b]" % b",".join([b"1"] * 5000))
+        answer = await read(peer)
+    assert (answer["id"], answer["error"]["code"]) == (None, jsonrpc.INVALID_REQUEST)
+
+
+async def test_the_id_of_a_broken_request_stands_in_its_refusal() -> None:
+    async with talk_with_bytes() as (_, peer):
+        await peer.send(b'{"jsonrpc":"2.0","id":4,"method":"m","params":7}')
+        answer = await read(peer)
+    assert (answer["id"], answer["error"]["code"]) == (4, jsonrpc.INVALID_REQUEST)
+
+
+async def test_batches_may_be_given_up_once_the_version_is_known() -> None:
+    async with talk_with_bytes(takes_batches=True) as (connection, peer):
+        connection.refuse_batches()
+        await peer.send(b"[%b]" % jsonrpc.request_line(1, "m"))
+        assert (await read(peer))["id"] is None
+
+
+async def test_an_answer_that_was_held_when_the_peer_left_ends_nothing_but_itself() -> None:
+    there, back = os.pipe(), os.pipe()
+    transport = LineTransport(DescriptorReader(there[0]), DescriptorWriter(back[1]))
+    served = anyio.Event()
+
+    async def serve(request: Request) -> Json:
+        if request.id == 2:
+            served.set()
+        return {}
+
+    with anyio.fail_after(LIMIT):
+        async with Connection(transport, Script(serve)) as connection:
+            os.close(back[0])
+            os.write(there[1], b"".join(jsonrpc.request_line(n, "m") + b"\n" for n in range(3)))
+            await served.wait()
+            await connection.wait_settled()
+            with pytest.raises(ConnectionClosedError):
+                await connection.notify("anybody?")
+            assert connection.is_open
+            os.close(there[1])
+            await connection.wait_closed()
+
+
+async def test_questions_of_tasks_that_answers_woke_together_fail_when_they_cannot_leave() -> None:
+    """They leave together, after `request` has taken them: nobody may wait for ever."""
+    there, back = os.pipe(), os.pipe()
+    transport = LineTransport(DescriptorReader(back[0]), DescriptorWriter(there[1]))
+    failed = 0
+
+    async def ask() -> None:
+        nonlocal failed
+        await connection.request("one")
+        with pytest.raises(ConnectionClosedError):
+            await connection.request("two")
+        failed += 1
+
+    with anyio.fail_after(LIMIT):
+        async with Connection(transport, Script()) as connection:
+            async with anyio.create_task_group() as tasks:
+                for _ in range(5):
+                    tasks.start_soon(ask)
+                await anyio.wait_all_tasks_blocked()
+                os.close(there[0])
+                answers = [jsonrpc.result_line(n, {}) + b"\n" for n in range(1, 6)]
+                os.write(back[1], b"".join(answers))
+            assert failed == 5
+            # The peer says no more, but it has not left: it may still be heard.
+            assert connection.is_open
+    os.close(back[1])
+
+
+async def test_responses_that_are_ready_are_sent_before_the_connection_closes() -> None:
+    has_begun = anyio.Event()
+
+    async def begin(request: Request) -> Json:
+        if request.id == 2:
+            has_begun.set()
+        return {"said": request.method}
+
+    incoming, writer = os.pipe()
+    reader, outgoing = os.pipe()
+    transport = LineTransport(DescriptorReader(incoming), DescriptorWriter(outgoing))
+    with anyio.fail_after(LIMIT):
+        async with Connection(transport, Script(begin)) as connection:
+            lines = [jsonrpc.request_line(n, "m") + b"\n" for n in (1, 2)]
+            os.write(writer, b"".join(lines))
+            await has_begun.wait()
+            await connection.notify("bye")
+    assert os.read(reader, 65536).splitlines() == [
+        jsonrpc.result_line(1, {"said": "m"}),
+        jsonrpc.result_line(2, {"said": "m"}),
+        jsonrpc.notification_line("bye"),
+    ]
+    os.close(writer)
+    os.close(reader)
