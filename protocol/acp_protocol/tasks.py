@@ -1,7 +1,9 @@
-"""Background tasks that belong to a block and end with it."""
+"""Background tasks that belong to a block and end with it, and a fair lock."""
 
 from __future__ import annotations
 
+import asyncio
+from collections import deque
 from types import TracebackType
 
 import anyio
@@ -32,3 +34,37 @@ class OwnedTasks:
         """Cancel the tasks and wait until they have ended."""
         self._group.cancel_scope.cancel()
         await self._group.__aexit__(None, None, None)
+
+
+class Turnstile:
+    """A lock for tasks, in the order in which they came; any task may release it.
+
+    If it is not `is_taken`, set `is_taken` to acquire it; otherwise `wait`.
+    """
+
+    __slots__ = ("_queue", "is_taken")
+
+    def __init__(self) -> None:
+        self._queue: deque[asyncio.Future[None]] = deque()
+        self.is_taken = False
+
+    async def wait(self) -> None:
+        """Wait for the lock, which the caller then holds."""
+        turn = asyncio.Future[None]()
+        self._queue.append(turn)
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled():
+                # The lock came together with the cancellation.
+                self.pass_on()
+            raise
+
+    def pass_on(self) -> None:
+        """Release the lock to the next task that waits."""
+        while self._queue:
+            turn = self._queue.popleft()
+            if not turn.done():
+                turn.set_result(None)
+                return
+        self.is_taken = False
