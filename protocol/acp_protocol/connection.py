@@ -66,7 +66,7 @@ class Connection:
         self._transport = transport
         self._handler = handler
         self._limits = limits or ConnectionLimits()
-        self._peer = Peer(takes_batches=takes_batches)
+        self._endpoint = Peer(takes_batches=takes_batches)
         self._pending: dict[RequestId, _PendingRequest] = {}
         self._sending = anyio.Lock()
         self._closed = anyio.Event()
@@ -88,7 +88,9 @@ class Connection:
 
     async def __aenter__(self) -> Self:
         tasks = await self._tasks.__aenter__()
-        self._dispatcher = Dispatcher(self._handler, self._peer, self._send, self._limits, tasks)
+        self._dispatcher = Dispatcher(
+            self._handler, self._endpoint, self._send, self._limits, tasks
+        )
         tasks.start_soon(self._read)
         return self
 
@@ -126,7 +128,7 @@ class Connection:
             raise LocalProtocolError(f"{method} cannot be sent while a notification is handled")
         if not self.is_open:
             raise self._closed_error()
-        id_, frame = self._peer.ask(method, add_trace(params))
+        id_, frame = self._endpoint.ask(method, add_trace(params))
         pending = self._pending[id_] = _PendingRequest(session_of(params))
         has_timed_out = False
         try:
@@ -155,13 +157,13 @@ class Connection:
         Raises:
             ConnectionClosedError: the peer does not read any more.
         """
-        await self._send(self._peer.tell(method, add_trace(params)))
+        await self._send(self._endpoint.tell(method, add_trace(params)))
         # A pipe with room never makes the sender wait, but the reader must have its turn.
         await anyio.lowlevel.checkpoint()
 
     def refuse_batches(self) -> None:
         """Refuse batches from now on, because the agreed version has none."""
-        self._peer.refuse_batches()
+        self._endpoint.refuse_batches()
 
     async def wait_closed(self) -> None:
         """Return when the peer has left or the connection was closed."""
@@ -175,7 +177,7 @@ class Connection:
         try:
             while True:
                 frame = await self._transport.receive()
-                for event in self._peer.received(frame):
+                for event in self._endpoint.received(frame):
                     await self._handle(event)
         except (ConnectionClosedError, FrameTooLongError) as error:
             reason = error
@@ -207,7 +209,7 @@ class Connection:
         if self.is_open:
             self._close_reason = reason
             self._closed.set()
-            self._peer.closed()
+            self._endpoint.closed()
             while self._pending:
                 _, pending = self._pending.popitem()
                 # The request may still wait to be sent to a peer that will never read it.
@@ -231,7 +233,7 @@ class Connection:
             logger.debug("the peer left before %d bytes were sent", len(frame))
 
     async def _give_up(self, id: RequestId) -> None:  # noqa: A002
-        frame = self._peer.give_up(id)
+        frame = self._endpoint.give_up(id)
         if frame is not None and self.is_open:
             with anyio.move_on_after(LAST_SEND_TIMEOUT, shield=True):
                 await self._try_to_send(frame)

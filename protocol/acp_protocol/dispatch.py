@@ -42,13 +42,13 @@ class Dispatcher:
     def __init__(
         self,
         handler: Handler,
-        peer: Peer,
+        endpoint: Peer,
         send: Callable[[bytes], Awaitable[None]],
         limits: ConnectionLimits,
         tasks: TaskGroup,
     ) -> None:
         self._handler = handler
-        self._peer = peer
+        self._endpoint = endpoint
         self._send = send
         self._limits = limits
         # Tasks start from one clean context, so that no handler sees the variables of another.
@@ -171,15 +171,15 @@ class Dispatcher:
         else:
             try:
                 value = result.result if isinstance(result, Followed) else result
-                return self._peer.answer(request.id, value)
+                return self._endpoint.answer(request.id, value)
             except (ValueError, TypeError, RecursionError):
                 logger.exception("the result of %s cannot be encoded as JSON", request.method)
                 error = _INTERNAL_ERROR
         try:
-            return self._peer.refuse(request.id, error.code, error.message, error.data)
+            return self._endpoint.refuse(request.id, error.code, error.message, error.data)
         except (ValueError, TypeError, RecursionError):
             logger.exception("the error of %s cannot be encoded as JSON", request.method)
-            return self._peer.refuse(request.id, error.code, error.message)
+            return self._endpoint.refuse(request.id, error.code, error.message)
 
 
 class SessionQueues:

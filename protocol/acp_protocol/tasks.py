@@ -42,8 +42,6 @@ class Turnstile:
     If it is not `is_taken`, set `is_taken` to acquire it; otherwise `wait`.
     """
 
-    __slots__ = ("_queue", "is_taken")
-
     def __init__(self) -> None:
         self._queue: deque[asyncio.Future[None]] = deque()
         self.is_taken = False

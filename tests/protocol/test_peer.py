@@ -46,7 +46,7 @@ def test_an_answer_whose_id_has_another_type_is_a_fault() -> None:
     id_, _ = peer.ask("m")
     (fact,) = peer.received(jsonrpc.result_line(str(id_), {}))
     assert isinstance(fact, Fault)
-    assert "never asked" in fact.reason
+    assert "response without a request" in fact.reason
     assert fact.reply is None
 
 
@@ -56,7 +56,7 @@ def test_a_second_answer_is_a_fault_and_not_answered() -> None:
     peer.received(jsonrpc.result_line(id_, {}))
     (fact,) = peer.received(jsonrpc.result_line(id_, {}))
     assert isinstance(fact, Fault)
-    assert "second answer" in fact.reason
+    assert "second response" in fact.reason
     assert fact.reply is None
 
 
@@ -178,7 +178,7 @@ def test_an_answer_that_is_none_fails_its_question_instead_of_leaving_it_open(
     assert fault.reply is None
     assert isinstance(failure, Failure)
     assert (failure.id, failure.raw) == (id_, raw)
-    assert failure.message.startswith("the answer is no JSON-RPC: ")
+    assert failure.message.startswith("the response is no JSON-RPC: ")
     assert peer.closed() == []
     (again,) = peer.received(raw)
     assert isinstance(again, Fault)
