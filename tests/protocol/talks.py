@@ -1,4 +1,4 @@
-"""Two peers, for the tests of whatever drives them."""
+"""Connected pairs of peers for tests."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ async def ignore(notification: Notification) -> None:
 
 @dataclass
 class Script:
-    """A handler whose two deeds a test writes down."""
+    """A handler made of two functions of a test."""
 
     on_request: Callable[[Request], Awaitable[Json]] = answer_nothing
     on_notification: Callable[[Notification], Awaitable[None]] = ignore

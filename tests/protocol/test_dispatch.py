@@ -148,7 +148,7 @@ async def test_reading_stops_while_messages_wait_in_too_many_sessions(
 
 
 @over_pipes
-async def test_a_request_has_begun_before_what_stands_behind_it_is_looked_at() -> None:
+async def test_a_request_starts_before_the_messages_after_it_are_handled() -> None:
     """Whatever waits before it: a cancel, or a word on it, would find nothing otherwise."""
     order: list[str] = []
     release, heard = anyio.Event(), anyio.Event()
@@ -177,7 +177,7 @@ async def test_a_request_has_begun_before_what_stands_behind_it_is_looked_at() -
 
 
 @over_pipes
-async def test_requests_are_cancelled_each_by_itself_while_others_wait_and_are_answered() -> None:
+async def test_cancelling_requests_does_not_affect_others() -> None:
     release = anyio.Event()
 
     async def serve(request: Request) -> Json:
@@ -205,7 +205,7 @@ async def test_requests_are_cancelled_each_by_itself_while_others_wait_and_are_a
 
 
 @over_pipes
-async def test_a_handler_runs_in_a_task_that_it_may_limit_and_divide() -> None:
+async def test_a_handler_may_use_timeouts_and_task_groups() -> None:
     async def serve(request: Request) -> Json:
         assert asyncio.current_task() is not None
         with anyio.move_on_after(0.01) as scope:
@@ -230,9 +230,7 @@ async def test_a_handler_runs_in_a_task_that_it_may_limit_and_divide() -> None:
 
 
 @over_pipes
-async def test_handlers_that_ask_back_before_they_wait_for_anything_else_get_their_answers() -> (
-    None
-):
+async def test_handlers_that_send_requests_back_get_their_responses() -> None:
     async def ask_back(request: Request) -> Json:
         return await agent.request("back", {"depth": request.params["depth"]})
 
@@ -272,7 +270,7 @@ async def test_the_trace_of_a_request_ends_with_it() -> None:
 
 
 @over_pipes
-async def test_a_flood_of_requests_that_nobody_reads_the_answers_of_is_held_back() -> None:
+async def test_a_flood_of_requests_whose_responses_are_not_read_is_held_back() -> None:
     ours, theirs = pipe_pair()
     served = 0
 
@@ -299,7 +297,7 @@ async def test_a_flood_of_requests_that_nobody_reads_the_answers_of_is_held_back
 @over_pipes
 @pytest.mark.parametrize("kind", ["notification", "request"])
 @pytest.mark.parametrize("is_error", [False, True])
-async def test_who_asked_goes_on_before_what_stands_behind_the_answer_is_looked_at(
+async def test_the_caller_resumes_before_the_messages_after_the_response_are_handled(
     kind: str, is_error: bool
 ) -> None:
     """Who learns the name of a turn has to be there before the turn ends."""
@@ -384,7 +382,7 @@ async def test_a_session_is_handled_in_wire_order_whether_handlers_wait_or_not(
 
 
 @over_pipes
-async def test_a_session_whose_handler_waits_holds_up_no_other() -> None:
+async def test_a_session_whose_handler_waits_does_not_delay_others() -> None:
     release = anyio.Event()
     heard: list[str] = []
 
@@ -409,7 +407,7 @@ async def test_a_session_whose_handler_waits_holds_up_no_other() -> None:
 
 
 @over_every_wire
-async def test_a_cancelled_request_takes_none_of_the_others_along() -> None:
+async def test_a_cancelled_request_cancels_no_other() -> None:
     begun = anyio.Event()
 
     async def serve(request: Request) -> Json:
@@ -465,7 +463,7 @@ class Moody:
 
 @over_every_wire
 @pytest.mark.parametrize("seed", range(8))
-async def test_whatever_handlers_do_every_question_ends_and_a_session_keeps_its_order(
+async def test_every_request_ends_and_sessions_keep_their_order_whatever_handlers_do(
     seed: int,
 ) -> None:
     moods = random.Random(seed)
@@ -507,7 +505,7 @@ async def cancelled_elsewhere() -> None:
 
 
 @over_every_wire
-async def test_a_handler_that_meets_a_foreign_cancellation_has_failed_and_nothing_else(
+async def test_a_cancelled_error_from_elsewhere_fails_only_its_handler(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     async def serve(request: Request) -> Json:
