@@ -1,8 +1,7 @@
-"""How many requests a second find their answer through a connection, ours and the Python SDK's.
+"""Round trips per second through a connection, ours and the Python SDK's.
 
-Both sides of a conversation live in one process and talk over two pipes. The SDK is used as its
-documentation does, with typed calls, and once more with an extension method, which it passes on
-without a look at its members.
+Both sides of a conversation are in one process and talk over two pipes. The SDK is used as in its
+documentation, with typed calls, and also with an extension method, whose params it does not check.
 """
 
 from __future__ import annotations
@@ -25,11 +24,11 @@ from acp_protocol.transport.lines import LineTransport
 from benchmarks.table import Row, Section, Spread
 
 ROUNDS: Final = 9
-"""Times that each talk is held, in turns with the others."""
+"""Times that each kind of connection is measured, in turns."""
 ALONE: Final = 1000
-"""Requests of a talk in which each waits for the one before."""
+"""Requests that are sent one after the other."""
 TOGETHER: Final = 50
-"""Requests that are open at once in the other talk."""
+"""Requests that are open at once."""
 EACH: Final = 30
 """Requests that each of them makes, one after the other."""
 SESSION: Final = "sess-1"
@@ -40,7 +39,7 @@ Talk: TypeAlias = Callable[[], AbstractAsyncContextManager[Ask]]
 
 
 def measure() -> Section:
-    """Hold each talk again and again, in turns, so that a busy spell meets them all."""
+    """Measure every kind of connection in turns, so that other load slows all of them."""
     talks = (_floor, _sdk_typed, _sdk_raw, _ours)
     alone: list[list[float]] = [[] for _ in talks]
     together: list[list[float]] = [[] for _ in talks]
@@ -65,7 +64,7 @@ def measure() -> Section:
 def _rows(how: str, names: tuple[str, ...], durations: list[list[float]]) -> list[Row]:
     spreads = [Spread.of(taken) for taken in durations]
     rival = spreads[1].median
-    goals = ("", "", "", "≥ 5 × the SDK's typed calls")
+    goals = ("", "", "", "≥ 2 × the SDK's typed calls")
     return [
         Row(
             f"{name}, {how}",
@@ -99,7 +98,7 @@ async def _series(ask: Ask, times: int) -> None:
 
 @asynccontextmanager
 async def _floor() -> AsyncGenerator[Ask]:
-    """What waiting for bytes costs by itself: an end that sends back what it reads."""
+    """Measure the cost of waiting for bytes: one end sends back what it reads."""
     loop = asyncio.get_running_loop()
     there, back = os.pipe(), os.pipe()
     waiting: list[asyncio.Future[None]] = []
@@ -129,7 +128,7 @@ async def _floor() -> AsyncGenerator[Ask]:
 
 
 class _Agent:
-    """Answers at once, through our connection."""
+    """Responds at once, through our connection."""
 
     async def handle_request(self, request: Request) -> Json:
         del request
@@ -185,10 +184,10 @@ async def _sdk() -> AsyncGenerator[tuple[Any, list[Any]]]:
         def on_connect(self, conn: object) -> None:
             del conn
 
-    def side(of: Any, deeds: object, ends: _Ends) -> Any:
+    def side(of: Any, handlers: object, ends: _Ends) -> Any:
         def made(connection: object) -> object:
             del connection
-            return deeds
+            return handlers
 
         return of(made, ends.writer, ends.reader)
 

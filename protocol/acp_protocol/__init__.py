@@ -1,3 +1,3 @@
-"""The wire: frames, messages, shapes, connections, and what they need of the machine."""
+"""The Agent Client Protocol: framing, JSON-RPC, schema, connections, transports, processes."""
 
 __all__: list[str] = []

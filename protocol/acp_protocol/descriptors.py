@@ -5,126 +5,104 @@ from __future__ import annotations
 import asyncio
 import os
 from collections import deque
-from collections.abc import Awaitable
 from typing import Final
 
 import anyio
 import anyio.lowlevel
 from anyio.abc import ByteReceiveStream, ByteSendStream
 
-from acp_protocol.readiness import Readiness, readiness
-
 CHUNK: Final = 65536
-"""Bytes asked for in one read."""
+"""Bytes to read at once."""
 CHUNKS_AHEAD: Final = 4
-"""Chunks that are read before anybody asks for them."""
+"""Chunks that are read before they are received."""
 
 
 class DescriptorReader(ByteReceiveStream):
     """Reads a file descriptor of any kind (pipe, socket, terminal, file) and owns it.
 
-    The selector is asked once and not anew for each read, which would cost more than the read, and
-    who waits goes on as soon as something came. What came is held until it is received; beyond a
-    few chunks nothing more is read, and the sender has to wait.
+    The event loop keeps watching the descriptor, because starting to watch it for every read would
+    cost more than the read. What it reads ahead is limited to a few chunks; after that the sender
+    has to wait.
     """
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
         self._chunks: deque[bytes] = deque()
-        """What was read before anybody asked for it."""
-        self._loop: asyncio.AbstractEventLoop | None = None
-        """The loop that watches the descriptor; None while nobody does."""
-        self._waiting: Readiness[bytes | None] | None = None
+        self._waiter: asyncio.Future[None] | None = None
         self._is_open = True
+        self._is_watched = False
         self._is_file = False
         self._has_ended = False
 
     async def receive(self, max_bytes: int = CHUNK) -> bytes:
-        """Return at least one byte, and `CHUNK` at most, whatever `max_bytes` says.
+        """Return at least one byte, and at most `CHUNK`, whatever `max_bytes` says.
 
         Raises:
-            anyio.EndOfStream: no more will come.
+            anyio.EndOfStream: no more bytes will come.
             anyio.ClosedResourceError: this reader is closed.
         """
-        if chunk := await self.chunk():
-            return chunk
-        if not self._has_ended:
-            raise anyio.ClosedResourceError
-        raise anyio.EndOfStream
-
-    def chunk(self) -> Awaitable[bytes | None]:
-        """Return what is to be awaited for the next chunk; that yields nothing when none will come.
-
-        Raises:
-            anyio.ClosedResourceError: this reader is closed.
-        """
-        if self._chunks:
-            return self._held()
-        if self._waiting is not None and not self._waiting.done():
-            raise anyio.BusyResourceError("reading from")
-        loop = self._loop
-        if loop is None:
+        while not self._chunks:
             if self._has_ended:
-                return self._held()
+                raise anyio.EndOfStream
             if not self._is_open:
                 raise anyio.ClosedResourceError
-            if (loop := self._start()) is None:
-                return self._held()
-        self._waiting = readiness(loop)
-        return self._waiting
+            await self._wait()
+        return self._chunks.popleft()
 
-    async def aclose(self) -> None:
-        """Close the descriptor; who waits for it learns so."""
-        if self._is_open:
-            self._is_open = False
-            self._stop()
-            os.close(self._descriptor)
-            if self._waiting is not None:
-                self._waiting.wake_later(None)
-
-    async def _held(self) -> bytes:
-        """Return what was read, after reading if it is a file; nothing at the end."""
-        if not self._chunks and self._is_file and not self._has_ended:
-            await anyio.lowlevel.checkpoint()
-            self._read()
-        return self._chunks.popleft() if self._chunks else b""
-
-    def _start(self) -> asyncio.AbstractEventLoop | None:
-        """Have the descriptor watched, and return by whom; None for a file, always ready."""
+    async def _wait(self) -> None:
+        if self._waiter is not None:
+            raise anyio.BusyResourceError("reading from")
         loop = asyncio.get_running_loop()
-        if not self._is_file:
+        if not self._is_watched and not self._is_file:
             try:
                 loop.add_reader(self._descriptor, self._read)
+                self._is_watched = True
             except (PermissionError, ValueError):
                 self._is_file = True
-            else:
-                self._loop = loop
-        return self._loop
-
-    def _stop(self) -> None:
-        if self._loop is not None:
-            self._loop.remove_reader(self._descriptor)
-            self._loop = None
+        if self._is_file:
+            # A file is always readable, and cannot be watched.
+            await anyio.lowlevel.checkpoint()
+            self._read()
+            return
+        self._waiter = loop.create_future()
+        try:
+            await self._waiter
+        finally:
+            self._waiter = None
 
     def _read(self) -> None:
         try:
             chunk = os.read(self._descriptor, CHUNK)
         except BlockingIOError:
-            # Somebody who shares the open file took it first.
+            # Another process that shares the open file was faster.
             return
         except OSError:
-            # A terminal that hung up answers EIO: for us that is an end like any other.
+            # A terminal that hung up fails with EIO.
             chunk = b""
-        if not chunk:
-            self._has_ended = True
-            self._stop()
-        waiting = self._waiting
-        if waiting is not None and not waiting.done():
-            waiting.wake(chunk)
-        elif chunk:
+        if chunk:
             self._chunks.append(chunk)
-            if len(self._chunks) >= CHUNKS_AHEAD:
-                self._stop()
+        else:
+            self._has_ended = True
+        if self._has_ended or len(self._chunks) >= CHUNKS_AHEAD:
+            self._stop_watching()
+        self._wake()
+
+    def _wake(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+    def _stop_watching(self) -> None:
+        if self._is_watched:
+            self._is_watched = False
+            asyncio.get_running_loop().remove_reader(self._descriptor)
+
+    async def aclose(self) -> None:
+        """Close the descriptor; a task that waits in `receive` gets `ClosedResourceError`."""
+        if self._is_open:
+            self._is_open = False
+            self._stop_watching()
+            os.close(self._descriptor)
+            self._wake()
 
 
 class DescriptorWriter(ByteSendStream):
@@ -134,40 +112,22 @@ class DescriptorWriter(ByteSendStream):
         self._descriptor = descriptor
         self._is_open = True
         self._rest = memoryview(b"")
+        """What a cancelled `send` has not written; it is written before the next item."""
         self._was_blocking = os.get_blocking(descriptor)
         os.set_blocking(descriptor, False)
 
-    def begin(self, item: bytes) -> bool:
-        """Write as much of `item` as goes in at once, behind what was left over before.
-
-        Returns whether nothing is left for `finish`, which otherwise has to be awaited.
+    async def send(self, item: bytes) -> None:
+        """Write all of `item`, without waiting if there is room for it.
 
         Raises:
             anyio.BrokenResourceError: nobody reads any more.
             anyio.ClosedResourceError: this writer is closed.
         """
-        if self._rest:
-            self._rest = memoryview(self._rest.tobytes() + item)
-            return False
-        if not self._is_open:
-            raise anyio.ClosedResourceError
-        try:
-            written = os.write(self._descriptor, item)
-        except BlockingIOError:
-            written = 0
-        except OSError:
-            raise anyio.BrokenResourceError from None
-        if written < len(item):
-            self._rest = memoryview(item)[written:]
-        return not self._rest
+        await self._write_rest()
+        self._rest = memoryview(item)
+        await self._write_rest()
 
-    async def finish(self) -> None:
-        """Write what is left over; what a cancelled call leaves goes out before the next item.
-
-        Raises:
-            anyio.BrokenResourceError: nobody reads any more.
-            anyio.ClosedResourceError: this writer is closed.
-        """
+    async def _write_rest(self) -> None:
         while self._rest:
             if not self._is_open:
                 raise anyio.ClosedResourceError
@@ -177,12 +137,6 @@ class DescriptorWriter(ByteSendStream):
                 await anyio.wait_writable(self._descriptor)
             except OSError:
                 raise anyio.BrokenResourceError from None
-
-    async def send(self, item: bytes) -> None:
-        """Write all of `item`, as `begin` and `finish` do."""
-        await self.finish()
-        if not self.begin(item):
-            await self.finish()
 
     async def aclose(self) -> None:
         """Close the descriptor and leave its open file as it was found."""

@@ -1,20 +1,20 @@
-"""What can go wrong on floor 1, and what a caller may catch.
+"""All exceptions that callers of this package may catch.
 
 ```
 AcpError
 ├─ ProtocolError
-│  ├─ LocalProtocolError      we used the protocol wrongly
-│  └─ RemoteProtocolError     the peer did, so that the job cannot be done
+│  ├─ LocalProtocolError      we used the protocol or this library wrongly
+│  └─ RemoteProtocolError     the peer violated it, and we cannot go on
 ├─ TransportError
-│  ├─ FrameTooLongError       an unfinished frame passed its limit
-│  ├─ ConnectionClosedError   the peer is gone, or we have closed
+│  ├─ FrameTooLongError       a frame exceeds the limit
+│  ├─ ConnectionClosedError   the peer left, or we closed
 │  ├─ AgentStartError         the agent's command could not be started
-│  └─ AgentExitedError        the agent's process ended: exit code, last stderr lines
-├─ TimeLimitError             a wait took longer than it was allowed to
-└─ RequestFailedError         the peer answered with an error: code, message, data
+│  └─ AgentExitedError        the agent's process ended: code, last stderr lines
+├─ TimeLimitError             an operation took longer than its timeout
+└─ RequestFailedError         a response with an error: code, message, data
 ```
 
-Faults of the peer that do not stop the job are values (`Malformed`, `Fault`), not exceptions.
+Violations of the peer that we can recover from are values (`Malformed`, `Fault`), not exceptions.
 """
 
 from __future__ import annotations
@@ -24,27 +24,27 @@ from typing import Any
 
 
 class AcpError(Exception):
-    """Everything that this program raises on purpose."""
+    """The base class of all our exceptions."""
 
 
 class ProtocolError(AcpError):
-    """Somebody did not keep to the protocol."""
+    """One side violated the protocol."""
 
 
 class LocalProtocolError(ProtocolError):
-    """We asked for something that the protocol or our own rules do not allow."""
+    """We tried something that the protocol or this library does not allow."""
 
 
 class RemoteProtocolError(ProtocolError):
-    """The peer broke the protocol in a way that ends the job."""
+    """The peer violated the protocol, and we cannot go on."""
 
 
 class TransportError(AcpError):
-    """Bytes could not be moved."""
+    """Frames cannot be sent or received."""
 
 
 class FrameTooLongError(TransportError):
-    """A frame holds more than `limit` bytes."""
+    """A frame has more than `limit` bytes."""
 
     def __init__(self, limit: int) -> None:
         super().__init__(f"a frame is longer than the limit of {limit} bytes")
@@ -52,7 +52,7 @@ class FrameTooLongError(TransportError):
 
 
 class ConnectionClosedError(TransportError):
-    """The connection is closed; nothing can be sent and no answer will come."""
+    """The connection is closed: nothing can be sent and no response will come."""
 
     def __init__(self, message: str = "the connection is closed") -> None:
         super().__init__(message)
@@ -70,15 +70,15 @@ class AgentExitedError(TransportError):
     ) -> None:
         super().__init__(f"the agent {describe_exit(code)}")
         self.code = code
-        """Exit code; negative for the number of the signal that ended it; None when unknown."""
+        """The exit code; the negative number of the signal that ended it; None if unknown."""
         self.stderr_tail = stderr_tail
-        """The last lines that the agent wrote to stderr, oldest first, as they came."""
+        """The last lines of the agent's stderr, oldest first."""
         self.noise = noise
-        """The first line on stdout that was no message, as it came; None when all were."""
+        """The first line of its stdout that was no message; None if all were."""
 
 
 class TimeLimitError(AcpError):
-    """Something took longer than its limit."""
+    """An operation took longer than its timeout."""
 
     def __init__(self, what: str, limit: float) -> None:
         super().__init__(f"{what} took longer than {limit:g} s")
@@ -86,13 +86,13 @@ class TimeLimitError(AcpError):
         self.limit = limit
         """Seconds."""
         self.stderr_tail: tuple[str, ...] = ()
-        """What an agent that kept us waiting last wrote to stderr."""
+        """The last lines of the stderr of an agent that did not respond."""
         self.noise: bytes | None = None
-        """The first line on its stdout that was no message; None when all were."""
+        """The first line of its stdout that was no message; None if all were."""
 
 
 class RequestFailedError(AcpError):
-    """An error answer: the peer's to us, or ours to the peer."""
+    """An error response: from the peer to us, or from a handler to the peer."""
 
     def __init__(self, code: int, message: str, data: Any = None) -> None:
         super().__init__(f"{message} ({code})")
@@ -102,7 +102,7 @@ class RequestFailedError(AcpError):
 
 
 def describe_exit(code: int | None) -> str:
-    """Say in words how a process ended; `code` is negative for a signal's number."""
+    """Return in words how a process ended; `code` is negative for the number of a signal."""
     if code is None:
         return "closed its output without ending"
     if code >= 0:
@@ -114,13 +114,13 @@ def describe_exit(code: int | None) -> str:
 
 
 def describe_os_error(problem: OSError) -> str:
-    """Say in a few words what the operating system had against it."""
+    """Return the reason of an `OSError` in a few words."""
     words = problem.strerror or "the operating system refused"
     return words[:1].lower() + words[1:]
 
 
 def start_error(program: str, problem: OSError | ValueError) -> AgentStartError:
-    """Return the one sentence for why `program` could not be started."""
+    """Return the error for a `program` that could not be started."""
     match problem:
         case FileNotFoundError():
             reason = "there is no such command; check its spelling and PATH"

@@ -1,8 +1,8 @@
-"""Bytes and the frames in them, without I/O.
+"""Splits a byte stream into frames, without I/O.
 
-A frame on stdio is one line. The framer looks at nothing but the newline, so that whatever stands
-in a line (invalid UTF-8, carriage returns, no JSON at all) comes out as it went in. Some peers
-frame as language servers do, with a header that tells the length; `AnyFramer` finds out who does.
+A frame on stdio is one line. Only newlines matter: invalid UTF-8, carriage returns and lines that
+are no JSON come out unchanged. Some peers frame like language servers, with a header that gives the
+length; `AnyFramer` detects them.
 """
 
 from __future__ import annotations
@@ -13,35 +13,41 @@ from typing import Final, Literal, TypeAlias
 from acp_protocol.errors import FrameTooLongError
 
 Side: TypeAlias = Literal["client", "agent"]
-"""Who sent a frame."""
+"""The side that sent a frame."""
+
+
+def opposite(side: Side) -> Side:
+    """Return the other side."""
+    return "agent" if side == "client" else "client"
+
 
 Framing: TypeAlias = Literal["lines", "headers"]
-"""How frames are kept apart: by a newline after each, or by a header with its length before."""
+"""How frames are separated: by a newline after each, or a header with the length before each."""
 
 FRAME_LIMIT: Final = 64 * 2**20
-"""Bytes that one frame may hold before reading it is refused."""
+"""Bytes of one frame, at most; longer ones are refused."""
 
 HEADER_LIMIT: Final = 8192
-"""Bytes that the header of one frame may hold before reading it is refused."""
+"""Bytes of the header of one frame, at most; longer ones are refused."""
 
 _NAME: Final = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-"""The name of a header."""
+"""The name of a header field."""
 _LENGTH_DIGITS: Final = 18
-"""No frame has a length of more digits, and Python refuses to read very many."""
-_BLANK: Final = b"\xef\xbb\xbf \t\r"
-"""What may stand before the first sign of a line: a byte order mark, white space."""
+"""Digits of a valid length, at most; Python refuses to parse very many."""
+_BLANKS: Final = b"\xef\xbb\xbf \t\r"
+"""What may precede the first character of a line: a byte order mark, white space."""
 _FIRST_HEADERS: Final = (b"content-length:", b"content-type:")
 
 
 def frame_bytes(payload: bytes, framing: Framing) -> bytes:
-    """Return what stands on the wire for the frame `payload`."""
+    """Return the bytes on the wire for the frame `payload`."""
     if framing == "lines":
         return payload + b"\n"
     return b"Content-Length: %d\r\n\r\n%b" % (len(payload), payload)
 
 
 class LineFramer:
-    """Cuts a byte stream into lines; holds what has no newline yet.
+    """Splits a byte stream into lines; keeps an unfinished line until its newline comes.
 
     A chunk is searched once, however long the unfinished line before it is.
 
@@ -58,11 +64,11 @@ class LineFramer:
     def feed(self, chunk: bytes) -> list[bytes]:
         r"""Return the lines that `chunk` completes, in order, without their `\n`.
 
-        A `\r` before the newline stays in the line: it is the peer's byte.
+        A `\r` before the newline stays in the line.
 
         Raises:
-            FrameTooLongError: a line, finished or not, holds more than the limit. The framer is
-                then of no more use, because where the next frame starts is not known.
+            FrameTooLongError: a line, finished or not, exceeds the limit. The framer cannot be used
+                any more, because it does not know where the next frame starts.
         """
         lines = chunk.split(b"\n")
         tail = lines.pop()
@@ -76,7 +82,7 @@ class LineFramer:
         return lines
 
     def rest(self) -> bytes:
-        """Take out the unfinished line; empty when the stream ended with a newline."""
+        """Remove and return the unfinished line; empty if the stream ended with a newline."""
         line = b"".join(self._unfinished)
         self._unfinished.clear()
         self._held = 0
@@ -90,12 +96,12 @@ class LineFramer:
 
 
 class HeaderFramer:
-    r"""Cuts a byte stream into the bodies that a header before each announces.
+    r"""Splits a byte stream into frames that have a header with their length.
 
-    Borne are other headers beside the length, names in any case, `\n` alone as the end of a line,
-    and blank lines between frames. A line that is no header becomes a frame of its own, together
-    with the headers before it, and so does a header without a valid length: the next header is
-    where reading goes on. None of these frames is JSON, unless the line alone was.
+    It accepts other header fields, names in any case, `\n` alone as the end of a line, and blank
+    lines between frames. A line that is no header field becomes a frame, together with the fields
+    before it, and so does a header without a valid length; reading goes on at the next header. No
+    such frame is JSON, unless the line by itself is.
 
     Source: Language Server Protocol, "Base Protocol"; OpenOxide, "Local Transport".
     """
@@ -105,70 +111,70 @@ class HeaderFramer:
     def __init__(self, limit: int = FRAME_LIMIT) -> None:
         self._limit = limit
         self._header: list[bytes] = []
-        """The lines of the header so far, with their ends."""
+        """The lines of the header so far, with their line ends."""
         self._line = b""
         self._body: list[bytes] = []
         self._missing: int | None = None
-        """Bytes of the body that have not come yet; None in a header."""
+        """Bytes of the body that are still missing; None while reading a header."""
 
     def feed(self, chunk: bytes) -> list[bytes]:
         """Return the frames that `chunk` completes, in order, without their headers.
 
         Raises:
-            FrameTooLongError: a header or the length that it announces passes its limit. The framer
-                is then of no more use.
+            FrameTooLongError: a header, or the length in it, exceeds its limit. The framer cannot
+                be used any more.
         """
         frames: list[bytes] = []
-        place = 0
-        while place < len(chunk):
+        position = 0
+        while position < len(chunk):
             if self._missing is None:
-                place = self._read_line(chunk, place, frames)
+                position = self._read_line(chunk, position, frames)
             else:
-                place = self._read_body(chunk, place, self._missing)
+                position = self._read_body(chunk, position, self._missing)
             if self._missing == 0:
                 frames.append(self.rest())
         return frames
 
     def rest(self) -> bytes:
-        """Take out the unfinished frame, or the header of which no body came."""
+        """Remove and return the unfinished frame, or a header without its body."""
         unfinished = b"".join([*self._header, self._line, *self._body])
         self._header.clear()
         self._body.clear()
         self._line, self._missing = b"", None
         return unfinished
 
-    def _read_body(self, chunk: bytes, place: int, missing: int) -> int:
-        piece = chunk[place : place + missing]
+    def _read_body(self, chunk: bytes, position: int, missing: int) -> int:
+        piece = chunk[position : position + missing]
         self._body.append(piece)
         self._missing = missing - len(piece)
-        return place + len(piece)
+        return position + len(piece)
 
-    def _read_line(self, chunk: bytes, place: int, frames: list[bytes]) -> int:
-        """Read up to the end of one line of a header; return the place after it."""
-        end = chunk.find(b"\n", place) + 1
-        piece = chunk[place : end or len(chunk)]
+    def _read_line(self, chunk: bytes, position: int, frames: list[bytes]) -> int:
+        """Read up to the end of a header line; return the position after it."""
+        end = chunk.find(b"\n", position) + 1
+        piece = chunk[position : end or len(chunk)]
         if sum(map(len, self._header)) + len(self._line) + len(piece) > HEADER_LIMIT:
             raise FrameTooLongError(HEADER_LIMIT)
         self._line += piece
         if end:
-            self._take_line(frames)
-        return place + len(piece)
+            self._end_line(frames)
+        return position + len(piece)
 
-    def _take_line(self, frames: list[bytes]) -> None:
+    def _end_line(self, frames: list[bytes]) -> None:
         if self._line.strip(b"\r\n"):
             self._header.append(self._line)
             self._line = b""
             if _header(self._header[-1]) is None:
                 frames.append(self.rest().rstrip(b"\r\n"))
         elif self._header:
-            self._missing = self._announced()
+            self._missing = self._length()
             if self._missing is None:
                 frames.append(self.rest().rstrip(b"\r\n"))
             self._header.clear()
         self._line = b""
 
-    def _announced(self) -> int | None:
-        """Return the length that the header tells; None if it tells none, or two different ones."""
+    def _length(self) -> int | None:
+        """Return the length in the header; None if it has none, or two different ones."""
         headers = [header for line in self._header if (header := _header(line)) is not None]
         lengths = {value for name, value in headers if name == b"content-length"}
         digits = lengths.pop() if len(lengths) == 1 else b""
@@ -181,10 +187,10 @@ class HeaderFramer:
 
 
 class AnyFramer:
-    """Cuts a byte stream into frames, however its sender keeps them apart.
+    """Splits a byte stream into frames and detects their framing.
 
-    What begins with a length is headers, what begins as JSON is lines. Other lines before that,
-    such as a program's greeting, are frames of their own and decide nothing.
+    A line that starts like a header means headers; one that starts like JSON means lines. Other
+    lines before that, such as the greeting of a program, are frames and decide nothing.
     """
 
     def __init__(self, limit: int = FRAME_LIMIT) -> None:
@@ -194,7 +200,7 @@ class AnyFramer:
 
     @property
     def framing(self) -> Framing | None:
-        """How the peer frames; None while that is not known."""
+        """The framing; None while it is not known."""
         return None if self._framer is None else self._framer.framing
 
     def feed(self, chunk: bytes) -> list[bytes]:
@@ -207,33 +213,33 @@ class AnyFramer:
             return self._framer.feed(chunk)
         frames: list[bytes] = []
         held, self._line = self._line + chunk, b""
-        place = 0
-        while place < len(held):
-            end = held.find(b"\n", place)
-            line = held[place : end if end >= 0 else len(held)]
-            if (framing := self._sign(line)) is not None:
+        position = 0
+        while position < len(held):
+            end = held.find(b"\n", position)
+            line = held[position : end if end >= 0 else len(held)]
+            if (framing := self._detect(line)) is not None:
                 self._framer = _FRAMERS[framing](self._limit)
-                return frames + self._framer.feed(held[place:])
+                return frames + self._framer.feed(held[position:])
             if end < 0:
                 self._line = line
                 break
             frames.append(line)
-            place = end + 1
+            position = end + 1
         return frames
 
     def rest(self) -> bytes:
-        """Take out the unfinished frame."""
+        """Remove and return the unfinished frame."""
         if self._framer is not None:
             return self._framer.rest()
         line, self._line = self._line, b""
         return line
 
-    def _sign(self, line: bytes) -> Framing | None:
-        """Return what the start of a line gives away."""
-        start = line[:HEADER_LIMIT].lstrip(_BLANK)[: len(_FIRST_HEADERS[0])].lower()
+    def _detect(self, line: bytes) -> Framing | None:
+        """Return the framing that the start of a line shows."""
+        start = line[:HEADER_LIMIT].lstrip(_BLANKS)[: len(_FIRST_HEADERS[0])].lower()
         if start.startswith(_FIRST_HEADERS):
             return "headers"
-        # A greeting that never ends is no greeting, and it must not be held for ever.
+        # A line without an end must not be kept for ever.
         is_endless = len(line) > min(self._limit, HEADER_LIMIT)
         return "lines" if is_endless or start.startswith((b"{", b"[")) else None
 
@@ -245,8 +251,8 @@ _FRAMERS: Final[dict[Framing, type[LineFramer | HeaderFramer]]] = {
 
 
 def _header(line: bytes) -> tuple[bytes, bytes] | None:
-    """Return name, in small letters, and value of a header; None if the line is none."""
+    """Return the name in lower case and the value of a header field; None if it is none."""
     name, colon, value = line.partition(b":")
-    name = name.strip(_BLANK)
+    name = name.strip(_BLANKS)
     is_header = colon and _NAME.fullmatch(name) is not None
     return (name.lower(), value.strip(b" \t\r\n")) if is_header else None

@@ -1,8 +1,8 @@
-"""The JSON-RPC envelope, without I/O.
+"""JSON-RPC messages, without I/O.
 
-`read_message` turns the bytes of one frame into what they say and never raises: what is no JSON-RPC
-is `Malformed`, a value like the others. Every message keeps the bytes that it was read from.
-Nothing of ACP stands here: methods and their params are the business of `schema`.
+`read_message` decodes one frame and never raises: an invalid message is a value (`Malformed`) like
+the others. Every message keeps the bytes that it was read from. Nothing here knows ACP: methods
+and their params belong to `schema`.
 
 Source: JSON-RPC 2.0; ACP, Overview, "Messages".
 """
@@ -17,7 +17,7 @@ from acp_protocol import json_text
 T = TypeVar("T")
 
 Json: TypeAlias = json_text.Json
-"""JSON that has not been read yet."""
+"""Decoded JSON of any type."""
 parse = json_text.parse
 encode = json_text.encode
 
@@ -34,100 +34,99 @@ REQUEST_CANCELLED: Final = -32800
 
 
 @dataclass_transform(frozen_default=True)
-def _fact(of: type[T]) -> type[T]:
-    """Make a class of facts: frozen for who reads the code, and made at no more than it costs.
+def _message(of: type[T]) -> type[T]:
+    """Make a dataclass that type checkers see as frozen.
 
-    The fields of a dataclass that is frozen at run time take four times as long to be filled, for
-    every frame of every conversation.
+    Creating a dataclass that is frozen at run time takes four times as long, for every frame.
     """
     return dataclass(slots=True, unsafe_hash=True)(of)
 
 
-@_fact
+@_message
 class Request:
-    """A call that has to be answered."""
+    """A call that needs a response."""
 
     id: RequestId
     method: str
     params: Json
-    """None when the member is absent."""
+    """None if the field is absent."""
     raw: bytes
 
 
-@_fact
+@_message
 class Notification:
-    """A call that must not be answered."""
+    """A call that gets no response."""
 
     method: str
     params: Json
-    """None when the member is absent."""
+    """None if the field is absent."""
     raw: bytes
 
 
-@_fact
+@_message
 class Result:
-    """The answer to a request that went well."""
+    """A response with a result."""
 
     id: RequestId
     result: Json
     raw: bytes
 
 
-@_fact
+@_message
 class Failure:
-    """The answer to a request that went wrong."""
+    """A response with an error."""
 
     id: RequestId
     code: int
     message: str
     data: Json
-    """None when the member is absent."""
+    """None if the field is absent."""
     raw: bytes
 
 
-@_fact
+@_message
 class Batch:
-    """Several messages in one array; entries keep no bytes of their own.
+    """Several messages in one array; the entries have no bytes of their own.
 
-    Source: JSON-RPC 2.0, section 6; ACP has taken batches out of all versions.
+    Source: JSON-RPC 2.0, section 6. No released version of ACP has batches.
     """
 
     entries: tuple[Message, ...]
     raw: bytes
 
 
-@_fact
+@_message
 class Malformed:
-    """A frame that is no JSON (`PARSE_ERROR`) or no JSON-RPC (`INVALID_REQUEST`)."""
+    """A frame that is no JSON (code `PARSE_ERROR`) or no JSON-RPC (code `INVALID_REQUEST`)."""
 
     reason: str
     code: int
     raw: bytes
     is_answer: bool = False
-    """It has the shape of an answer: nobody must answer it."""
+    """Whether it was meant as a response, and so must not get an error response."""
     id: RequestId = None
-    """The id of a broken request or answer, where it can be told; None otherwise."""
+    """The id of the request or response; None if it has no valid one."""
 
 
 Message: TypeAlias = Request | Notification | Result | Failure | Batch | Malformed
 
 
 def read_message(raw: bytes, *, has_entries: bool = True) -> Message:
-    """Return what one frame says; `Malformed` for whatever is no JSON-RPC.
+    """Return the message in one frame; `Malformed` if it is no JSON-RPC.
 
-    `has_entries` False leaves the entries of an array unread, for who refuses it anyway.
+    With `has_entries` False the entries of an array are not read, for callers that refuse batches.
     """
     try:
         value = parse(raw)
-    except ValueError as problem:
-        return Malformed(str(problem), PARSE_ERROR, raw)
+    except ValueError as error:
+        return Malformed(str(error), PARSE_ERROR, raw)
     kind = value.__class__
     if kind is dict:
-        # What nearly every frame is.
+        # Fast path for nearly every frame.
         if "method" in value:
             return _read_call(value, raw)
         if "result" in value:
-            return _read_answer(value, raw)
+            return _read_response(value, raw)
     if kind is list:
         entries = cast("list[Json]", value) if has_entries else ()
         return Batch(tuple(_read_entry(entry, b"") for entry in entries), raw)
@@ -135,7 +134,7 @@ def read_message(raw: bytes, *, has_entries: bool = True) -> Message:
 
 
 def is_json(raw: bytes) -> bool:
-    """Tell whether `parse` takes `raw`."""
+    """Return whether `raw` is valid JSON."""
     try:
         parse(raw)
     except ValueError:
@@ -144,26 +143,26 @@ def is_json(raw: bytes) -> bool:
 
 
 def request_line(id: RequestId, method: str, params: Json = None) -> bytes:  # noqa: A002
-    """Return the frame of a request; `params` None leaves the member out."""
+    """Return the frame of a request; without `params` if they are None."""
     if params is None:
         return encode({"jsonrpc": "2.0", "id": id, "method": method})
     return encode({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
 
 
 def notification_line(method: str, params: Json = None) -> bytes:
-    """Return the frame of a notification; `params` None leaves the member out."""
+    """Return the frame of a notification; without `params` if they are None."""
     if params is None:
         return encode({"jsonrpc": "2.0", "method": method})
     return encode({"jsonrpc": "2.0", "method": method, "params": params})
 
 
 def result_line(id: RequestId, result: Json) -> bytes:  # noqa: A002
-    """Return the frame of an answer that went well."""
+    """Return the frame of a response with a result."""
     return encode({"jsonrpc": "2.0", "id": id, "result": result})
 
 
 def failure_line(id: RequestId, code: int, message: str, data: Json = None) -> bytes:  # noqa: A002
-    """Return the frame of an error answer; `data` None leaves the member out."""
+    """Return the frame of a response with an error; without `data` if it is None."""
     error: dict[str, Json] = {"code": code, "message": message}
     if data is not None:
         error["data"] = data
@@ -176,7 +175,7 @@ def id_key(id: RequestId) -> tuple[str, RequestId]:  # noqa: A002
 
 
 def is_request_id(value: Json) -> bool:
-    """Tell whether `value` may stand as an id: string, integer or null; true is no integer here."""
+    """Return whether `value` is a valid id: a string, an integer or null, but not true or false."""
     return value is None or type(value) in _ID_TYPES
 
 
@@ -186,7 +185,7 @@ def _read_entry(value: Json, raw: bytes) -> Message:
     if "method" in value:
         return _read_call(value, raw)
     if "result" in value or "error" in value:
-        return _read_answer(value, raw)
+        return _read_response(value, raw)
     return Malformed("no JSON-RPC: neither method, result nor error", INVALID_REQUEST, raw)
 
 
@@ -205,41 +204,42 @@ def _read_call(entry: dict[str, Json], raw: bytes) -> Message:
         return Request(id_, method, params, raw)
     else:
         reason = "id is no string, integer or null"
-    known = id_ if is_request_id(id_) else None
-    return Malformed(f"no JSON-RPC: {reason}", INVALID_REQUEST, raw, id=known)
+    valid_id = id_ if is_request_id(id_) else None
+    return Malformed(f"no JSON-RPC: {reason}", INVALID_REQUEST, raw, id=valid_id)
 
 
-def _read_answer(entry: dict[str, Json], raw: bytes) -> Message:
+def _read_response(entry: dict[str, Json], raw: bytes) -> Message:
     id_ = entry.get("id", _ABSENT)
     if entry.get("jsonrpc") != "2.0":
         reason = '"jsonrpc" is not "2.0"'
     elif not (id_ is None or type(id_) in _ID_TYPES):
-        reason = "an answer without a valid id"
-    elif "error" not in entry:
+        reason = "a response without a valid id"
+    elif "result" in entry and entry.get("error") is None:
+        # Some peers always write both fields; `"error": null` means that there is no error.
         return Result(id_, entry["result"], raw)
-    elif "result" in entry:
+    elif entry.get("result") is not None:
         reason = "both result and error"
     else:
-        return _read_failure(entry, raw)
-    return _broken_answer(id_, reason, raw)
+        return _read_error(entry, raw)
+    return _invalid_response(id_, reason, raw)
 
 
-def _read_failure(entry: dict[str, Json], raw: bytes) -> Message:
+def _read_error(entry: dict[str, Json], raw: bytes) -> Message:
     error = entry["error"]
     if isinstance(error, dict):
-        members = cast("dict[str, Json]", error)
-        code, message = members.get("code"), members.get("message")
+        fields = cast("dict[str, Json]", error)
+        code, message = fields.get("code"), fields.get("message")
         if type(code) is int and isinstance(message, str):
-            return Failure(entry["id"], code, message, members.get("data"), raw)
+            return Failure(entry["id"], code, message, fields.get("data"), raw)
         reason = "error without an integer code and a message"
     else:
         reason = "error is no object"
-    return _broken_answer(entry["id"], reason, raw)
+    return _invalid_response(entry["id"], reason, raw)
 
 
-def _broken_answer(id_: Json, reason: str, raw: bytes) -> Malformed:
-    known = id_ if is_request_id(id_) else None
-    return Malformed(f"no JSON-RPC: {reason}", INVALID_REQUEST, raw, is_answer=True, id=known)
+def _invalid_response(id_: Json, reason: str, raw: bytes) -> Malformed:
+    valid_id = id_ if is_request_id(id_) else None
+    return Malformed(f"no JSON-RPC: {reason}", INVALID_REQUEST, raw, is_answer=True, id=valid_id)
 
 
 _ID_TYPES: Final = frozenset({str, int})

@@ -1,8 +1,8 @@
-"""Regular expressions of others, compiled so that they can be tried for a bounded time.
+"""Compiles untrusted regular expressions so that matching them can be given a timeout.
 
-Python's own keep the interpreter for as long as they take, which a few characters make for ever;
-those of `regex` let others work, and take a limit of time with each deed. What would take the
-memory away is not even compiled. The library is imported when a pattern is compiled, not before.
+A few characters are enough to keep `re` busy for ever, and it blocks the interpreter meanwhile. The
+`regex` library releases it and accepts a timeout for each operation. Patterns that would need too
+much memory are refused before compiling. The library is imported on first use.
 """
 
 from __future__ import annotations
@@ -14,44 +14,44 @@ from typing import Any, AnyStr, Final
 from acp_protocol.errors import AcpError
 
 LONGEST: Final = 100_000
-"""Parts of a pattern, its counts written out: `(ab){3}` has six. More take the memory away."""
+"""Parts of a pattern with its repetitions expanded, at most: `(ab){3}` has six."""
 _PART: Final = re.compile(
     r"""\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|[()]|\{(?P<least>\d*)(?P<more>,?)\d*\}|.""", re.DOTALL
 )
 
 
 class PatternError(AcpError):
-    """This is no pattern, or one that is too large."""
+    """The pattern is invalid or too large."""
 
 
 def compiled(pattern: AnyStr, *, ignores_case: bool = False) -> Any:
-    """Return `pattern` as `regex` has it, whose deeds take `timeout` and `concurrent`.
+    """Return `pattern` compiled by `regex`; its methods take `timeout` and `concurrent`.
 
     Raises:
-        PatternError: it is none, or too large.
+        PatternError: it is invalid or too large.
     """
     import regex
 
     library: Any = regex
-    spelled = pattern.decode("latin-1") if isinstance(pattern, bytes) else pattern
-    if written_out(spelled) > LONGEST:
-        raise PatternError("its counts, written out, make it too long")
+    text = pattern.decode("latin-1") if isinstance(pattern, bytes) else pattern
+    if written_out(text) > LONGEST:
+        raise PatternError("its repetitions make it too long")
     try:
         with warnings.catch_warnings():
-            # What may be read otherwise one day is no business of who types a pattern.
+            # Warnings about future changes of the syntax do not help the user.
             warnings.simplefilter("ignore")
             return library.compile(pattern, library.IGNORECASE if ignores_case else 0)
-    except (library.error, ValueError, OverflowError, RecursionError) as problem:
-        raise PatternError(str(problem)) from None
+    except (library.error, ValueError, OverflowError, RecursionError) as error:
+        raise PatternError(str(error)) from None
 
 
 def written_out(pattern: str) -> int:
-    """Return about how many parts a pattern has once its counts are written out.
+    """Return roughly how many parts a pattern has with its repetitions expanded.
 
-    What repeats at least once is written twice by the library: once, and once to repeat.
+    The library writes what repeats at least once twice: once, and once to repeat it.
     """
     groups: list[list[int]] = [[0, 0]]
-    """For each group that is open, the parts in it before the last, and those of the last."""
+    """For each open group: the parts before its last item, and the parts of the last item."""
     for part in _PART.finditer(pattern):
         group = groups[-1]
         if part[0] == "(":

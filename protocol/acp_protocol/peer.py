@@ -1,20 +1,19 @@
-"""A JSON-RPC endpoint without I/O: who asked whom, what is still open, what came too late.
+"""A JSON-RPC endpoint without I/O: it keeps track of the open requests of both sides.
 
-| what we do         | returns             | what it changes                                  |
+| method             | returns             | effect                                           |
 |--------------------|---------------------|--------------------------------------------------|
-| `ask`              | the id, the frame   | the id waits for its answer                      |
-| `give_up`          | the cancel frame    | the id's answer, if it still comes, is no fault  |
-| `tell`             | the frame           | nothing                                          |
+| `ask`              | the id, the frame   | our request waits for its response               |
+| `give_up`          | the cancel frame    | a response that still comes is no violation      |
+| `tell`             | the frame           | none                                             |
 | `answer`, `refuse` | the frame, or None  | the peer's request is closed                     |
-| `received`         | facts, in order     | opens the peer's requests, closes ours           |
-| `closed`           | `Lost` per request  | nothing waits any more                           |
+| `received`         | events, in order    | opens the peer's requests, closes ours           |
+| `closed`           | `Lost` per request  | no request of ours waits any more                |
 
-Each direction has its own ids, and an id keeps its JSON type: 1 and "1" are two keys of a
-dictionary as well, and nothing else that equals a number is an id. The peer's mistakes are `Fault`
-values.
+Each direction has its own ids, and an id keeps its JSON type: 1 and "1" are two ids. Violations of
+the peer are values (`Fault`), not exceptions.
 
-Batches are no part of ACP, and an array is refused as a whole. A draft of version 2 had them, and
-a peer may be told to take them: what an array asks for is then answered in one array.
+Batches are not part of ACP, and an array is refused as a whole. A draft of version 2 had them; if
+they are allowed, the responses to a batch are sent in one array.
 
 Source: JSON-RPC 2.0; ACP, Cancellation, "$/cancel_request"; ACP 2.0.0-alpha.3, Transports.
 """
@@ -42,29 +41,29 @@ from acp_protocol.jsonrpc import (
 
 CANCEL_METHOD: Final = "$/cancel_request"
 REMEMBERED_ANSWERS: Final = 1024
-"""How many ids are kept to tell late and second answers from those nobody asked for."""
+"""Ids that are remembered, to know a late or second response from one without a request."""
 
 BATCH_LIMIT: Final = 1000
-"""Entries of one batch, at most: each may ask for an answer."""
+"""Entries of one batch, at most: each may need a response."""
 
 
 @dataclass(frozen=True, slots=True)
 class CancelAsked:
-    """The peer no longer wants the answer to its request `id`; it still has to get one."""
+    """The peer cancels its request `id`, which still needs a response."""
 
     id: RequestId
 
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """One of our requests will never be answered."""
+    """Our request `id` will never get a response."""
 
     id: RequestId
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """The peer's mistake; `reply` is the frame to send for it, if there is one to send."""
+    """A violation of the protocol by the peer; `reply` is the error frame to send, if any."""
 
     reason: str
     raw: bytes
@@ -72,57 +71,59 @@ class Fault:
 
 
 Fact: TypeAlias = Request | Notification | Result | Failure | CancelAsked | Fault
-"""What a frame means: a request that waits for our answer, a notification, the answer to a request
-of ours (which may have been given up), or something else."""
+"""What a frame of the peer means.
+
+A response always belongs to a request of ours, which may have been cancelled.
+"""
 
 
 @dataclass(slots=True)
 class _OpenBatch:
-    """An array of the peer that gets its answers in one array."""
+    """A batch of the peer, whose responses are sent in one array."""
 
     missing: int = 0
-    """Requests that are not answered yet."""
-    answers: list[bytes] = field(default_factory=list[bytes])
+    """Requests without a response."""
+    responses: list[bytes] = field(default_factory=list[bytes])
 
-    def take(self, answer: bytes) -> bytes | None:
-        """Take the next answer; return the array if it was the last one."""
+    def add(self, response: bytes) -> bytes | None:
+        """Add a response; return the array if it was the last one."""
         self.missing -= 1
-        self.answers.append(answer)
-        return None if self.missing else self.line()
+        self.responses.append(response)
+        return None if self.missing else self.frame()
 
-    def line(self) -> bytes:
-        return b"[%b]" % b",".join(self.answers)
+    def frame(self) -> bytes:
+        return b"[%b]" % b",".join(self.responses)
 
 
 class Peer:
-    """One end of a conversation in JSON-RPC.
+    """One side of a JSON-RPC conversation.
 
-    `takes_batches` is for peers that keep to a draft which had them.
+    `takes_batches` allows batches, for peers that follow the draft which had them.
     """
 
     def __init__(self, *, takes_batches: bool = False) -> None:
         self._takes_batches = takes_batches
         self._ids = count(1)
-        self._waiting: dict[RequestId, str] = {}
-        self._given_up: deque[RequestId] = deque(maxlen=REMEMBERED_ANSWERS)
-        self._answered: deque[RequestId] = deque(maxlen=REMEMBERED_ANSWERS)
-        self._open: dict[RequestId, _OpenBatch | None] = {}
+        self._pending: dict[RequestId, str] = {}
+        self._cancelled_ids: deque[RequestId] = deque(maxlen=REMEMBERED_ANSWERS)
+        self._closed_ids: deque[RequestId] = deque(maxlen=REMEMBERED_ANSWERS)
+        self._peer_requests: dict[RequestId, _OpenBatch | None] = {}
 
     def ask(self, method: str, params: Json = None) -> tuple[RequestId, bytes]:
         """Open a request; return its id and its frame."""
         id_ = next(self._ids)
-        members = {"jsonrpc": "2.0", "id": id_, "method": method}
+        fields = {"jsonrpc": "2.0", "id": id_, "method": method}
         if params is not None:
-            members["params"] = params
-        frame = jsonrpc.encode(members)
-        self._waiting[id_] = method
+            fields["params"] = params
+        frame = jsonrpc.encode(fields)
+        self._pending[id_] = method
         return id_, frame
 
     def give_up(self, id: RequestId) -> bytes | None:  # noqa: A002
-        """Return the frame that cancels our request; None when it has its answer already."""
-        if self._waiting.pop(id, None) is None:
+        """Return the frame that cancels our request; None if it has its response already."""
+        if self._pending.pop(id, None) is None:
             return None
-        self._given_up.append(id)
+        self._cancelled_ids.append(id)
         return jsonrpc.notification_line(CANCEL_METHOD, {"requestId": id})
 
     def tell(self, method: str, params: Json = None) -> bytes:
@@ -130,18 +131,18 @@ class Peer:
         return jsonrpc.notification_line(method, params)
 
     def answer(self, id: RequestId, result: Json) -> bytes | None:  # noqa: A002
-        """Return the frame that answers the peer's request.
+        """Return the frame of the response to the peer's request `id`.
 
-        None: the request came in a batch, whose last answer has to be given first.
+        None if the request came in a batch that still lacks another response.
 
         Raises:
-            LocalProtocolError: there is no such open request; it may be answered already.
-            ValueError: `result` cannot be spelled in JSON; the request is still open.
+            LocalProtocolError: there is no such open request; it may have its response already.
+            ValueError: `result` cannot be encoded as JSON; the request is still open.
         """
         frame = jsonrpc.encode({"jsonrpc": "2.0", "id": id, "result": result})
-        if self._open.get(id, self) is None:
-            # In no batch, as nearly every request.
-            del self._open[id]
+        if self._peer_requests.get(id, self) is None:
+            # Fast path: not in a batch.
+            del self._peer_requests[id]
             return frame
         return self._close(id, frame)
 
@@ -152,26 +153,26 @@ class Peer:
         message: str,
         data: Json = None,
     ) -> bytes | None:
-        """Return the frame that answers the peer's request with an error; None as in `answer`.
+        """Return the frame of an error response to the peer's request; None as in `answer`.
 
         Raises:
-            LocalProtocolError: there is no such open request; it may be answered already.
-            ValueError: `data` cannot be spelled in JSON; the request is still open.
+            LocalProtocolError: there is no such open request; it may have its response already.
+            ValueError: `data` cannot be encoded as JSON; the request is still open.
         """
         return self._close(id, jsonrpc.failure_line(id, code, message, data))
 
     def received(self, raw: bytes) -> tuple[Fact, ...]:
-        """Return what a frame of the peer means for us; more than one fact only for a batch."""
+        """Return the events in a frame of the peer; more than one only for a batch."""
         message = jsonrpc.read_message(raw, has_entries=self._takes_batches)
-        # What nearly every frame is, without a detour; the rest is told below.
-        if type(message) is Request and message.id not in self._open:
-            self._open[message.id] = None
+        # Fast path for nearly every frame.
+        if type(message) is Request and message.id not in self._peer_requests:
+            self._peer_requests[message.id] = None
             return (message,)
-        if type(message) is Result and self._waiting.pop(message.id, None) is not None:
-            self._answered.append(message.id)
+        if type(message) is Result and self._pending.pop(message.id, None) is not None:
+            self._closed_ids.append(message.id)
             return (message,)
         if not isinstance(message, Batch):
-            return self._facts(message, None)
+            return self._events(message, None)
         if not self._takes_batches:
             return (_refused("JSON-RPC batches are not part of ACP", raw, jsonrpc.INVALID_REQUEST),)
         if not message.entries:
@@ -183,105 +184,103 @@ class Peer:
 
     def _batch(self, message: Batch) -> tuple[Fact, ...]:
         batch = _OpenBatch()
-        facts = [fact for entry in message.entries for fact in self._facts(entry, batch)]
-        # Entries keep no bytes of their own, so a fault shows the whole array.
-        facts = [
-            Fault(f.reason, message.raw, f.reply) if isinstance(f, Fault) else f for f in facts
+        events = [event for entry in message.entries for event in self._events(entry, batch)]
+        # Entries have no bytes of their own, so a violation shows the whole array.
+        events = [
+            Fault(e.reason, message.raw, e.reply) if isinstance(e, Fault) else e for e in events
         ]
-        if batch.answers and not batch.missing:
-            facts.append(Fault("a batch without a valid request", message.raw, batch.line()))
-        return tuple(facts)
+        if batch.responses and not batch.missing:
+            events.append(Fault("a batch without a valid request", message.raw, batch.frame()))
+        return tuple(events)
 
-    def _facts(self, message: Message, batch: _OpenBatch | None) -> tuple[Fact, ...]:
-        fact = self._fact(message, batch)
+    def _events(self, message: Message, batch: _OpenBatch | None) -> tuple[Fact, ...]:
+        event = self._event(message, batch)
         if not (isinstance(message, Malformed) and message.is_answer):
-            return (fact,)
-        if self._waiting.pop(message.id, None) is None:
-            return (fact,)
-        # No better answer will come, and who asked must not wait for one.
-        self._answered.append(message.id)
-        reason = f"the answer is {message.reason}"
-        return fact, Failure(message.id, message.code, reason, None, message.raw)
+            return (event,)
+        if self._pending.pop(message.id, None) is None:
+            return (event,)
+        # No better response will come, and the caller must not wait for one.
+        self._closed_ids.append(message.id)
+        reason = f"the response is {message.reason}"
+        return event, Failure(message.id, message.code, reason, None, message.raw)
 
-    def _fact(self, message: Message, batch: _OpenBatch | None) -> Fact:
+    def _event(self, message: Message, batch: _OpenBatch | None) -> Fact:
         if isinstance(message, Notification):
-            return self._cancelled(message) if message.method == CANCEL_METHOD else message
+            return self._cancel_requested(message) if message.method == CANCEL_METHOD else message
         if isinstance(message, Request):
-            return self._asked(message, batch)
-        if isinstance(message, _ANSWERS):
-            return self._answer_came(message)
+            return self._request_received(message, batch)
+        if isinstance(message, (Result, Failure)):
+            return self._response_received(message)
         assert not isinstance(message, Batch), "an entry of a batch is never read as a batch"
-        return self._malformed(message, batch)
+        return self._invalid(message, batch)
 
-    def _malformed(self, message: Malformed, batch: _OpenBatch | None) -> Fact:
+    def _invalid(self, message: Malformed, batch: _OpenBatch | None) -> Fact:
         raw = message.raw
         if batch is None and (not raw or raw.isspace()):
             return Fault("an empty line", raw)
         if message.is_answer:
             return Fault(message.reason, raw)
         known = None if batch else message.id
-        return _put(_refused(message.reason, raw, message.code, known), batch)
+        return _add_reply(_refused(message.reason, raw, message.code, known), batch)
 
     def refuse_batches(self) -> None:
-        """Take arrays for mistakes from here on: the version that was agreed on has none."""
+        """Refuse batches from now on, because the agreed version has none."""
         self._takes_batches = False
 
     def closed(self) -> list[Lost]:
-        """Return our requests that wait in vain; none waits afterwards."""
-        lost = [Lost(id_) for id_ in self._waiting]
-        self._waiting.clear()
-        self._given_up.clear()
+        """Return our requests that will get no response; none waits afterwards."""
+        lost = [Lost(id_) for id_ in self._pending]
+        self._pending.clear()
+        self._cancelled_ids.clear()
         return lost
 
     def _close(self, id_: RequestId, frame: bytes) -> bytes | None:
         try:
-            batch = self._open.pop(id_)
+            batch = self._peer_requests.pop(id_)
         except KeyError:
             raise LocalProtocolError(f"no open request has the id {id_!r}") from None
-        return frame if batch is None else batch.take(frame)
+        return frame if batch is None else batch.add(frame)
 
-    def _asked(self, request: Request, batch: _OpenBatch | None) -> Fact:
-        if request.id in self._open:
-            # Two open requests of one id cannot be told apart in their answers: the second is
-            # refused without an answer under that id, which belongs to the first.
+    def _request_received(self, request: Request, batch: _OpenBatch | None) -> Fact:
+        if request.id in self._peer_requests:
+            # The responses of two open requests with one id could not be distinguished. The error
+            # for the second one has no id, because the id belongs to the first one.
             reason = f"the id {request.id!r} belongs to a request that is still open"
-            return _put(_refused(reason, request.raw, jsonrpc.INVALID_REQUEST), batch)
-        self._open[request.id] = batch
+            return _add_reply(_refused(reason, request.raw, jsonrpc.INVALID_REQUEST), batch)
+        self._peer_requests[request.id] = batch
         if batch is not None:
             batch.missing += 1
         return request
 
-    def _cancelled(self, notification: Notification) -> Fact:
+    def _cancel_requested(self, notification: Notification) -> Fact:
         params = notification.params
         id_ = cast("dict[str, Json]", params).get("requestId") if isinstance(params, dict) else None
         if isinstance(params, dict) and "requestId" in params and jsonrpc.is_request_id(id_):
             return CancelAsked(id_)
         return Fault("$/cancel_request without a valid requestId", notification.raw)
 
-    def _answer_came(self, answer: Result | Failure) -> Fact:
-        id_ = answer.id
-        if self._waiting.pop(id_, None) is not None:
-            self._answered.append(id_)
-            return answer
-        if id_ in self._given_up:
-            self._given_up.remove(id_)
-            self._answered.append(id_)
-            return answer
-        if id_ in self._answered:
-            return Fault(f"a second answer to the request {id_!r}", answer.raw)
-        if answer.id is None and isinstance(answer, Failure):
-            return Fault(f"the peer refused a frame: {answer.message} ({answer.code})", answer.raw)
-        return Fault(f"an answer to {answer.id!r}, which was never asked", answer.raw)
+    def _response_received(self, response: Result | Failure) -> Fact:
+        id_ = response.id
+        if self._pending.pop(id_, None) is not None:
+            self._closed_ids.append(id_)
+            return response
+        if id_ in self._cancelled_ids:
+            self._cancelled_ids.remove(id_)
+            self._closed_ids.append(id_)
+            return response
+        if id_ in self._closed_ids:
+            return Fault(f"a second response to the request {id_!r}", response.raw)
+        if id_ is None and isinstance(response, Failure):
+            reason = f"the peer refused a frame: {response.message} ({response.code})"
+            return Fault(reason, response.raw)
+        return Fault(f"a response without a request: id {id_!r}", response.raw)
 
 
-_ANSWERS: Final = (Result, Failure)
-
-
-def _put(fault: Fault, batch: _OpenBatch | None) -> Fault:
-    """Put the reply to `fault` among the answers of its batch, if it stands in one."""
+def _add_reply(fault: Fault, batch: _OpenBatch | None) -> Fault:
+    """Move the reply to `fault` into the responses of its batch, if it is in one."""
     if batch is None or fault.reply is None:
         return fault
-    batch.answers.append(fault.reply)
+    batch.responses.append(fault.reply)
     return Fault(fault.reason, fault.raw)
 
 

@@ -1,4 +1,4 @@
-"""Tasks that belong to a block and end with it; and how they take turns."""
+"""Background tasks that belong to a block and end with it, and a fair lock."""
 
 from __future__ import annotations
 
@@ -11,18 +11,17 @@ from anyio.abc import TaskGroup
 
 
 class OwnedTasks:
-    """A task group for helpers of a block: leaving the block cancels them.
+    """A task group for background tasks: leaving the block cancels them.
 
     What the block raises comes out as it is, where a task group of anyio would wrap it in an
-    `ExceptionGroup`: who opens a connection should be able to catch `ConnectionClosedError` by its
-    name. What a helper raises ends the block and does come out in a group, because it is a mistake
-    of ours.
+    `ExceptionGroup`: a caller can catch `ConnectionClosedError` by its name. What a background task
+    raises is a bug; it ends the block and comes out in a group.
     """
 
     _group: TaskGroup
 
     async def __aenter__(self) -> TaskGroup:
-        """Return the group to start helpers in."""
+        """Return the group to start tasks in."""
         self._group = await anyio.create_task_group().__aenter__()
         return self._group
 
@@ -32,43 +31,35 @@ class OwnedTasks:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Cancel the helpers and wait until they are gone."""
+        """Cancel the tasks and wait until they have ended."""
         self._group.cancel_scope.cancel()
         await self._group.__aexit__(None, None, None)
 
 
 class Turnstile:
-    """Lets one task through at a time, in the order in which they came.
+    """A lock for tasks, in the order in which they came; any task may release it.
 
-    A lock whose free passage costs nothing: looking at `is_taken` and setting it.
+    If it is not `is_taken`, set `is_taken` to acquire it; otherwise `wait`.
     """
-
-    __slots__ = ("_queue", "is_taken")
 
     def __init__(self) -> None:
         self._queue: deque[asyncio.Future[None]] = deque()
         self.is_taken = False
-        """Somebody is inside, or was let in and is on the way."""
 
-    def line_up(self) -> asyncio.Future[None]:
-        """Return a place in the line, to be awaited by `wait`."""
+    async def wait(self) -> None:
+        """Wait for the lock, which the caller then holds."""
         turn = asyncio.Future[None]()
         self._queue.append(turn)
-        return turn
-
-    async def wait(self, turn: asyncio.Future[None] | None = None) -> None:
-        """Return when it is the caller's turn, who is then inside; `turn` is a place it has."""
-        turn = turn or self.line_up()
         try:
             await turn
         except asyncio.CancelledError:
             if turn.done() and not turn.cancelled():
-                # The turn came together with the cancellation: somebody else may have it.
+                # The lock came together with the cancellation.
                 self.pass_on()
             raise
 
     def pass_on(self) -> None:
-        """Leave, and let the next one in."""
+        """Release the lock to the next task that waits."""
         while self._queue:
             turn = self._queue.popleft()
             if not turn.done():

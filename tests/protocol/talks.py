@@ -1,4 +1,4 @@
-"""Two peers, for the tests of whatever drives them."""
+"""Connected pairs of peers for tests."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from acp_protocol import jsonrpc
 from acp_protocol.connection import Connection
 from acp_protocol.descriptors import DescriptorReader, DescriptorWriter
 from acp_protocol.errors import RequestFailedError
-from acp_protocol.handling import Limits
+from acp_protocol.handling import ConnectionLimits
 from acp_protocol.jsonrpc import Json, Notification, Request
 from acp_protocol.transport import Transport
 from acp_protocol.transport.lines import LineTransport
@@ -36,7 +36,7 @@ async def ignore(notification: Notification) -> None:
 
 @dataclass
 class Script:
-    """A handler whose two deeds a test writes down."""
+    """A handler made of two functions of a test."""
 
     on_request: Callable[[Request], Awaitable[Json]] = answer_nothing
     on_notification: Callable[[Notification], Awaitable[None]] = ignore
@@ -94,7 +94,10 @@ async def talk(
 
 @asynccontextmanager
 async def talk_with_bytes(
-    script: Script | None = None, limits: Limits | None = None, *, takes_batches: bool = False
+    script: Script | None = None,
+    limits: ConnectionLimits | None = None,
+    *,
+    takes_batches: bool = False,
 ) -> AsyncGenerator[tuple[Connection, Transport]]:
     """One real side; the test plays the other, frame by frame."""
     ours, theirs = pair()
@@ -107,3 +110,9 @@ async def talk_with_bytes(
 
 async def read(transport: Transport) -> dict[str, Json]:
     return json.loads(await transport.receive())
+
+
+async def send_together(peer: Transport, *lines: bytes) -> None:
+    """Write `lines` at once, so that one look at the pipe finds them all."""
+    assert isinstance(peer, LineTransport)
+    await peer.send(b"\n".join(lines))

@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import json
 import logging
-from typing import cast
+import os
 
 import anyio
 import pytest
 
 from acp_protocol import jsonrpc
 from acp_protocol.connection import Connection
+from acp_protocol.descriptors import DescriptorReader, DescriptorWriter
 from acp_protocol.errors import (
     ConnectionClosedError,
     LocalProtocolError,
     RequestFailedError,
     TimeLimitError,
 )
-from acp_protocol.handling import Limits
+from acp_protocol.handling import ConnectionLimits
 from acp_protocol.jsonrpc import Json, Notification, Request
-from acp_protocol.transport.eager import WaitingTransport
+from acp_protocol.tasks import OwnedTasks
+from acp_protocol.transport.lines import LineTransport
 from acp_protocol.transport.memory import memory_pair
 from tests.protocol.talks import LIMIT, Script, Sink, read, talk, talk_with_bytes
 
@@ -27,7 +29,7 @@ pytestmark = pytest.mark.usefixtures("over_every_wire")
 in_memory = pytest.mark.parametrize("over_every_wire", ["memory"], indirect=True)
 
 
-async def test_a_question_gets_its_answer() -> None:
+async def test_a_request_gets_its_response() -> None:
     async def echo(request: Request) -> Json:
         return {"method": request.method, "params": request.params}
 
@@ -36,7 +38,7 @@ async def test_a_question_gets_its_answer() -> None:
     assert answer == {"method": "initialize", "params": {"protocolVersion": 1}}
 
 
-async def test_an_error_answer_is_raised_whole() -> None:
+async def test_an_error_response_is_raised_whole() -> None:
     async with talk() as (client, _):
         with pytest.raises(RequestFailedError) as raised:
             await client.request("nothing/such")
@@ -44,7 +46,7 @@ async def test_an_error_answer_is_raised_whole() -> None:
     assert raised.value.data == {"method": "nothing/such"}
 
 
-async def test_an_exception_of_the_handler_says_nothing_of_our_inside(
+async def test_an_exception_of_the_handler_reveals_nothing_internal(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     async def break_down(request: Request) -> Json:
@@ -58,7 +60,7 @@ async def test_an_exception_of_the_handler_says_nothing_of_our_inside(
     assert raised.value.data is None
 
 
-async def test_an_answer_is_handed_on_after_the_updates_before_it() -> None:
+async def test_a_response_reaches_its_caller_after_the_updates_before_it() -> None:
     async def slowly(notification: Notification) -> None:
         del notification
         for _ in range(20):
@@ -82,7 +84,7 @@ async def test_an_answer_is_handed_on_after_the_updates_before_it() -> None:
         assert [update.params["n"] for update in client_script.heard] == list(range(10))
 
 
-async def test_the_updates_of_one_session_do_not_hold_up_another() -> None:
+async def test_the_updates_of_one_session_do_not_delay_another() -> None:
     release = anyio.Event()
 
     async def wait_in_the_first(notification: Notification) -> None:
@@ -106,7 +108,7 @@ async def test_the_updates_of_one_session_do_not_hold_up_another() -> None:
         release.set()
 
 
-async def test_what_belongs_to_no_session_waits_for_all_of_them() -> None:
+async def test_a_message_of_no_session_waits_for_all_sessions() -> None:
     order: list[str] = []
     release = anyio.Event()
 
@@ -164,7 +166,7 @@ async def test_a_request_starts_after_the_notifications_before_it() -> None:
     assert seen == ["session/cancel", "session/prompt"]
 
 
-async def test_what_follows_on_a_request_finds_it_begun() -> None:
+async def test_a_notification_after_a_request_finds_it_started() -> None:
     """Or a cancel that comes at once would miss what it is meant for."""
     release, both = anyio.Event(), anyio.Event()
     begun: list[str] = []
@@ -193,7 +195,7 @@ async def test_what_follows_on_a_request_finds_it_begun() -> None:
 
 
 @in_memory
-async def test_settled_means_that_the_last_answer_has_left() -> None:
+async def test_settled_means_that_the_last_response_was_sent() -> None:
     async def at_once(request: Request) -> Json:
         del request
         answered.set()
@@ -219,7 +221,7 @@ async def test_settled_means_that_the_last_answer_has_left() -> None:
         await settled.wait()
 
 
-async def test_both_sides_ask_at_once() -> None:
+async def test_both_sides_send_requests_at_once() -> None:
     async def ask_back(request: Request) -> Json:
         return await agent.request("session/request_permission", request.params)
 
@@ -230,7 +232,7 @@ async def test_both_sides_ask_at_once() -> None:
         assert await client.request("session/prompt", {"n": 1}) == {"allowed": {"n": 1}}
 
 
-async def test_asking_while_a_notification_is_handled_is_refused_instead_of_hanging() -> None:
+async def test_a_request_while_a_notification_is_handled_is_refused_instead_of_hanging() -> None:
     problems: list[Exception] = []
 
     async def ask(notification: Notification) -> None:
@@ -246,7 +248,7 @@ async def test_asking_while_a_notification_is_handled_is_refused_instead_of_hang
     assert len(problems) == 1
 
 
-async def test_a_caller_whose_time_is_up_cancels_its_request() -> None:
+async def test_a_request_that_times_out_is_cancelled() -> None:
     cancelled = anyio.Event()
 
     async def never(request: Request) -> Json:
@@ -258,7 +260,7 @@ async def test_a_caller_whose_time_is_up_cancels_its_request() -> None:
 
     async with talk(agent=Script(on_request=never)) as (client, agent):
         with pytest.raises(
-            TimeLimitError, match=r"the answer to session/prompt took longer than 0\.01 s"
+            TimeLimitError, match=r"the response to session/prompt took longer than 0\.01 s"
         ):
             await client.request("session/prompt", time_limit=0.01)
         await cancelled.wait()
@@ -267,7 +269,7 @@ async def test_a_caller_whose_time_is_up_cancels_its_request() -> None:
     assert not client.faults
 
 
-async def test_a_cancelled_request_is_answered_with_its_own_code() -> None:
+async def test_a_cancelled_request_gets_its_own_error_code() -> None:
     async def never(request: Request) -> Json:
         del request
         await anyio.sleep_forever()
@@ -286,7 +288,7 @@ async def test_a_cancel_of_an_unknown_request_is_ignored() -> None:
         assert (await read(peer))["id"] == 1
 
 
-async def test_garbage_is_answered_remembered_and_does_no_harm() -> None:
+async def test_garbage_gets_an_error_response_and_does_no_harm() -> None:
     async with talk_with_bytes() as (connection, peer):
         await peer.send(b"what?")
         assert (await read(peer))["error"]["code"] == jsonrpc.PARSE_ERROR
@@ -295,7 +297,7 @@ async def test_garbage_is_answered_remembered_and_does_no_harm() -> None:
         assert [fault.raw for fault in connection.faults] == [b"what?"]
 
 
-async def test_the_peers_end_fails_every_open_question() -> None:
+async def test_the_end_of_the_peer_fails_every_open_request() -> None:
     async with talk_with_bytes() as (client, peer), anyio.create_task_group() as tasks:
 
         async def leave() -> None:
@@ -310,7 +312,7 @@ async def test_the_peers_end_fails_every_open_question() -> None:
             await client.notify("session/cancel")
 
 
-async def test_leaving_fails_questions_that_other_tasks_wait_for() -> None:
+async def test_leaving_fails_requests_that_other_tasks_wait_for() -> None:
     outcomes: list[Exception] = []
     ours, peer = memory_pair()
     async with anyio.create_task_group() as tasks:
@@ -343,7 +345,7 @@ async def test_requests_beyond_the_limit_are_refused() -> None:
         del request
         await anyio.sleep_forever()
 
-    limits = Limits(open_requests=1)
+    limits = ConnectionLimits(open_requests=1)
     async with talk_with_bytes(Script(on_request=never), limits) as (_, peer):
         await peer.send(jsonrpc.request_line(1, "m"))
         await peer.send(jsonrpc.request_line(2, "m"))
@@ -353,7 +355,7 @@ async def test_requests_beyond_the_limit_are_refused() -> None:
 
 
 @in_memory
-async def test_a_full_lane_stops_the_reader_and_so_the_peer() -> None:
+async def test_a_full_queue_stops_the_reader_and_so_the_peer() -> None:
     release = anyio.Event()
 
     async def wait(notification: Notification) -> None:
@@ -361,7 +363,7 @@ async def test_a_full_lane_stops_the_reader_and_so_the_peer() -> None:
         await release.wait()
 
     script = Script(on_notification=wait)
-    async with talk_with_bytes(script, Limits(lane_length=4)) as (client, peer):
+    async with talk_with_bytes(script, ConnectionLimits(queue_length=4)) as (client, peer):
         taken = 0
         with anyio.move_on_after(0.2):
             while taken < 1000:
@@ -378,7 +380,7 @@ async def echo(request: Request) -> Json:
     return {"said": request.method}
 
 
-async def test_a_batch_gets_its_answers_in_one_array_where_batches_are_taken() -> None:
+async def test_a_batch_gets_its_responses_in_one_array_if_batches_are_allowed() -> None:
     release = anyio.Event()
 
     async def serve(request: Request) -> Json:
@@ -400,7 +402,7 @@ async def test_a_batch_gets_its_answers_in_one_array_where_batches_are_taken() -
     ]
 
 
-async def test_an_array_is_one_error_where_batches_are_not_taken() -> None:
+async def test_an_array_gets_one_error_if_batches_are_not_allowed() -> None:
     async with talk_with_bytes(Script(on_request=echo)) as (_, peer):
         await peer.send(b"[%b]" % jsonrpc.request_line(1, "m"))
         first = await read(peer)
@@ -410,7 +412,7 @@ async def test_an_array_is_one_error_where_batches_are_not_taken() -> None:
     assert second["id"] == 2
 
 
-async def test_a_result_that_is_no_json_is_answered_with_an_internal_error(
+async def test_a_result_that_is_no_json_becomes_an_internal_error(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     async def serve(request: Request) -> Json:
@@ -425,9 +427,10 @@ async def test_a_result_that_is_no_json_is_answered_with_an_internal_error(
             await client.request("m")
 
 
-async def test_a_flood_of_our_own_notifications_lets_the_peer_be_heard() -> None:
+async def test_a_flood_of_our_own_notifications_lets_the_reader_run() -> None:
     """A writer that never has to wait must not keep a cancellation from being read."""
     told = 0
+    has_begun = anyio.Event()
 
     async def flood(request: Request) -> Json:
         nonlocal told
@@ -435,14 +438,166 @@ async def test_a_flood_of_our_own_notifications_lets_the_peer_be_heard() -> None
         while True:
             await agent.notify("session/update", {"sessionId": "s"})
             told += 1
+            has_begun.set()
 
+    sink = Sink()
     with anyio.fail_after(LIMIT):
-        async with Connection(Sink(), Script(on_request=flood)) as agent:
-            sink = cast("WaitingTransport", agent._transport).inner
-            assert isinstance(sink, Sink)
+        async with Connection(sink, Script(on_request=flood)) as agent:
             await sink.incoming.send(jsonrpc.request_line(1, "m"))
+            await has_begun.wait()
             await sink.incoming.send(
                 jsonrpc.notification_line("$/cancel_request", {"requestId": 1})
             )
             await agent.wait_settled()
     assert told > 0
+
+
+@in_memory
+async def test_a_peer_that_reads_no_responses_has_to_wait() -> None:
+    """Unknown methods are refused at once; their refusals must not pile up without end."""
+    async with talk_with_bytes(limits=ConnectionLimits(unsent_responses=10)) as (_, peer):
+        sent = 0
+        with anyio.move_on_after(0.3):
+            while sent < 1000:
+                await peer.send(jsonrpc.request_line(sent, "unknown"))
+                sent += 1
+        assert sent < 20
+        for _ in range(sent):
+            assert (await read(peer))["error"]["code"] == jsonrpc.METHOD_NOT_FOUND
+        await peer.send(jsonrpc.request_line("last", "unknown"))
+        assert (await read(peer))["id"] is not None
+
+
+async def test_a_result_that_holds_itself_is_an_internal_error(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def serve(request: Request) -> Json:
+        del request
+        result: list[Json] = []
+        result.append(result)
+        return result
+
+    caplog.set_level(logging.CRITICAL)
+    async with talk(agent=Script(serve)) as (client, _):
+        for _ in range(2):
+            with pytest.raises(RequestFailedError) as caught:
+                await client.request("m")
+            assert caught.value.code == jsonrpc.INTERNAL_ERROR
+
+
+async def test_a_request_that_was_not_sent_ends_with_the_peer() -> None:
+    """An agent that closes its stdout and never reads must not keep a caller for ever."""
+    there, back = os.pipe(), os.pipe()
+    transport = LineTransport(DescriptorReader(back[0]), DescriptorWriter(there[1]))
+    with anyio.fail_after(LIMIT):
+        async with Connection(transport, Script()) as connection, OwnedTasks() as tasks:
+            has_failed = anyio.Event()
+
+            async def ask() -> None:
+                with pytest.raises(ConnectionClosedError):
+                    await connection.request("m", {"text": "x" * 10**6})
+                has_failed.set()
+
+            tasks.start_soon(ask)
+            await anyio.lowlevel.checkpoint()
+            os.close(back[1])
+            await has_failed.wait()
+    os.close(there[0])
+
+
+async def test_a_batch_of_very_many_entries_is_refused_as_a_whole() -> None:
+    async with talk_with_bytes(takes_batches=True) as (_, peer):
+        await peer.send(b"[%b]" % b",".join([b"1"] * 5000))
+        answer = await read(peer)
+    assert (answer["id"], answer["error"]["code"]) == (None, jsonrpc.INVALID_REQUEST)
+
+
+async def test_the_id_of_a_broken_request_stands_in_its_refusal() -> None:
+    async with talk_with_bytes() as (_, peer):
+        await peer.send(b'{"jsonrpc":"2.0","id":4,"method":"m","params":7}')
+        answer = await read(peer)
+    assert (answer["id"], answer["error"]["code"]) == (4, jsonrpc.INVALID_REQUEST)
+
+
+async def test_batches_can_be_disallowed_once_the_version_is_known() -> None:
+    async with talk_with_bytes(takes_batches=True) as (connection, peer):
+        connection.refuse_batches()
+        await peer.send(b"[%b]" % jsonrpc.request_line(1, "m"))
+        assert (await read(peer))["id"] is None
+
+
+async def test_a_response_that_cannot_be_sent_does_not_end_the_connection() -> None:
+    there, back = os.pipe(), os.pipe()
+    transport = LineTransport(DescriptorReader(there[0]), DescriptorWriter(back[1]))
+    served = anyio.Event()
+
+    async def serve(request: Request) -> Json:
+        if request.id == 2:
+            served.set()
+        return {}
+
+    with anyio.fail_after(LIMIT):
+        async with Connection(transport, Script(serve)) as connection:
+            os.close(back[0])
+            os.write(there[1], b"".join(jsonrpc.request_line(n, "m") + b"\n" for n in range(3)))
+            await served.wait()
+            await connection.wait_settled()
+            with pytest.raises(ConnectionClosedError):
+                await connection.notify("anybody?")
+            assert connection.is_open
+            os.close(there[1])
+            await connection.wait_closed()
+
+
+async def test_requests_fail_if_the_peer_stops_reading() -> None:
+    """They leave together, after `request` has taken them: nobody may wait for ever."""
+    there, back = os.pipe(), os.pipe()
+    transport = LineTransport(DescriptorReader(back[0]), DescriptorWriter(there[1]))
+    failed = 0
+
+    async def ask() -> None:
+        nonlocal failed
+        await connection.request("one")
+        with pytest.raises(ConnectionClosedError):
+            await connection.request("two")
+        failed += 1
+
+    with anyio.fail_after(LIMIT):
+        async with Connection(transport, Script()) as connection:
+            async with anyio.create_task_group() as tasks:
+                for _ in range(5):
+                    tasks.start_soon(ask)
+                await anyio.wait_all_tasks_blocked()
+                os.close(there[0])
+                answers = [jsonrpc.result_line(n, {}) + b"\n" for n in range(1, 6)]
+                os.write(back[1], b"".join(answers))
+            assert failed == 5
+            # The peer says no more, but it has not left: it may still be heard.
+            assert connection.is_open
+    os.close(back[1])
+
+
+async def test_responses_that_are_ready_are_sent_before_the_connection_closes() -> None:
+    has_begun = anyio.Event()
+
+    async def begin(request: Request) -> Json:
+        if request.id == 2:
+            has_begun.set()
+        return {"said": request.method}
+
+    incoming, writer = os.pipe()
+    reader, outgoing = os.pipe()
+    transport = LineTransport(DescriptorReader(incoming), DescriptorWriter(outgoing))
+    with anyio.fail_after(LIMIT):
+        async with Connection(transport, Script(begin)) as connection:
+            lines = [jsonrpc.request_line(n, "m") + b"\n" for n in (1, 2)]
+            os.write(writer, b"".join(lines))
+            await has_begun.wait()
+            await connection.notify("bye")
+    assert os.read(reader, 65536).splitlines() == [
+        jsonrpc.result_line(1, {"said": "m"}),
+        jsonrpc.result_line(2, {"said": "m"}),
+        jsonrpc.notification_line("bye"),
+    ]
+    os.close(writer)
+    os.close(reader)

@@ -11,7 +11,7 @@ import pytest
 from acp_protocol.descriptors import DescriptorReader
 
 
-async def test_what_nobody_asks_for_stays_in_the_pipe_and_stops_its_writer() -> None:
+async def test_bytes_that_are_not_received_stay_in_the_pipe_and_stop_the_writer() -> None:
     """Reading ahead is bounded, so that backpressure reaches the sender."""
     incoming, outgoing = os.pipe()
     reader = DescriptorReader(incoming)

@@ -50,7 +50,7 @@ class Number(IntEnum):
 
 @pytest.fixture(scope="module", autouse=True)
 def the_fast_library_is_there() -> None:
-    while json_text._fast.loads is None:
+    while json_text._orjson.loads is None:
         parse(b"0")
 
 
@@ -146,9 +146,9 @@ def test_a_few_frames_do_without_the_fast_library() -> None:
     """A command that reads a line or two must not wait until it is imported."""
     program = (
         "import sys; from acp_protocol import json_text as j\n"
-        "for n in range(j.PATIENCE - 1): j.parse(j.encode(n)) if n % 2 else None\n"
+        "for n in range(j.VALUES_BEFORE_ORJSON - 1): j.parse(j.encode(n)) if n % 2 else None\n"
         "print('orjson' in sys.modules)\n"
-        "for n in range(j.PATIENCE): j.parse(b'0')\n"
+        "for n in range(j.VALUES_BEFORE_ORJSON): j.parse(b'0')\n"
         "print('orjson' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)

@@ -57,6 +57,20 @@ def test_an_error_answer_keeps_its_data() -> None:
     assert read_message(raw) == Failure(1, -1, "no", [2], raw)
 
 
+@pytest.mark.parametrize("result", [{"a": 1}, None])
+def test_a_null_error_beside_a_result_is_no_error(result: object) -> None:
+    raw = json.dumps({"jsonrpc": "2.0", "id": 1, "result": result, "error": None}).encode()
+    assert read_message(raw) == Result(1, result, raw)
+    batch = read_message(b"[" + raw + b"]")
+    assert isinstance(batch, Batch)
+    assert batch.entries == (Result(1, result, b""),)
+
+
+def test_a_null_result_beside_an_error_is_no_result() -> None:
+    raw = b'{"jsonrpc":"2.0","id":1,"result":null,"error":{"code":-1,"message":"no"}}'
+    assert read_message(raw) == Failure(1, -1, "no", None, raw)
+
+
 def test_an_array_is_a_batch_with_an_entry_for_each_value() -> None:
     message = read_message(b'[{"jsonrpc":"2.0","method":"m"},5]')
     assert isinstance(message, Batch)
@@ -116,6 +130,8 @@ def test_what_is_no_call_is_malformed_and_may_be_answered(value: object) -> None
         {"id": 1, "result": 1},
         {"jsonrpc": "2.0", "id": 1, "result": 1, "error": {"code": 1, "message": ""}},
         {"jsonrpc": "2.0", "id": 1, "error": "no"},
+        {"jsonrpc": "2.0", "id": 1, "error": None},
+        {"jsonrpc": "2.0", "id": 1, "result": None, "error": "no"},
         {"jsonrpc": "2.0", "id": 1, "error": {"code": "1", "message": ""}},
     ],
 )

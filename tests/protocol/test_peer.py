@@ -41,22 +41,22 @@ def test_each_question_has_an_id_of_its_own() -> None:
     assert len({peer.ask("m")[0] for _ in range(100)}) == 100
 
 
-def test_an_answer_whose_id_has_another_type_is_a_fault() -> None:
+def test_a_response_whose_id_has_another_type_is_a_violation() -> None:
     peer = Peer()
     id_, _ = peer.ask("m")
     (fact,) = peer.received(jsonrpc.result_line(str(id_), {}))
     assert isinstance(fact, Fault)
-    assert "never asked" in fact.reason
+    assert "response without a request" in fact.reason
     assert fact.reply is None
 
 
-def test_a_second_answer_is_a_fault_and_not_answered() -> None:
+def test_a_second_response_is_a_violation_without_a_reply() -> None:
     peer = Peer()
     id_, _ = peer.ask("m")
     peer.received(jsonrpc.result_line(id_, {}))
     (fact,) = peer.received(jsonrpc.result_line(id_, {}))
     assert isinstance(fact, Fault)
-    assert "second answer" in fact.reason
+    assert "second response" in fact.reason
     assert fact.reply is None
 
 
@@ -96,7 +96,7 @@ def test_the_peers_question_is_answered_under_its_own_id() -> None:
     )
 
 
-def test_no_question_is_answered_twice() -> None:
+def test_no_request_gets_two_responses() -> None:
     peer = Peer()
     peer.received(jsonrpc.request_line(1, "m"))
     peer.answer(1, {})
@@ -104,7 +104,7 @@ def test_no_question_is_answered_twice() -> None:
         peer.refuse(1, -1, "no")
 
 
-def test_a_second_question_of_an_open_id_is_refused_without_that_id() -> None:
+def test_a_second_request_with_an_open_id_is_refused_without_that_id() -> None:
     peer = Peer()
     peer.received(jsonrpc.request_line(1, "m"))
     (fact,) = peer.received(jsonrpc.request_line(1, "m"))
@@ -115,7 +115,7 @@ def test_a_second_question_of_an_open_id_is_refused_without_that_id() -> None:
     assert reply["error"]["code"] == jsonrpc.INVALID_REQUEST
 
 
-def test_a_notification_is_told() -> None:
+def test_a_notification_is_an_event() -> None:
     (fact,) = Peer().received(jsonrpc.notification_line("session/cancel", {}))
     assert isinstance(fact, Notification)
 
@@ -178,7 +178,7 @@ def test_an_answer_that_is_none_fails_its_question_instead_of_leaving_it_open(
     assert fault.reply is None
     assert isinstance(failure, Failure)
     assert (failure.id, failure.raw) == (id_, raw)
-    assert failure.message.startswith("the answer is no JSON-RPC: ")
+    assert failure.message.startswith("the response is no JSON-RPC: ")
     assert peer.closed() == []
     (again,) = peer.received(raw)
     assert isinstance(again, Fault)

@@ -186,10 +186,11 @@ class Context:
                 variant = self.update.get("sessionUpdate")
                 self.variant = variant if isinstance(variant, str) else None
             return
-        if "error" in value:
-            self.kind, self.error = "failure", as_object(value["error"])
-        elif "result" in value:
+        if "result" in value and value.get("error") is None:
+            # With `"error": null` beside it too, which only ACP-L018 minds.
             self.kind, self.result = "result", value["result"]
+        elif "error" in value:
+            self.kind, self.error = "failure", as_object(value["error"])
         else:
             self.reason = "no JSON-RPC: neither method, result nor error"
             return

@@ -1,7 +1,6 @@
-"""Two ends in one process, for tests and for an agent that lives in its client's process.
+"""Two connected transports in one process, for tests and for agents embedded in a client.
 
-Nothing is buffered: `send` returns when the other end has received, so that a slow reader is felt
-at once.
+Nothing is buffered: `send` returns when the other end has received the frame.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from acp_protocol.errors import ConnectionClosedError
 
 
 class MemoryTransport:
-    """One end of a pair made by `memory_pair`."""
+    """One end of a pair; see `memory_pair`."""
 
     def __init__(
         self,
@@ -24,7 +23,7 @@ class MemoryTransport:
         self._incoming = incoming
 
     async def send(self, line: bytes) -> None:
-        """Hand `line` to the other end."""
+        """Pass `line` to the other end."""
         try:
             await self._outgoing.send(line)
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):
@@ -44,7 +43,7 @@ class MemoryTransport:
 
 
 def memory_pair() -> tuple[MemoryTransport, MemoryTransport]:
-    """Return two transports, each of which receives what the other sends."""
+    """Return two transports; each receives what the other one sends."""
     left_out, right_in = anyio.create_memory_object_stream[bytes](0)
     right_out, left_in = anyio.create_memory_object_stream[bytes](0)
     return MemoryTransport(left_out, left_in), MemoryTransport(right_out, right_in)

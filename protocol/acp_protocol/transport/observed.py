@@ -1,53 +1,34 @@
-"""A transport that lets somebody see every frame, without being able to change or delay it."""
+"""A transport that reports every frame to an observer, which can neither change nor delay it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
-from acp_protocol.framing import Side
-from acp_protocol.transport import Transport
-from acp_protocol.transport.eager import eager
+from acp_protocol.framing import Side, opposite
+from acp_protocol.transport.base import Transport
 
 
 class ObservedTransport:
-    """Hands each frame of `inner` to `tell`, together with the side that sent it.
+    """Calls `tell` with each frame of `inner` and the side that sent it; `us` is our own side.
 
-    What we send is told before its bytes leave, so that a question stands before its answer however
-    fast that comes. `tell` runs in line and must be quick.
+    It is called before a frame of ours is sent, so that a request is always reported before its
+    response. It runs inline and must be quick.
     """
 
     def __init__(self, inner: Transport, us: Side, tell: Callable[[Side, bytes], object]) -> None:
-        self._inner = eager(inner)
-        self._us: Side = us
-        self._them: Side = "agent" if us == "client" else "client"
-        self._tell = tell
+        self._inner = inner
+        self._side: Side = us
+        self._observe = tell
 
     async def send(self, line: bytes) -> None:
-        """Tell, then send."""
-        self._tell(self._us, line)
+        """Report, then send."""
+        self._observe(self._side, line)
         await self._inner.send(line)
 
-    def begin(self, lines: Sequence[bytes]) -> bool:
-        """Tell, then send."""
-        for line in lines:
-            self._tell(self._us, line)
-        return self._inner.begin(lines)
-
-    async def finish(self) -> None:
-        """Send what was told already."""
-        await self._inner.finish()
-
-    def receive_nowait(self) -> bytes | None:
-        """Tell what has come already."""
-        line = self._inner.receive_nowait()
-        if line is not None:
-            self._tell(self._them, line)
-        return line
-
     async def receive(self) -> bytes:
-        """Receive, then tell."""
+        """Receive, then report."""
         line = await self._inner.receive()
-        self._tell(self._them, line)
+        self._observe(opposite(self._side), line)
         return line
 
     async def aclose(self) -> None:

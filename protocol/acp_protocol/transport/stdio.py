@@ -1,4 +1,4 @@
-"""This process's own stdin and stdout as a transport: the agent's side of stdio.
+"""The stdin and stdout of this process as a transport: the agent side of stdio.
 
 Source: ACP, Transports, "stdio".
 """
@@ -14,10 +14,10 @@ from acp_protocol.transport.lines import LineTransport
 
 
 def open_stdio(*, framing: Framing | None = "lines") -> LineTransport:
-    """Return this process's stdin and stdout as a transport; for `framing` see `LineTransport`.
+    """Return our stdin and stdout as a transport; see `LineTransport` for `framing`.
 
-    From then on `print` and child processes write to stderr, and children read nothing: only frames
-    may stand on stdout.
+    From then on `print` and child processes write to stderr, because stdout is for frames only, and
+    child processes have an empty stdin.
     """
     sys.stdout.flush()
     incoming, outgoing = os.dup(0), os.dup(1)

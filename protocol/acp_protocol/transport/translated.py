@@ -1,9 +1,9 @@
-"""A transport whose peer speaks a dialect, of which its user notices nothing."""
+"""A transport that translates between official ACP version 1 and a peer's dialect."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
 
@@ -12,24 +12,22 @@ import anyio
 from acp_protocol.dialects.dialect import Dialect
 from acp_protocol.dialects.recognition import Recognition
 from acp_protocol.errors import ConnectionClosedError
-from acp_protocol.framing import Side
-from acp_protocol.transport import Transport
-from acp_protocol.transport.eager import eager
+from acp_protocol.framing import Side, opposite
+from acp_protocol.transport.base import Transport
 from acp_protocol.transport.lines import LineTransport
 
-REMEMBERED: Final = 64
-"""Frames of the time before a dialect was recognised that it is told of."""
-REMEMBERED_SIZE: Final = 65536
-"""Bytes of the longest such frame."""
+HISTORY_LENGTH: Final = 64
+"""Frames before the dialect was recognised that are kept for it."""
+HISTORY_FRAME_BYTES: Final = 65536
+"""Bytes of a frame that is kept, at most."""
 
 
 class TranslatedTransport:
-    """Frames of `inner` in official v1; what is sent goes out in the dialect.
+    """Frames of `inner` in official version 1; what is sent is written in the dialect.
 
-    Without a dialect the peer is listened to until it is recognised, and told the official words
-    until then; `on_recognised` gets the dialect's name once, before the frame that gave it away
-    comes out of `receive`. What the dialect wants answered that official ACP does not is answered
-    here.
+    `us` is our own side. Without `dialect` the peer gets official frames until what it sends shows
+    its dialect; then `on_recognised` is called once with the dialect's name, before `receive`
+    returns the frame that showed it. Requests that only the dialect has are answered here.
     """
 
     def __init__(
@@ -39,127 +37,93 @@ class TranslatedTransport:
         dialect: Dialect | None = None,
         on_recognised: Callable[[str], None] | None = None,
     ) -> None:
-        self._inner = eager(inner)
-        self._us: Side = us
-        self._them: Side = "agent" if us == "client" else "client"
+        self._inner = inner
+        self._side: Side = us
+        self._peer_side: Side = opposite(us)
         self._dialect = dialect
         self._on_recognised = on_recognised
         self._recognition = Recognition()
-        self._before: deque[tuple[Side, bytes]] = deque(maxlen=REMEMBERED)
+        self._history: deque[tuple[Side, bytes]] = deque(maxlen=HISTORY_LENGTH)
         self._inbox: deque[bytes] = deque()
         self._outbox: deque[bytes] = deque()
-        self._turn = anyio.Lock(fast_acquire=True)
-        self._is_inner_busy = False
-        """Whether what was begun last went to the inner transport, and not all of it has left."""
+        self._sending = anyio.Lock(fast_acquire=True)
         self._is_closed = False
 
     @property
     def dialect(self) -> str | None:
-        """The name of the dialect that is spoken; None for the official words."""
+        """The name of the dialect; None for official ACP."""
         return None if self._dialect is None else self._dialect.name
 
-    def begin(self, lines: Sequence[bytes]) -> bool:
-        """Send what says `lines` in the dialect, as far as there is room."""
-        if self._is_official:
-            self._is_inner_busy = not self._inner.begin(lines)
-            return not self._is_inner_busy
-        for line in lines:
-            if self._dialect is None:
-                self._keep(self._us, line)
-                self._outbox.append(line)
-            else:
-                self._outbox.extend(self._dialect.write(line, self._us))
-        return False
-
-    async def finish(self) -> None:
-        """Send what is left, in the order in which it was said."""
-        if self._is_inner_busy:
-            await self._inner.finish()
-            return
+    async def send(self, line: bytes) -> None:
+        """Send `line` in the dialect."""
+        if self._dialect is not None:
+            self._outbox.extend(self._dialect.write(line, self._side))
+        else:
+            self._remember(self._side, line)
+            self._outbox.append(line)
         await self._flush()
         if self._is_closed:
             raise ConnectionClosedError
 
-    async def send(self, line: bytes) -> None:
-        """Send what says `line` in the dialect."""
-        if not self.begin((line,)):
-            await self.finish()
-
-    def receive_nowait(self) -> bytes | None:
-        """Return the next frame in official v1 that has come, if nothing is to be sent first."""
-        if self._outbox:
-            return None
-        if self._inbox:
-            return self._inbox.popleft()
-        return self._inner.receive_nowait() if self._is_official else None
-
     async def receive(self) -> bytes:
-        """Return the next frame in official v1, after having sent what its sender must get."""
+        """Return the next frame in official version 1, after sending replies of the dialect."""
         while True:
-            # Frames to be sent may be left over from a call that was cancelled.
+            # A send that was cancelled may have left frames here.
             if self._outbox:
-                await self._reply()
+                await self._send_replies()
             if self._inbox:
                 return self._inbox.popleft()
-            if self._is_official:
-                return await self._inner.receive()
             self._take(await self._inner.receive())
 
     async def aclose(self) -> None:
         """Close the inner transport."""
         await self._inner.aclose()
 
-    @property
-    def _is_official(self) -> bool:
-        """Whether nothing is left to be recognised, or to be sent from before that was known."""
-        is_settled = self._dialect is None and self._recognition.has_settled(self._them)
-        return is_settled and not self._outbox and not self._turn.locked()
-
     def _take(self, raw: bytes) -> None:
-        if self._dialect is None and not self._recognition.has_settled(self._them):
-            self._listen(raw)
+        if self._dialect is None and not self._recognition.has_settled(self._peer_side):
+            self._recognise(raw)
         if self._dialect is None:
             self._inbox.append(raw)
             return
-        reading = self._dialect.read(raw, self._them)
+        reading = self._dialect.read(raw, self._peer_side)
         self._inbox.extend(reading.onward)
         self._outbox.extend(reading.back)
 
-    def _listen(self, raw: bytes) -> None:
+    def _recognise(self, raw: bytes) -> None:
         if isinstance(self._inner, LineTransport):
             self._recognition.framing = self._inner.framing
-        name = self._recognition.see(raw, self._them)
+        name = self._recognition.see(raw, self._peer_side)
         if name is None:
-            self._keep(self._them, raw)
+            self._remember(self._peer_side, raw)
             return
-        # Dialects are rare, and what they bring along takes time at every start.
+        # Dialects are rare, and importing them would slow down every start.
         from acp_protocol.dialects.catalogue import open_dialect
 
         self._dialect = open_dialect(name)
-        # What was asked before has to be known where the answer comes now.
-        for side, frame in self._before:
-            if side == self._us:
+        # The dialect needs the earlier requests to understand their responses.
+        for side, frame in self._history:
+            if side == self._side:
                 self._dialect.write(frame, side)
             else:
                 self._dialect.read(frame, side)
-        self._before.clear()
+        self._history.clear()
         if self._on_recognised is not None:
             self._on_recognised(name)
 
-    def _keep(self, side: Side, frame: bytes) -> None:
-        if self._recognition.has_settled(self._them):
-            self._before.clear()
-        elif len(frame) <= REMEMBERED_SIZE:
-            self._before.append((side, frame))
+    def _remember(self, side: Side, frame: bytes) -> None:
+        if self._recognition.has_settled(self._peer_side):
+            self._history.clear()
+        elif len(frame) <= HISTORY_FRAME_BYTES:
+            self._history.append((side, frame))
 
-    async def _reply(self) -> None:
-        # Whoever sends now sends these too, and reading must not wait until the peer reads.
-        if not self._turn.locked():
+    async def _send_replies(self) -> None:
+        # A task that is sending sends these too, and reading must not wait until the peer reads.
+        if not self._sending.locked():
             with suppress(ConnectionClosedError):
                 await self._flush()
 
     async def _flush(self) -> None:
-        async with self._turn:
+        async with self._sending:
             while self._outbox:
                 try:
                     await self._inner.send(self._outbox.popleft())

@@ -287,7 +287,7 @@ def test_an_agent_that_prints_garbage_and_stays(agent: Agent, call: Call) -> Non
     done = call("exec", "--timeout", "0.5", "hello", "--", *command)
     assert done.code == exits.TIME_LIMIT
     assert done.err == (
-        "acp-console: the answer to initialize took longer than 0.5 s; "
+        "acp-console: the response to initialize took longer than 0.5 s; "
         "on stdout it said what is no message of ACP: Ready.\n"
     )
 

@@ -227,7 +227,7 @@ sys.stderr.write("downloading\\n"); sys.stderr.flush()
 print("Welcome!", flush=True)
 hear("never")
 """)
-    with pytest.raises(TimeLimitError, match="answer to initialize") as caught:
+    with pytest.raises(TimeLimitError, match="response to initialize") as caught:
         async with linked(command, tmp_path, start_limit=1):
             pytest.fail("the link was opened")
     assert caught.value.stderr_tail == ("downloading",)

@@ -37,7 +37,7 @@ class Ends:
 
 
 @pytest.mark.parametrize("framing", ["lines", "headers"])
-async def test_a_transport_speaks_the_framing_it_was_given(framing: Framing) -> None:
+async def test_a_transport_uses_the_framing_it_was_given(framing: Framing) -> None:
     ends = Ends(framing)
     with anyio.fail_after(LIMIT):
         await ends.transport.send(b'{"a":1}')
@@ -49,7 +49,7 @@ async def test_a_transport_speaks_the_framing_it_was_given(framing: Framing) -> 
 
 
 @pytest.mark.parametrize("framing", ["lines", "headers"])
-async def test_a_peer_is_answered_in_the_framing_it_speaks(framing: Framing) -> None:
+async def test_frames_are_sent_in_the_framing_of_the_peer(framing: Framing) -> None:
     ends = Ends(None)
     with anyio.fail_after(LIMIT):
         ends.write(frame_bytes(b"{}", framing))
@@ -60,7 +60,7 @@ async def test_a_peer_is_answered_in_the_framing_it_speaks(framing: Framing) -> 
     await ends.aclose()
 
 
-async def test_until_the_peer_has_spoken_lines_are_written() -> None:
+async def test_lines_are_written_until_the_peer_has_sent_something() -> None:
     ends = Ends(None)
     with anyio.fail_after(LIMIT):
         await ends.transport.send(b"{}")

@@ -9,7 +9,7 @@ from acp_protocol.transport.memory import memory_pair
 from acp_protocol.transport.observed import ObservedTransport
 
 
-async def test_a_question_is_told_before_its_bytes_leave() -> None:
+async def test_a_frame_is_reported_before_it_is_sent() -> None:
     told: list[tuple[Side, bytes]] = []
     ours, theirs = memory_pair()
     observed = ObservedTransport(ours, "client", lambda side, line: told.append((side, line)))

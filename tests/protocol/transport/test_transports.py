@@ -161,7 +161,7 @@ async def test_a_send_that_is_cancelled_does_not_cut_the_stream() -> None:
     await transport.aclose()
 
 
-async def test_nobody_who_reads_closes_the_connection() -> None:
+async def test_sending_fails_if_the_other_end_is_closed() -> None:
     reader, writer = os.pipe()
     os.close(reader)
     with pytest.raises(ConnectionClosedError):

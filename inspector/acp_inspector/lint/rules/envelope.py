@@ -80,12 +80,20 @@ def it_is_one_kind_of_message(context: Context) -> CheckResult:
     return OK
 
 
-@check("ACP-L018", on_response(), fix="Answer with either a result or an error.")
+@check(
+    "ACP-L018",
+    on_response(),
+    fix="Answer with either a result or an error; leave the other key out, even if null.",
+)
 def answers_are_one_thing(context: Context) -> CheckResult:
-    """Flag responses that went well and wrong."""
-    if "result" in context.value and "error" in context.value:
-        return context.problem("the response has a result and an error")
-    return OK
+    """Flag responses that have both a result and an error, be one of them null."""
+    if "result" not in context.value or "error" not in context.value:
+        return OK
+    if context.value["error"] is None:
+        return context.problem('the response has "error": null beside its result', path="error")
+    if context.value["result"] is None:
+        return context.problem('the response has "result": null beside its error', path="result")
+    return context.problem("the response has both a result and an error")
 
 
 @check("ACP-L019", EVERY_MESSAGE, fix="Name the method by a string.")

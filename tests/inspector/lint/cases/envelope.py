@@ -48,6 +48,18 @@ def an_answer_went_well_and_wrong(talk: Talk) -> None:
     talk.send("agent", {"id": call.id, "result": {}, "error": {"code": 1, "message": "Oh."}})
 
 
+@breaks("ACP-L018")
+def a_result_has_a_null_error_beside_it(talk: Talk) -> None:
+    call = talk.ask("initialize", protocolVersion=1)
+    talk.send("agent", {"id": call.id, "result": {"protocolVersion": 1}, "error": None})
+
+
+@breaks("ACP-L018")
+def an_error_has_a_null_result_beside_it(talk: Talk) -> None:
+    call = talk.ask("initialize", protocolVersion=1)
+    talk.send("agent", {"id": call.id, "result": None, "error": {"code": 1, "message": "Oh."}})
+
+
 @keeps("ACP-L018")
 def a_result_speaks_of_an_error(talk: Talk) -> None:
     talk.open()

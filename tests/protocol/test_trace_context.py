@@ -9,7 +9,7 @@ import pytest
 
 from acp_protocol.connection import Connection
 from acp_protocol.jsonrpc import Json, Request
-from acp_protocol.trace import entered, traced
+from acp_protocol.trace_context import add_trace, set_trace
 from tests.protocol.talks import Script, talk
 
 PARENT = f"00-{'1' * 32}-{'2' * 16}-01"
@@ -17,8 +17,8 @@ PARENT = f"00-{'1' * 32}-{'2' * 16}-01"
 
 def said(params: Any, of_request: Any) -> Any:
     def inside() -> Any:
-        entered(of_request)
-        return traced(params)
+        set_trace(of_request)
+        return add_trace(params)
 
     return contextvars.copy_context().run(inside)
 

@@ -1,0 +1,82 @@
+"""Reads fields of decoded JSON that may be of any type.
+
+`as_…` takes a value, `get_…` takes a value and the key of a field. Neither raises: what is absent
+or of another type is None, and for objects and lists also available as an empty one, so that
+lookups can be chained: `get_text(get_object(params, "update"), "title")`.
+"""
+
+from __future__ import annotations
+
+from typing import cast
+
+from acp_protocol.json_text import Json
+
+
+def as_object(value: Json) -> dict[str, Json]:
+    """Return `value` if it is an object, else an empty one."""
+    return cast("dict[str, Json]", value) if isinstance(value, dict) else {}
+
+
+def as_list(value: Json) -> list[Json]:
+    """Return `value` if it is an array, else an empty one."""
+    return cast("list[Json]", value) if isinstance(value, list) else []
+
+
+def as_objects(value: Json) -> list[dict[str, Json]]:
+    """Return the objects in the array `value`; empty if it is none."""
+    return [cast("dict[str, Json]", item) for item in as_list(value) if isinstance(item, dict)]
+
+
+def as_texts(value: Json) -> list[str]:
+    """Return the strings in the array `value`; empty if it is none."""
+    return [item for item in as_list(value) if isinstance(item, str)]
+
+
+def as_text(value: Json) -> str | None:
+    """Return `value` if it is a string, else None."""
+    return value if isinstance(value, str) else None
+
+
+def as_int(value: Json) -> int | None:
+    """Return `value` if it is an integer, else None; true and false are none."""
+    return value if type(value) is int else None
+
+
+def as_bool(value: Json) -> bool | None:
+    """Return `value` if it is true or false, else None."""
+    return value if isinstance(value, bool) else None
+
+
+def get(value: Json, key: str) -> Json:
+    """Return the field `key` of `value`; None if it is absent or `value` is no object."""
+    return cast("dict[str, Json]", value).get(key) if isinstance(value, dict) else None
+
+
+def get_object(value: Json, key: str) -> dict[str, Json]:
+    """Return the field `key` if it is an object, else an empty one."""
+    return as_object(get(value, key))
+
+
+def get_list(value: Json, key: str) -> list[Json]:
+    """Return the field `key` if it is an array, else an empty one."""
+    return as_list(get(value, key))
+
+
+def get_objects(value: Json, key: str) -> list[dict[str, Json]]:
+    """Return the objects in the array `key`."""
+    return as_objects(get(value, key))
+
+
+def get_text(value: Json, key: str) -> str | None:
+    """Return the field `key` if it is a string, else None."""
+    return as_text(get(value, key))
+
+
+def get_int(value: Json, key: str) -> int | None:
+    """Return the field `key` if it is an integer, else None."""
+    return as_int(get(value, key))
+
+
+def get_bool(value: Json, key: str) -> bool | None:
+    """Return the field `key` if it is true or false, else None."""
+    return as_bool(get(value, key))
