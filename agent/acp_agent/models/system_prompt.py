@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from acp_agent.models.model import Attachment, Guidance, HistoryEntry, UserSaid
-from acp_agent.models.wishes import Wishes
+from acp_agent.models.model import Attachment, Guidance, HistoryEntry, ModelOptions, UserSaid
 
 INSTRUCTIONS: Final = """\
 You are a coding agent that works in the project of a user, who talks to you through an editor.
@@ -21,10 +20,10 @@ You are a coding agent that works in the project of a user, who talks to you thr
 NO_IMAGES: Final = "[An image of type {}, which this model cannot look at.]"
 
 
-def instructions(wishes: Wishes, history: Sequence[HistoryEntry] = ()) -> str:
+def instructions(options: ModelOptions, history: Sequence[HistoryEntry] = ()) -> str:
     """Return what a model is told before the conversation; empty where it is told nothing."""
-    parts = [INSTRUCTIONS] if wishes.is_coding else []
-    parts += [wishes.system_prompt] if wishes.system_prompt else []
+    parts = [INSTRUCTIONS] if options.is_coding else []
+    parts += [options.system_prompt] if options.system_prompt else []
     parts += [entry.text for entry in history if isinstance(entry, Guidance)]
     return "\n".join(parts)
 

@@ -15,13 +15,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import acp_agent.models.answer as answer_module
+import acp_agent.models.sse as answer_module
 from acp_agent.models.anthropic import MessagesModel
-from acp_agent.models.endpoint import Patience
-from acp_agent.models.model import CallTool, Delayed, Model, Say, UserSaid
+from acp_agent.models.errors import ServiceFailedError
+from acp_agent.models.http import Timeouts
+from acp_agent.models.model import CallTool, Delayed, Model, ModelOptions, Say, UserSaid
 from acp_agent.models.openai import ChatModel
-from acp_agent.models.refusals import ServiceFailedError
-from acp_agent.models.wishes import Wishes
 from tests.agent.models.provider import (
     Answer,
     Provider,
@@ -35,7 +34,7 @@ from tests.agent.models.provider import (
 )
 
 KEY = "sk-canary-0123456789"
-QUICK = Patience(first_rest=0.0)
+QUICK = Timeouts(first_delay_s=0.0)
 GO = [UserSaid("go")]
 WORDS = sse({"choices": [{"delta": {"content": "wörds 語 😀"}}]})
 CALL = sse(
@@ -51,14 +50,14 @@ END = sse({"choices": [{"delta": {}, "finish_reason": "stop"}]}, done=True)
 WHOLE = streamed(WORDS, END)
 
 
-def model_at(url: str, patience: Patience = QUICK, key: str | None = KEY) -> ChatModel:
-    return ChatModel(found("openai", url, key), "gpt-x", Wishes(), patience=patience)
+def model_at(url: str, timeouts: Timeouts = QUICK, key: str | None = KEY) -> ChatModel:
+    return ChatModel(found("openai", url, key), "gpt-x", ModelOptions(), timeouts=timeouts)
 
 
-async def failure(provider: Provider, patience: Patience = QUICK) -> ServiceFailedError:
+async def failure(provider: Provider, timeouts: Timeouts = QUICK) -> ServiceFailedError:
     """Return how asking fails; the key must not be in what is said of it."""
     with pytest.raises(ServiceFailedError) as caught:
-        await replied(model_at(provider.url, patience), GO)
+        await replied(model_at(provider.url, timeouts), GO)
     assert KEY not in str(caught.value)
     assert caught.value.__cause__ is None
     return caught.value
@@ -108,17 +107,17 @@ async def test_a_failure_that_stays_is_not_tried_again(status: int) -> None:
 
 
 async def test_after_the_last_try_the_last_failure_is_told() -> None:
-    patience = replace(QUICK, tries=2)
+    timeouts = replace(QUICK, max_attempts=2)
     async with providing(refused(500), refused(503)) as provider:
-        problem = await failure(provider, patience)
+        problem = await failure(provider, timeouts)
     assert str(problem) == "OpenAI has too much to do just now."
 
 
 async def test_the_rest_that_a_service_wants_is_kept() -> None:
     """Our own would be longer than the test may take."""
-    patience = Patience(first_rest=1000.0, longest_rest=1000.0)
+    timeouts = Timeouts(first_delay_s=1000.0, max_delay_s=1000.0)
     async with providing(refused(429, retry_after="0.001"), WHOLE) as provider:
-        assert said(await replied(model_at(provider.url, patience), GO))
+        assert said(await replied(model_at(provider.url, timeouts), GO))
 
 
 @pytest.mark.parametrize("told", ["0", formatdate(0, usegmt=True)])
@@ -131,9 +130,9 @@ async def test_a_service_that_wants_no_rest_gets_one(
         rests.append(seconds)
 
     monkeypatch.setattr(anyio, "sleep", told_sleep)
-    patience = Patience(first_rest=7.0)
+    timeouts = Timeouts(first_delay_s=7.0)
     async with providing(refused(429, retry_after=told), WHOLE) as provider:
-        assert said(await replied(model_at(provider.url, patience), GO))
+        assert said(await replied(model_at(provider.url, timeouts), GO))
     assert len(rests) == 1
     assert rests[0] >= 7.0
 
@@ -225,10 +224,10 @@ async def test_a_reply_that_is_left_early_hangs_up() -> None:
 
 
 async def test_silence_ends_the_wait() -> None:
-    patience = replace(QUICK, silence=0.05, tries=2)
+    timeouts = replace(QUICK, read_s=0.05, max_attempts=2)
     hold = Answer(is_silent=True, end="hold")
     async with providing(hold, streamed(end="hold")) as provider:
-        problem = await failure(provider, patience)
+        problem = await failure(provider, timeouts)
     assert str(problem) == "OpenAI sent nothing for 0.05 seconds."
 
 
@@ -237,7 +236,7 @@ async def test_who_is_not_there_cannot_be_reached() -> None:
         free.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{free.getsockname()[1]}"
         with pytest.raises(ServiceFailedError, match=r"cannot be reached at .*running") as caught:
-            await replied(model_at(url, Patience(first_rest=1000.0)), GO)
+            await replied(model_at(url, Timeouts(first_delay_s=1000.0)), GO)
     assert not caught.value.is_passing
 
 
@@ -326,7 +325,7 @@ async def test_a_key_goes_nowhere_else() -> None:
 async def test_without_a_key_nobody_is_asked() -> None:
     service = replace(found("openai", "http://127.0.0.1:9", None), needs_key=True)
     with pytest.raises(ServiceFailedError) as caught:
-        await replied(ChatModel(service, "m", Wishes()), GO)
+        await replied(ChatModel(service, "m", ModelOptions()), GO)
     assert caught.value.needs_key
     sentence = "OpenAI needs a key: set OPENAI_API_KEY where the agent is started."
     assert str(caught.value) == sentence
@@ -397,7 +396,9 @@ async def test_chat_completions_are_the_same_however_they_are_cut(
 ) -> None:
     raw = (WORDS + b": ping\n\n" + CALL + END).replace(b"\n", newline)
     service = found("openai", "http://service")
-    events = await replied(ChatModel(service, "m", Wishes(), tape=_Cuts(cut(raw, places))), GO)
+    events = await replied(
+        ChatModel(service, "m", ModelOptions(), tape=_Cuts(cut(raw, places))), GO
+    )
     assert events == [Say("wörds 語 😀"), CallTool("read", {"é": 1}, "a")]
 
 
@@ -417,13 +418,13 @@ async def test_messages_are_the_same_however_they_are_cut(
     raw = MESSAGES.replace(b"\n", newline)
     service = found("anthropic", "http://service")
     tape = _Cuts(cut(raw, places))
-    events = await replied(MessagesModel(service, "m", Wishes(), tape=tape), GO)
+    events = await replied(MessagesModel(service, "m", ModelOptions(), tape=tape), GO)
     assert events == [Say("é語😀")]
 
 
 @given(raw=st.binary(max_size=200), places=places)
 async def test_any_bytes_are_read_or_refused(raw: bytes, places: list[int]) -> None:
     service = found("openai", "http://service")
-    model = ChatModel(service, "m", Wishes(), tape=_Cuts(cut(b"data: " + raw, places)))
+    model = ChatModel(service, "m", ModelOptions(), tape=_Cuts(cut(b"data: " + raw, places)))
     with pytest.raises(ServiceFailedError):
         await replied(model, GO)

@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 
 from acp_agent.models.anthropic import MessagesModel
 from acp_agent.models.choice import ModelChoice, chosen
-from acp_agent.models.endpoint import Patience
-from acp_agent.models.refusals import QUOTED, Refusals, ServiceFailedError
+from acp_agent.models.errors import QUOTED, Refusals, ServiceFailedError
+from acp_agent.models.http import Timeouts
+from acp_agent.models.model import ModelOptions
 from acp_agent.models.routed import RoutedModel
 from acp_agent.models.services import SERVICES
-from acp_agent.models.wishes import Wishes
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import Json
 from tests.agent.models.provider import Answer, Provider, found, providing, sse, streamed
@@ -223,7 +223,7 @@ def test_long_words_are_cut() -> None:
 
 # What a client hears, from a service that fails over real sockets.
 
-QUICK = Patience(first_rest=0.0, tries=2)
+QUICK = Timeouts(first_delay_s=0.0, max_attempts=2)
 GONE: Json = {"type": "error", "error": {"type": "not_found_error", "message": "model: x"}}
 CALL: list[Json] = [
     {
@@ -257,7 +257,7 @@ def replying(*messages: Json) -> Answer:
 
 def messages_at(provider: Provider) -> MessagesModel:
     service = found("anthropic", provider.url)
-    return MessagesModel(service, "m", Wishes(), patience=QUICK)
+    return MessagesModel(service, "m", ModelOptions(), timeouts=QUICK)
 
 
 BUSY = service_refused(529, GONE)

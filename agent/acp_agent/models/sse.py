@@ -13,10 +13,9 @@ from typing import Final, Protocol
 import httpx
 from httpx_sse import EventSource, ServerSentEvent
 
-from acp_agent.models.characters import whole
+from acp_agent.models.errors import Refusals
 from acp_agent.models.model import ModelEvent
-from acp_agent.models.parts import members
-from acp_agent.models.refusals import Refusals
+from acp_agent.models.wire import members, replace_surrogates
 from acp_protocol.json_text import Json, parse
 
 ANSWER_LIMIT: Final = 64 * 1024 * 1024
@@ -146,7 +145,7 @@ def _message(event: ServerSentEvent, refusals: Refusals) -> Mapping[str, Json]:
         raise refusals.malformed(f"no JSON in its stream, {event.data!r}") from None
     if "\\u" in event.data:
         # Nothing but an escape can spell half a character.
-        message = whole(message)
+        message = replace_surrogates(message)
     if not isinstance(message, dict):
         raise refusals.malformed(f"no object in its stream, {event.data!r}")
     return members(message)

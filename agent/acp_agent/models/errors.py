@@ -6,6 +6,7 @@ without the key, which some services repeat.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -13,10 +14,9 @@ from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from typing import Final
 
-from acp_agent.models.mask import MASK, masked
 from acp_agent.models.model import ModelFailedError
-from acp_agent.models.parts import members, text
 from acp_agent.models.services import BY_CLIENT, Service
+from acp_agent.models.wire import members, text
 from acp_protocol.host.text import one_line
 from acp_protocol.json_text import Json, parse
 
@@ -206,7 +206,9 @@ class Refusals:
 
     def _safe(self, said: str) -> str:
         if secret := self._service.secret:
-            said = str(masked(said, secret)).replace(MASK * len(secret), "…")
+            once = json.dumps(secret)[1:-1]
+            for spelled in (json.dumps(once)[1:-1], once, secret, "*" * len(secret)):
+                said = said.replace(spelled, "…")
         return one_line(" ".join(said[: 4 * QUOTED].split()), QUOTED).rstrip(".")
 
 
