@@ -14,7 +14,7 @@ import anyio
 
 from acp_agent.params import missing
 from acp_agent.session import Session
-from acp_agent.sessions.claims import Claims
+from acp_agent.sessions.locks import SessionLocks
 from acp_agent.slumber import Slumber
 from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
@@ -41,7 +41,7 @@ class OpenSessions:
     `limit` is how many may be awake at once.
     """
 
-    def __init__(self, limit: int, claims: Claims, turns: Turns) -> None:
+    def __init__(self, limit: int, claims: SessionLocks, turns: Turns) -> None:
         self._limit = limit
         self._claims = claims
         self._turns = turns

@@ -32,9 +32,8 @@ from acp_agent.models.model import (
 )
 from acp_agent.permissions import ModeId, Permissions
 from acp_agent.rules import PolicyId
-from acp_agent.sessions.chronicle import Chronicle
 from acp_agent.sessions.errors import StoreError
-from acp_agent.sessions.history import History
+from acp_agent.sessions.log import History, SessionLog
 from acp_agent.sessions.options import (
     AS_SET,
     EFFORT,
@@ -46,7 +45,7 @@ from acp_agent.sessions.options import (
     options_for,
 )
 from acp_agent.sessions.records import Record
-from acp_agent.sessions.revival import Revived
+from acp_agent.sessions.restore import Revived
 from acp_agent.slumber import Asleep, Declared
 from acp_agent.tellings import Tellings
 from acp_agent.tools.ask import AskTool, OpenTool
@@ -84,7 +83,7 @@ class Session:
 
     def __init__(
         self,
-        chronicle: Chronicle,
+        chronicle: SessionLog,
         revived: Revived,
         *,
         staff: Staff,

@@ -13,7 +13,7 @@ from typing import Final
 
 from acp_agent.mcp.declarations import Server
 from acp_agent.permissions import Permissions
-from acp_agent.sessions.claims import Claims
+from acp_agent.sessions.locks import SessionLocks
 
 IDLE_TIMEOUT: Final = 3600.0
 """Seconds after which a session falls asleep in which nothing happens, unless told otherwise."""
@@ -45,7 +45,7 @@ class Asleep:
 class Slumber(Mapping[str, Asleep]):
     """The sessions that are asleep, by their ids, in the order in which they fell asleep."""
 
-    def __init__(self, claims: Claims) -> None:
+    def __init__(self, claims: SessionLocks) -> None:
         self._claims = claims
         self._asleep: dict[str, Asleep] = {}
 

@@ -23,11 +23,10 @@ from acp_agent.models.model import takes_images
 from acp_agent.open_sessions import OpenSessions
 from acp_agent.params import Answerer, Params, busy, elsewhere, extent_of, invalid, missing
 from acp_agent.session import Session, Staff
-from acp_agent.sessions.chronicle import Chronicle
-from acp_agent.sessions.patience import patiently
+from acp_agent.sessions.log import SessionLog
 from acp_agent.sessions.records import Record
-from acp_agent.sessions.revival import Revived, revive
-from acp_agent.sessions.store import Store
+from acp_agent.sessions.restore import Revived, revive
+from acp_agent.sessions.store import Store, retry_busy
 from acp_agent.slumber import Declared
 from acp_agent.surface_auth import Authentication, AuthMode
 from acp_agent.tools.catalogue import TOOLS
@@ -94,7 +93,7 @@ class Surface(ABC):
         """End what runs in a session."""
 
     @abstractmethod
-    def updates_for(self, chronicle: Chronicle) -> Updates:
+    def updates_for(self, chronicle: SessionLog) -> Updates:
         """Return who tells the client of a session."""
 
     @abstractmethod
@@ -157,8 +156,8 @@ class Surface(ABC):
         async with self._furnished(session_id, declared) as room:
             names = [str(directory) for directory in declared.directories]
             create = partial(home.store.create, session_id, names[0], names[1:])
-            record = await patiently(partial(create, dict(settings or {})))
-            return self._opened(Chronicle(home.store, record), Revived(), declared, room)
+            record = await retry_busy(partial(create, dict(settings or {})))
+            return self._opened(SessionLog(home.store, record), Revived(), declared, room)
 
     async def reopened(self, params: Params) -> Session:
         """Return a session that was closed or is still open, with what it knows.
@@ -177,7 +176,7 @@ class Surface(ABC):
         if (session := self.open.awake.get(session_id)) is not None:
             with self.open.used(session), session.tellings.running():
                 await self._refurnished(session, declared)
-                await patiently(partial(store.change, record.number, directories=names))
+                await retry_busy(partial(store.change, record.number, directories=names))
                 session.move(self.workspace_for(session_id, directories), directories)
                 return session
         is_closed = session_id not in self.open.asleep
@@ -185,8 +184,8 @@ class Surface(ABC):
             raise elsewhere(session_id)
         try:
             async with self._furnished(session_id, declared) as room:
-                await patiently(partial(store.change, record.number, directories=names))
-                chronicle = Chronicle(store, record)
+                await retry_busy(partial(store.change, record.number, directories=names))
+                chronicle = SessionLog(store, record)
                 session = self._opened(chronicle, revive(chronicle), declared, room)
                 session.is_unknown = is_closed
                 return session
@@ -207,8 +206,8 @@ class Surface(ABC):
             names = [str(directory) for directory in declared.directories]
             source = self.recorded(source_id)
             copy = partial(home.store.copy, source.number, session_id, names[0], names[1:])
-            record = await patiently(copy)
-            chronicle = Chronicle(home.store, record)
+            record = await retry_busy(copy)
+            chronicle = SessionLog(home.store, record)
             return self._opened(chronicle, revive(chronicle), declared, room)
 
     @asynccontextmanager
@@ -259,7 +258,7 @@ class Surface(ABC):
         if (slept := self.open.asleep.get(session_id)) is None:
             raise self.closed(session_id)
         async with self._furnished(session_id, slept.declared) as room:
-            chronicle = Chronicle(self.household.store, record)
+            chronicle = SessionLog(self.household.store, record)
             return self._opened(chronicle, revive(chronicle), slept.declared, room)
 
     def closed(self, session_id: str) -> RequestFailedError:
@@ -277,7 +276,7 @@ class Surface(ABC):
 
     def _opened(
         self,
-        chronicle: Chronicle,
+        chronicle: SessionLog,
         revived: Revived,
         declared: Declared,
         servers: McpServers,

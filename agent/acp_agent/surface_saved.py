@@ -13,10 +13,8 @@ from typing import Final, cast
 
 from acp_agent.params import Answerer, Params, elsewhere, invalid
 from acp_agent.session import INFO, Session, info_of
-from acp_agent.sessions.paging import PAGE, continued, cursor_behind
-from acp_agent.sessions.patience import patiently
 from acp_agent.sessions.records import Record
-from acp_agent.sessions.store import Archived, Wanted
+from acp_agent.sessions.store import PAGE, Archived, Wanted, continued, cursor_behind, retry_busy
 from acp_agent.surface import NAME, Surface
 from acp_agent.updates import Updates
 from acp_protocol.host.text import visible
@@ -66,7 +64,7 @@ class SavedSessions:
             if behind is None:
                 raise invalid("cursor: it was not given for this list")
             wanted = behind
-        records = await patiently(partial(self._store.page, wanted, PAGE + 1))
+        records = await retry_busy(partial(self._store.page, wanted, PAGE + 1))
         listed: dict[str, Json] = {"sessions": [self._shown(record) for record in records[:PAGE]]}
         if len(records) > PAGE:
             listed["nextCursor"] = cursor_behind(records[PAGE - 1], wanted)
@@ -114,7 +112,7 @@ class SavedSessions:
 
     async def _unarchive(self, params: Params) -> Json:
         record = self._surface.recorded(cast("str", params["sessionId"]))
-        await patiently(partial(self._store.change, record.number, is_archived=0))
+        await retry_busy(partial(self._store.change, record.number, is_archived=0))
         return {}
 
     async def _status(self, params: Params) -> Json:
@@ -136,7 +134,7 @@ class SavedSessions:
         title = visible(" ".join(cast("str", params["title"]).split()))[:TITLE_LIMIT].strip()
         if not title:
             raise invalid("title is empty")
-        await patiently(partial(self._store.change, record.number, title=title, is_named=1))
+        await retry_busy(partial(self._store.change, record.number, title=title, is_named=1))
         if (session := self._surface.open.awake.get(record.id)) is not None:
             await session.retitled()
         elif record.id in self._surface.open.asleep:
@@ -151,7 +149,7 @@ class SavedSessions:
             raise elsewhere(record.id)
         try:
             with self._surface.open.change(record.id):
-                await patiently(work)
+                await retry_busy(work)
         finally:
             self._store.claims.release(record.number)
 

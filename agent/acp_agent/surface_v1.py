@@ -24,7 +24,7 @@ from acp_agent.params import (
 )
 from acp_agent.prompts import blocks_of, model_wanted, read_prompt
 from acp_agent.session import Session
-from acp_agent.sessions.chronicle import Chronicle
+from acp_agent.sessions.log import SessionLog
 from acp_agent.sessions.options import MODE, MODEL, options_for
 from acp_agent.surface import Household, Surface
 from acp_agent.surface_providers import Providers
@@ -99,7 +99,7 @@ class SurfaceV1(Surface):
         """End the running turn; its prompt is answered with `cancelled`."""
         session.cancel()
 
-    def updates_for(self, chronicle: Chronicle) -> Updates:
+    def updates_for(self, chronicle: SessionLog) -> Updates:
         """Return who tells the client of a session."""
         updates = Updates(self.household.staff.client, chronicle.record.id, chronicle)
         updates.shows_notices = self._shows_notices

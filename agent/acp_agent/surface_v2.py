@@ -19,8 +19,8 @@ from acp_agent.elicitation import ways_in
 from acp_agent.params import Answerer, Params, invalid, markers, members_of, value_of
 from acp_agent.prompts import blocks_of, read_prompt
 from acp_agent.session import Session
-from acp_agent.sessions.chronicle import Chronicle
 from acp_agent.sessions.errors import StoreError
+from acp_agent.sessions.log import SessionLog
 from acp_agent.surface import Household, Surface
 from acp_agent.surface_providers import Providers
 from acp_agent.surface_saved import SavedSessions
@@ -99,7 +99,7 @@ class SurfaceV2(Surface):
             wait.cancel()
         session.cancel()
 
-    def updates_for(self, chronicle: Chronicle) -> UpdatesV2:
+    def updates_for(self, chronicle: SessionLog) -> UpdatesV2:
         """Return who tells the client of a session."""
         updates = UpdatesV2(self.household.staff.client, chronicle.record.id, chronicle)
         self._places[chronicle.record.id] = _Place(updates)

@@ -15,7 +15,9 @@ from acp_protocol.jsonrpc import Json
 Event: TypeAlias = Mapping[str, Json]
 
 PIECE_LIMIT: Final = 64 * 1024
-"""Characters that pieces of a message are told again together, at most."""
+"""Characters of a message that are replayed as one update."""
+ROW_LIMIT: Final = 8 * 1024
+"""Characters of a message in one row: rewriting a longer row costs more than adding another."""
 _MEMBERS: Final[Mapping[str, Mapping[str, type]]] = {
     "user": {"id": str, "blocks": list},
     "text": {"kind": str, "id": str, "text": str},
@@ -92,7 +94,7 @@ def joined(events: Iterable[Event]) -> Iterator[Event]:
     for event in events:
         if event["what"] == "entry":
             continue
-        if held is not None and _continues(held, event):
+        if held is not None and continues(held, event, PIECE_LIMIT):
             held = text(held["kind"], held["id"], held["text"] + event["text"])
             continue
         if held is not None:
@@ -102,6 +104,7 @@ def joined(events: Iterable[Event]) -> Iterator[Event]:
         yield held
 
 
-def _continues(held: Event, event: Event) -> bool:
-    is_same = all(held[name] == event.get(name) for name in ("what", "kind", "id") if name in held)
-    return event["what"] == "text" and is_same and len(held["text"]) < PIECE_LIMIT
+def continues(last: Event, event: Event, limit: int) -> bool:
+    """Return whether `event` goes on with the message of `last`, which is not too long for it."""
+    is_same = all(last.get(name) == event.get(name) for name in ("what", "kind", "id"))
+    return event["what"] == "text" and is_same and len(last["text"]) < limit

@@ -1,4 +1,4 @@
-"""Claims: one process at a time, and none after its death."""
+"""SessionLocks: one process at a time, and none after its death."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ import subprocess
 import sys
 from pathlib import Path
 
-from acp_agent.sessions.claims import Claims
+from acp_agent.sessions.locks import SessionLocks
 
 HOLDER = """
 import sys
 from pathlib import Path
-from acp_agent.sessions.claims import Claims
-claims = Claims(Path(sys.argv[1]))
+from acp_agent.sessions.locks import SessionLocks
+claims = SessionLocks(Path(sys.argv[1]))
 print(claims.take(7), flush=True)
 sys.stdin.read()
 """
 
 
 def test_who_has_claimed_has_it_until_it_is_released(tmp_path: Path) -> None:
-    one, other = Claims(tmp_path), Claims(tmp_path)
+    one, other = SessionLocks(tmp_path), SessionLocks(tmp_path)
     assert one.take(1)
     assert one.take(1)
     assert other.is_taken(1)
@@ -32,7 +32,7 @@ def test_who_has_claimed_has_it_until_it_is_released(tmp_path: Path) -> None:
 
 
 def test_nothing_is_left_behind(tmp_path: Path) -> None:
-    claims = Claims(tmp_path)
+    claims = SessionLocks(tmp_path)
     before = len(list(Path("/proc/self/fd").iterdir())) if Path("/proc/self/fd").exists() else None
     for number in range(10):
         claims.take(number)
@@ -44,7 +44,7 @@ def test_nothing_is_left_behind(tmp_path: Path) -> None:
 
 
 def test_in_memory_nobody_else_can_have_it() -> None:
-    claims = Claims(None)
+    claims = SessionLocks(None)
     assert not claims.is_taken(1)
     assert claims.take(1)
     assert claims.is_taken(1)
@@ -57,7 +57,7 @@ def test_a_claim_ends_with_its_process_however_that_ends(tmp_path: Path) -> None
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == b"True\n"
-        claims = Claims(tmp_path)
+        claims = SessionLocks(tmp_path)
         assert claims.is_taken(7)
         assert not claims.take(7)
         process.kill()

@@ -9,14 +9,16 @@ from typing import Any
 import anyio
 import pytest
 
+from acp_agent.models.model import ModelSaid, Say, Sealed, ShowPlan, Think, UserSaid
 from acp_agent.sessions import events
-from acp_agent.sessions.chronicle import Chronicle
 from acp_agent.sessions.errors import BusyError, StoreError
+from acp_agent.sessions.log import SessionLog
+from acp_agent.sessions.restore import revive
 from acp_agent.sessions.store import Store
 from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
 from tests.agent.conftest import selected
-from tests.agent.sessions.test_patience import locked, tells_the_same
+from tests.agent.sessions.test_busy_store import locked, tells_the_same
 from tests.agent.visits import Visit, items, visit
 
 VERSIONS = pytest.mark.parametrize("version", [1, 2])
@@ -47,7 +49,7 @@ def fillable(directory: Path) -> Store:
     return store
 
 
-def pieces(chronicle: Chronicle) -> list[str]:
+def pieces(chronicle: SessionLog) -> list[str]:
     return [event["text"] for event in chronicle.events()]
 
 
@@ -57,7 +59,7 @@ def piece(text: str) -> events.Event:
 
 async def test_what_could_not_be_kept_at_once_is_kept_in_its_order(tmp_path: Path) -> None:
     store = Store(tmp_path)
-    chronicle = Chronicle(store, store.create("a", "/", [], {}))
+    chronicle = SessionLog(store, store.create("a", "/", [], {}))
     await chronicle.secure(piece("one"))
     with locked(tmp_path):
         chronicle.keep(piece("two"))
@@ -72,14 +74,64 @@ async def test_what_could_not_be_kept_at_once_is_kept_in_its_order(tmp_path: Pat
         assert pieces(chronicle) == ["one"]
         assert chronicle.current().title is None
     await chronicle.secure(piece("three"))
-    assert pieces(chronicle) == ["one", "two", "three"]
+    assert pieces(chronicle) == ["onetwothree"]
     assert chronicle.current().title == "it"
     assert chronicle.is_settled()
 
 
+async def test_pieces_of_one_message_take_one_row(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    chronicle = SessionLog(store, store.create("a", "/", [], {}))
+    for text in ("one ", "two ", "three"):
+        await chronicle.secure(piece(text))
+        # Whatever was secured is in the store, in case the process is killed.
+        assert pieces(SessionLog(store, chronicle.record))[-1].endswith(text)
+    assert pieces(chronicle) == ["one two three"]
+    await chronicle.secure(events.plan([]))
+    await chronicle.secure(piece("four"))
+    await chronicle.secure(events.text("agent_message_chunk", "other", "five"))
+    await chronicle.secure(events.text("agent_thought_chunk", "other", "six"))
+    told = [event.get("text") for event in chronicle.events()]
+    assert told == ["one two three", None, "four", "five", "six"]
+
+
+async def test_a_long_message_takes_several_rows(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    chronicle = SessionLog(store, store.create("a", "/", [], {}))
+    for _ in range(30):
+        await chronicle.secure(piece("x" * 1000))
+    lengths = [len(each) for each in pieces(chronicle)]
+    assert sum(lengths) == 30_000
+    assert max(lengths) <= events.ROW_LIMIT + 1000
+    assert len(lengths) < 6
+
+
+async def test_the_words_of_a_reply_are_stored_once(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    chronicle = SessionLog(store, store.create("a", "/", [], {}))
+    await chronicle.secure(events.user("u", [{"type": "text", "text": "hello"}]))
+    chronicle.remember(UserSaid("hello"))
+    await chronicle.secure(events.text("agent_thought_chunk", "t", "First I "))
+    await chronicle.secure(events.text("agent_thought_chunk", "t", "think."))
+    await chronicle.secure(piece("A "))
+    await chronicle.secure(piece("reply."))
+    await chronicle.secure(events.plan([]))
+    await chronicle.secure(piece(" More."))
+    seal = Sealed("service", {"signature": "x"})
+    said = (Think("First I "), Think("think."), seal, Say("A "), Say("reply."), ShowPlan(()))
+    chronicle.remember(ModelSaid((*said, Say(" More."), Say("unseen"))))
+    bodies = "\n".join(store.events(chronicle.record.number))
+    for words in ("think.", "reply.", "More.", "unseen"):
+        assert bodies.count(words) == 1
+    joined = (Think("First I think."), seal, Say("A reply."), ShowPlan(()))
+    # Words that were not shown are a part of the reply all the same.
+    known = [UserSaid("hello"), ModelSaid((*joined, Say(" More.unseen")))]
+    assert revive(SessionLog(store, chronicle.record)).history == known
+
+
 async def test_what_was_refused_for_want_of_room_is_not_kept_later(tmp_path: Path) -> None:
     store = fillable(tmp_path)
-    chronicle = Chronicle(store, store.create("a", "/", [], {}))
+    chronicle = SessionLog(store, store.create("a", "/", [], {}))
     fill(store)
     chronicle.keep(piece("known " * 99))
     with pytest.raises(StoreError, match=FULL):
@@ -167,7 +219,7 @@ async def test_a_prompt_that_cannot_be_kept_is_refused_and_leaves_nothing(
         assert await it.turn(session_id, "hello") == "end_turn"
         record = it.server.recorded(session_id)
         assert record is not None
-        told = [event["what"] for event in Chronicle(store, record).told()]
+        told = [event["what"] for event in SessionLog(store, record).told()]
         assert told.count("user") == 1
 
 

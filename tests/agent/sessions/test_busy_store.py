@@ -11,8 +11,7 @@ import anyio
 import pytest
 
 from acp_agent.sessions.errors import BusyError
-from acp_agent.sessions.patience import patiently
-from acp_agent.sessions.store import FILE, Store, Wanted
+from acp_agent.sessions.store import FILE, Store, Wanted, retry_busy
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import Json
 from tests.agent.visits import Visit, items, visit
@@ -42,10 +41,10 @@ async def test_what_finds_the_store_busy_is_tried_again() -> None:
             raise BusyError("busy")
         return "done"
 
-    assert await patiently(work) == "done"
+    assert await retry_busy(work) == "done"
     attempts = 0
     with pytest.raises(BusyError):
-        await patiently(work, 0.0)
+        await retry_busy(work, 0.0)
     assert attempts == 1
 
 
@@ -122,7 +121,7 @@ async def test_a_store_that_stays_busy_is_told_as_such(
 ) -> None:
     async with visit(cwd, version, store=Store(tmp_path / "kept"), unstable=True) as it:
         session_id = await it.new()
-        monkeypatch.setattr("acp_agent.sessions.patience.PATIENCE", 0.02)
+        monkeypatch.setattr("acp_agent.sessions.store.BUSY_TIMEOUT_S", 0.02)
         with locked(tmp_path / "kept"):
             for asked in (
                 it.say(session_id, "hello"),
@@ -208,7 +207,7 @@ async def test_a_place_is_free_as_soon_as_the_store_is(
 async def test_where_the_store_keeps_a_place_taken_that_is_told(
     cwd: Path, version: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("acp_agent.sessions.patience.PATIENCE", 0.0)
+    monkeypatch.setattr("acp_agent.sessions.store.BUSY_TIMEOUT_S", 0.0)
     async with visit(cwd, version, store=Store(tmp_path / "kept"), limit=1) as it:
         first, second = await it.new(), await it.new()
         surface = it.server._surface

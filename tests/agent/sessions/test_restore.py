@@ -11,8 +11,8 @@ import pytest
 from acp_agent.memory import Aside, Compacted
 from acp_agent.models.model import CallTool, ModelSaid, Say, ToolAnswered, UserSaid
 from acp_agent.sessions import events
-from acp_agent.sessions.chronicle import Chronicle
-from acp_agent.sessions.revival import REASON, revive
+from acp_agent.sessions.log import SessionLog
+from acp_agent.sessions.restore import REASON, revive
 from acp_agent.sessions.store import Store
 from acp_protocol.jsonrpc import Json
 from tests.agent.sessions.programs import program
@@ -21,10 +21,10 @@ from tests.agent.visits import items, lint_errors
 VERSIONS = pytest.mark.parametrize("version", [1, 2])
 
 
-def begun() -> Chronicle:
+def begun() -> SessionLog:
     """Return the chronicle of a new session."""
     store = Store()
-    return Chronicle(store, store.create("a", "/", [], {}))
+    return SessionLog(store, store.create("a", "/", [], {}))
 
 
 def test_a_whole_session_is_left_as_it_is() -> None:
@@ -110,7 +110,7 @@ def test_the_model_knows_what_it_had_said_of_an_unfinished_reply() -> None:
     chronicle.keep(events.text("agent_message_chunk", "n", "one "))
     chronicle.keep(events.text("agent_message_chunk", "n", "two"))
     history = revive(chronicle).history
-    assert history == [UserSaid("speak"), ModelSaid((Say("one "), Say("two")))]
+    assert history == [UserSaid("speak"), ModelSaid((Say("one two"),))]
 
 
 def test_a_prompt_that_nobody_has_taken_up_is_left_to_the_session() -> None:

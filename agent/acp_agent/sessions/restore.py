@@ -23,9 +23,8 @@ from acp_agent.models.model import (
 )
 from acp_agent.prompts import read_prompt
 from acp_agent.sessions import events
-from acp_agent.sessions.chronicle import Chronicle
-from acp_agent.sessions.entries import read_entry
 from acp_agent.sessions.events import Event
+from acp_agent.sessions.log import SessionLog, Texts, read_entry
 from acp_protocol.jsonrpc import Json
 
 REASON: Final = "broken off: the agent ended before it"
@@ -45,23 +44,24 @@ class Revived:
     """What was said about that."""
 
 
-def revive(chronicle: Chronicle) -> Revived:
+def revive(log: SessionLog) -> Revived:
     """Read what a session goes on with, and mend what was cut off."""
     reading = _Reading()
-    for event in chronicle.events():
+    for event in log.events():
         reading.take(event)
+    log.texts = reading.texts
     for call_id, content in reading.open_calls.items():
         said = {"type": "content", "content": {"type": "text", "text": REASON}}
         members = {"status": "failed", "rawOutput": {"error": REASON}}
-        chronicle.keep(events.tool(call_id, members | {"content": [*content, said]}))
+        log.keep(events.tool(call_id, members | {"content": [*content, said]}))
     for compaction_id, members in reading.open_compactions.items():
-        chronicle.keep(events.compaction(compaction_id, members))
+        log.keep(events.compaction(compaction_id, members))
+    loose = tuple(reading.loose)
     for entry in reading.missing():
-        chronicle.remember(entry)
+        log.remember(entry)
         reading.history.append(entry)
-    unheard = reading.unheard(Path(chronicle.record.cwd))
-    loose = tuple(reading.loose) if unheard is not None else ()
-    return Revived(reading.history, reading.calls, unheard, loose)
+    unheard = reading.unheard(Path(log.record.cwd))
+    return Revived(reading.history, reading.calls, unheard, loose if unheard is not None else ())
 
 
 class _Reading:
@@ -74,23 +74,31 @@ class _Reading:
         """What is shown of each call that has not ended."""
         self.open_compactions: dict[str, Mapping[str, Json]] = {}
         """How each one has ended whose end was not told."""
-        self.loose: list[ModelEvent] = []
-        """What was said since the model's last entry."""
+        self.texts = Texts()
         self._prompt: list[Mapping[str, Json]] | None = None
         """A prompt that the model does not know of yet."""
 
+    @property
+    def loose(self) -> list[ModelEvent]:
+        """What the model has said since its last entry."""
+        if self.history and isinstance(self.history[-1], Aside):
+            # A reply of the agent itself, of which the model knows nothing.
+            return []
+        return [
+            Say(text) if kind == "agent_message_chunk" else Think(text) for kind, text in self.texts
+        ]
+
     def take(self, event: Event) -> None:
+        """Add an event of the log."""
+        self._take(event)
+        self.texts.take(event)
+
+    def _take(self, event: Event) -> None:
         match event["what"]:
             case "entry":
-                self._know(read_entry(event["entry"]))
+                self._know(read_entry(event["entry"], self.texts))
             case "user":
                 self._prompt = event["blocks"]
-            case "text" if self.history and isinstance(self.history[-1], Aside):
-                # The agent's own answer, of which the model knows nothing.
-                pass
-            case "text":
-                is_said = event["kind"] == "agent_message_chunk"
-                self.loose.append(Say(event["text"]) if is_said else Think(event["text"]))
             case "call":
                 # A call that was never told of has used up its number all the same.
                 self.calls = max(self.calls + 1, _number(event["id"]))
@@ -106,7 +114,7 @@ class _Reading:
 
     def _know(self, entry: Kept) -> None:
         self.history.append(entry)
-        self.loose, self._prompt = [], None
+        self._prompt = None
         if isinstance(entry, Compacted):
             summary = [{"type": "text", "text": entry.summary}]
             for id_ in self.open_compactions:

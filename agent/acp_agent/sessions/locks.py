@@ -17,7 +17,7 @@ PAUSE: Final = 0.005
 """Seconds between two attempts: who only looks whether a session is open holds it that briefly."""
 
 
-class Claims:
+class SessionLocks:
     """The sessions that this process has open; without a directory nobody else can have any."""
 
     def __init__(self, directory: Path | None) -> None:
