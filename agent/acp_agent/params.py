@@ -14,7 +14,7 @@ from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import Json
 
 Params: TypeAlias = Mapping[str, Json]
-Answerer: TypeAlias = Callable[[Params], Awaitable[Json]]
+Handler: TypeAlias = Callable[[Params], Awaitable[Json]]
 
 CONTINUUM: Final = "continuum"
 """The dialect whose words, as far as the protocol has none for them, stand in `_meta` by it."""

@@ -1,6 +1,6 @@
 """Who answers a client: decides which version of the protocol a connection speaks.
 
-What a version means is the business of its surface; here stands what comes before it: the order of
+What a version means is the business of its handlers; here stands what comes before it: the order of
 requests, the agreement on a version, and that params fit their shape.
 
 Source: ACP, Initialization, "Version Negotiation"; ACP version 2, Initialization.
@@ -18,20 +18,21 @@ import anyio
 from anyio.abc import TaskGroup
 
 from acp_agent.conduct import Conduct
+from acp_agent.handlers.v1 import HandlersV1
+from acp_agent.handlers.v2 import HandlersV2
 from acp_agent.mcp.servers import McpClient, McpSettings
 from acp_agent.models.demo import DemoModel
 from acp_agent.models.model import Model
 from acp_agent.numbers import is_finite
 from acp_agent.params import Params, invalid, members_of
-from acp_agent.session import Session, Staff
+from acp_agent.services import AgentServices
+from acp_agent.session import Session
 from acp_agent.sessions.errors import StoreError
 from acp_agent.sessions.records import Record
 from acp_agent.sessions.store import Store
 from acp_agent.slumber import IDLE_TIMEOUT, Asleep
-from acp_agent.surface import SESSION_LIMIT, TITLE, Household, Surface
+from acp_agent.surface import SESSION_LIMIT, TITLE, Handlers
 from acp_agent.surface_auth import AuthMode
-from acp_agent.surface_v1 import SurfaceV1
-from acp_agent.surface_v2 import SurfaceV2
 from acp_protocol import jsonrpc
 from acp_protocol.connection import Connection
 from acp_protocol.errors import RequestFailedError
@@ -39,7 +40,7 @@ from acp_protocol.jsonrpc import Json, Notification, Request
 
 logger = logging.getLogger(__name__)
 
-SURFACES: Final[dict[int, type[Surface]]] = {1: SurfaceV1, 2: SurfaceV2}
+SURFACES: Final[dict[int, type[Handlers]]] = {1: HandlersV1, 2: HandlersV2}
 IDLE_LOOKS: Final = 4
 """How often in the time after which a session counts as idle somebody looks whether one does."""
 UNSUPPORTED_VERSION: Final = -32022
@@ -52,12 +53,10 @@ def random_id() -> str:
 
     Source: RFC 9562, "UUID Version 4".
     """
-    octets = bytearray(os.urandom(16))
-    octets[6] = octets[6] & 0x0F | 0x40
-    octets[8] = octets[8] & 0x3F | 0x80
-    digits = octets.hex()
-    # By hand, because importing `uuid` takes as long as some of what the agent does at its start.
-    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
+    # Imported here, because it takes as long as much of what the agent does at its start.
+    from uuid import UUID
+
+    return str(UUID(bytes=os.urandom(16), version=4))
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,23 +113,23 @@ class AgentServer:
         self._namespace = namespace
         self._title = title
         self._versions = tuple(version for version in SURFACES if version <= newest)
-        self._surface: Surface | None = None
+        self._handlers: Handlers | None = None
         self._has_begun = False
 
     @property
     def version(self) -> int | None:
         """The version of the protocol that was agreed on; None before that."""
-        return self._surface.version if self._surface is not None else None
+        return self._handlers.version if self._handlers is not None else None
 
     @property
     def open_sessions(self) -> Sequence[Session]:
         """The sessions that are open and awake."""
-        return list(self._surface.open.awake.values()) if self._surface is not None else []
+        return list(self._handlers.open.awake.values()) if self._handlers is not None else []
 
     @property
     def sleeping_sessions(self) -> Mapping[str, Asleep]:
         """The sessions that are open and asleep, by their ids."""
-        return dict(self._surface.open.asleep) if self._surface is not None else {}
+        return dict(self._handlers.open.asleep) if self._handlers is not None else {}
 
     def recorded(self, session_id: str) -> Record | None:
         """Return what is kept of a session; None if there is none."""
@@ -140,19 +139,19 @@ class AgentServer:
         """Answer a request of the client."""
         if request.method == "initialize":
             return self._initialize(request)
-        surface = self._surface
-        if surface is None:
+        handlers = self._handlers
+        if handlers is None:
             raise RequestFailedError(jsonrpc.INVALID_REQUEST, "The first request is initialize")
-        if surface.version >= 2 and request.id is None:
+        if handlers.version >= 2 and request.id is None:
             raise RequestFailedError(jsonrpc.INVALID_REQUEST, "A request needs an id")
         self._has_begun = True
-        answerer = surface.answerers.get(request.method)
-        if answerer is None:
+        handler = handlers.handlers.get(request.method)
+        if handler is None:
             raise RequestFailedError(
                 jsonrpc.METHOD_NOT_FOUND, "Method not found", {"method": request.method}
             )
         try:
-            return await answerer(_read(request, surface.version))
+            return await handler(_read(request, handlers.version))
         except StoreError as problem:
             logger.error("%s: %s", request.method, problem)  # noqa: TRY400 - a sentence says it all
             sentence = f"The sessions cannot be kept: {problem}"
@@ -160,21 +159,21 @@ class AgentServer:
 
     async def handle_notification(self, notification: Notification) -> None:
         """Take note of what the client says; what comes before `initialize` is ignored."""
-        if self._surface is not None:
-            self._surface.notified(notification.method, members_of(notification.params))
+        if self._handlers is not None:
+            self._handlers.notified(notification.method, members_of(notification.params))
 
     def cancel_all(self) -> None:
         """End every running turn; their prompts are answered with `cancelled`."""
-        if self._surface is not None:
-            self._surface.cancel_all()
+        if self._handlers is not None:
+            self._handlers.cancel_all()
 
     async def rest_idle(self) -> None:
         """Put sessions away when they have been idle for too long; runs until cancelled."""
         timeout = self._keeping.idle_timeout
         while timeout is not None:
             await anyio.sleep(timeout / IDLE_LOOKS)
-            if self._surface is not None:
-                await self._surface.open.rest_idle(timeout)
+            if self._handlers is not None:
+                await self._handlers.open.rest_idle(timeout)
 
     def _initialize(self, request: Request) -> Json:
         if self._has_begun:
@@ -183,39 +182,42 @@ class AgentServer:
         version = self._agreed(asked)
         if version >= 2 and request.id is None:
             raise RequestFailedError(jsonrpc.INVALID_REQUEST, "A request needs an id")
-        if self._surface is not None and version < self._surface.version:
+        if self._handlers is not None and version < self._handlers.version:
             raise RequestFailedError(
-                jsonrpc.INVALID_REQUEST, f"Version {self._surface.version} was agreed on already"
+                jsonrpc.INVALID_REQUEST, f"Version {self._handlers.version} was agreed on already"
             )
         is_newer = asked["protocolVersion"] > version
         # Who asks for more than it gets has written for a version that we do not read.
         params = asked if is_newer else _read(request, version)
-        surface = SURFACES[version](self._household())
-        result = surface.initialized(params)
+        handlers = SURFACES[version](self.services())
+        result = handlers.initialized(params)
         # Only now: an attempt that fails leaves an earlier agreement as it was.
-        self._surface = surface
+        self._handlers = handlers
         if version < 2:
             self.connection.refuse_batches()
         return result
 
-    def _household(self) -> Household:
-        keeping = self._keeping
-        return Household(
-            Staff(
-                self.connection,
-                self._models,
-                self._pace,
-                conduct=self._conduct,
-                namespace=self._namespace,
-            ),
-            keeping.store,
-            self._new_id,
-            McpClient(self.connection, self.tasks, self._mcp.limits),
-            keeping.limit,
-            keeping.is_unstable,
-            self._mcp,
-            self._auth,
-            self._title,
+    def services(self) -> AgentServices:
+        """Return what the sessions of the connection work with."""
+        keeping, conduct = self._keeping, self._conduct
+        return AgentServices(
+            client=self.connection,
+            models=self._models,
+            store=keeping.store,
+            new_id=self._new_id,
+            mcp_client=McpClient(self.connection, self.tasks, self._mcp.limits),
+            mcp=self._mcp,
+            session_limit=keeping.limit,
+            is_unstable=keeping.is_unstable,
+            auth=self._auth,
+            title=self._title,
+            namespace=self._namespace,
+            pace=self._pace,
+            rules=conduct.rules,
+            audit=conduct.audit,
+            limits=conduct.limits,
+            tools=conduct.tools,
+            instructions=conduct.instructions,
         )
 
     def _agreed(self, params: Params) -> int:

@@ -5,17 +5,16 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable, Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Final, cast
 
 import anyio
 
 from acp_agent.asking import Context, Fill
-from acp_agent.calls import Client, Desk
+from acp_agent.calls import Desk
 from acp_agent.commands.catalogue import Order, offered, order_in
 from acp_agent.commands.clerk import Clerk, taken
-from acp_agent.conduct import Conduct
 from acp_agent.elicitation import Elicitation, Way
 from acp_agent.instructions import Told, instructions_of
 from acp_agent.mcp.servers import McpServers
@@ -30,8 +29,10 @@ from acp_agent.models.model import (
     UserSaid,
     is_scripted,
 )
+from acp_agent.params import missing
 from acp_agent.permissions import ModeId, Permissions
 from acp_agent.rules import PolicyId
+from acp_agent.services import AgentServices
 from acp_agent.sessions.errors import StoreError
 from acp_agent.sessions.log import History, SessionLog
 from acp_agent.sessions.options import (
@@ -47,7 +48,6 @@ from acp_agent.sessions.options import (
 from acp_agent.sessions.records import Record
 from acp_agent.sessions.restore import Revived
 from acp_agent.slumber import Asleep, Declared
-from acp_agent.tellings import Tellings
 from acp_agent.tools.ask import AskTool, OpenTool
 from acp_agent.tools.tool import Tool
 from acp_agent.turn import StopReason, run_turn
@@ -62,20 +62,68 @@ TITLE_LENGTH: Final = 60
 INFO: Final = "session_info_update"
 
 
-@dataclass(frozen=True, slots=True)
-class Staff:
-    """Who serves a session: the client, and the models that it can choose from."""
+class PromptQueue:
+    """The prompts of a session that wait for the running turn to end (version 2)."""
 
-    client: Client
-    models: Sequence[Model]
-    """The first serves where none was chosen."""
-    pace: float
-    """Seconds between two pieces of what the model streams."""
-    conduct: Conduct = field(default_factory=Conduct)
-    """How turns behave."""
-    namespace: str | None = None
-    """What stands, with a colon, before the names of commands, so that other agents of the client
-    can have commands of the same names."""
+    def __init__(self) -> None:
+        self.turn = anyio.Semaphore(1, fast_acquire=True)
+        """Acquired from when a prompt is accepted until its turn has ended."""
+        self.waiting: set[anyio.CancelScope] = set()
+        """The prompts that are not a part of the conversation yet."""
+        self.is_cancelled = False
+        """Whether the turn that was accepted last was cancelled, perhaps before it began."""
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a turn runs, or a prompt was accepted for the next one."""
+        return self.turn.value == 0
+
+    def cancel(self) -> None:
+        """Refuse the waiting prompts, and mark the accepted one as cancelled."""
+        self.is_cancelled = True
+        for scope in self.waiting:
+            scope.cancel()
+
+
+class SessionTasks:
+    """What is sent for an open session beside its turns, such as a replay.
+
+    It ends before the session is closed, so that nothing is sent behind the response to that.
+    """
+
+    def __init__(self, session_id: str) -> None:
+        self._session_id = session_id
+        self._scopes: dict[anyio.CancelScope, anyio.Event] = {}
+        self._is_over = False
+
+    @contextmanager
+    def running(self) -> Generator[None]:
+        """Run a block that ends when the session is closed.
+
+        Raises:
+            RequestFailedError: the session was closed before the block had ended.
+        """
+        if self._is_over:
+            raise self._closed()
+        with anyio.CancelScope() as scope:
+            has_ended = self._scopes[scope] = anyio.Event()
+            try:
+                yield
+            finally:
+                del self._scopes[scope]
+                has_ended.set()
+        if scope.cancelled_caught:
+            raise self._closed()
+
+    async def end(self) -> None:
+        """Cancel the blocks that run and let no other begin; return when they have ended."""
+        self._is_over = True
+        for scope, has_ended in list(self._scopes.items()):
+            scope.cancel()
+            await has_ended.wait()
+
+    def _closed(self) -> Exception:
+        return missing(self._session_id, "The session was closed meanwhile")
 
 
 class Session:
@@ -83,52 +131,53 @@ class Session:
 
     def __init__(
         self,
-        chronicle: SessionLog,
+        log: SessionLog,
         revived: Revived,
         *,
-        staff: Staff,
+        services: AgentServices,
         workspace: Workspace,
         updates: Updates,
         servers: McpServers,
         declared: Declared,
         slept: Asleep | None = None,
     ) -> None:
-        record = chronicle.record
+        record = log.record
         self.id = record.id
-        self.chronicle = chronicle
+        self.log = log
         self.updates = updates
         self.servers = servers
         self.declared = declared
         self._told_troubles = slept.told_troubles if slept else set[tuple[str, str]]()
         self._told_troubles &= set(servers.warnings)
         self.cwd: Path = workspace.cwd
-        new = Permissions(staff.conduct.rules, workspace.cwd)
+        new = Permissions(services.rules, workspace.cwd)
         self.permissions = slept.permissions if slept else new
         self.touched = anyio.current_time()
         """When it was used last, on the clock of the event loop."""
         self._uses = 0
-        self.tellings = Tellings(self.id)
+        self.tasks = SessionTasks(self.id)
+        self.prompts = PromptQueue()
         self.is_unknown = False
         """Whether the request that has opened it was not answered yet."""
-        self._models = {model.name: model for model in staff.models}
-        self.prefix = f"{staff.namespace}:" if staff.namespace else ""
+        self._models = {model.name: model for model in services.models}
+        self.prefix = f"{services.namespace}:" if services.namespace else ""
         """What stands before the names of commands."""
         self._turn: anyio.CancelScope | None = None
         self._turn_ended = anyio.Event()
         self._used: dict[str, int] | None = None
-        self.options = options_for(staff.models, staff.conduct.rules.default_policy)
+        self.options = options_for(services.models, services.rules.default_policy)
         self._chosen = {option.id: option.chosen(record.settings) for option in self.options}
-        desk = Desk(record.id, staff.client, updates, workspace, self.permissions, servers)
+        desk = Desk(record.id, services.client, updates, workspace, self.permissions, servers)
         desk.calls = revived.calls
-        desk.audit = staff.conduct.audit
+        desk.audit = services.audit
         user = servers.relay.user = Elicitation(desk.client, record.id, updates, desk.asking)
-        servers.adopt(staff.conduct.tools)
+        servers.adopt(services.tools)
         servers.adopt(_asking_tools(user, servers.relay.ways))
-        history = History(revived.history, chronicle)
-        self._context = Context(staff.models[0], desk, history, staff.pace)
-        self._context.limits = staff.conduct.limits
+        history = History(revived.history, log)
+        self._context = Context(services.models[0], desk, history, services.pace)
+        self._context.limits = services.limits
         self._context.instructed = self._instructed
-        self._names = staff.conduct.instructions
+        self._names = services.instructions
         self._clerk = Clerk(self._context, self)
         self._context.fill = _fill(record.usage)
         if record.spent is not None:
@@ -141,6 +190,11 @@ class Session:
     def is_busy(self) -> bool:
         """Whether a turn runs."""
         return self._turn is not None
+
+    @property
+    def is_at_work(self) -> bool:
+        """Whether a turn runs, or a prompt was accepted for the next one."""
+        return self.is_busy or self.prompts.is_busy
 
     @property
     def is_ending(self) -> bool:
@@ -165,7 +219,7 @@ class Session:
     def asleep(self) -> Asleep:
         """Return what has to be kept of it where it is put away."""
         return Asleep(
-            self.chronicle.record.number,
+            self.log.record.number,
             self.declared,
             self.permissions,
             self._told_troubles,
@@ -200,7 +254,7 @@ class Session:
                 await self._begin("" if order is not None and order.is_aside else said.text)
                 await self.warn(is_in_turn=True)
                 stop = await self._answer(said, order)
-                await self.chronicle.settle()
+                await self.log.settle()
         except ConnectionClosedError:
             # The client asks and answers no more: what it left unanswered, it does not want.
             stop = "cancelled"
@@ -245,7 +299,7 @@ class Session:
         spent = self._context.spent
         self._used = _members(spent, before)
         if spent != before:
-            self.chronicle.note(spent=asdict(spent))
+            self.log.note(spent=asdict(spent))
 
     def take_used(self) -> dict[str, Json]:
         """Return, once, the tokens that the last turn has taken, as a member of its end."""
@@ -264,11 +318,14 @@ class Session:
             scope.cancel()
         return scope is not None
 
-    async def end(self) -> None:
-        """End the running turn, if there is one, and return when it has ended."""
+    async def finish(self) -> None:
+        """Cancel all prompts, and return when the running turn has sent its last update."""
+        self.prompts.cancel()
         if self._turn is not None:
             self._turn.cancel()
             await self.ended()
+        async with self.prompts.turn:
+            pass
 
     async def ended(self) -> None:
         """Return when the turn that runs has ended."""
@@ -277,7 +334,7 @@ class Session:
     async def settle(self) -> None:
         """Return when all is kept, or cannot be, which is told to the log."""
         try:
-            await self.chronicle.settle()
+            await self.log.settle()
         except StoreError as problem:
             logger.error("what was said last is not kept: %s", problem)  # noqa: TRY400 - as below
 
@@ -314,7 +371,7 @@ class Session:
 
     def surroundings(self) -> list[tuple[str, Mapping[str, Json]]]:
         """Return the updates that tell what stands beside the conversation."""
-        record = self.chronicle.current()
+        record = self.log.current()
         told: list[tuple[str, Mapping[str, Json]]] = [(INFO, info_of(record))]
         if record.usage is not None:
             told.append((USAGE, record.usage))
@@ -337,7 +394,7 @@ class Session:
         # How full the mind of one model was says nothing about that of another.
         forgotten: dict[str, Json] = {"usage": None} if is_other else {}
         try:
-            await self.chronicle.confirm(settings=dict(self._chosen), **forgotten)
+            await self.log.confirm(settings=dict(self._chosen), **forgotten)
         except BaseException:
             self._chosen[option.id] = before
             raise
@@ -362,7 +419,7 @@ class Session:
 
     def usage(self) -> Mapping[str, Json] | None:
         """Return how full the model's mind is, as the client was told last."""
-        return self.chronicle.current().usage
+        return self.log.current().usage
 
     def _apply(self) -> None:
         """Let what is chosen be so."""
@@ -383,14 +440,14 @@ class Session:
 
     async def retitled(self) -> None:
         """Tell the client that the session is called otherwise."""
-        await self.updates.send(INFO, info_of(self.chronicle.current()))
+        await self.updates.send(INFO, info_of(self.log.current()))
 
     async def _begin(self, text: str) -> None:
         """Note and tell that the session is used, and what it is called from its first words on."""
-        told = {"updatedAt": self.chronicle.touch()}
-        if (words := " ".join(text.split())) and self.chronicle.suggest_title(title := _cut(words)):
+        told = {"updatedAt": self.log.touch()}
+        if (words := " ".join(text.split())) and self.log.suggest_title(title := _cut(words)):
             told["title"] = title
-        await self.chronicle.settle()
+        await self.log.settle()
         await self.updates.send(INFO, told)
 
 

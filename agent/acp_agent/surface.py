@@ -1,15 +1,15 @@
 """What the surfaces of both versions have in common: how sessions are opened and closed.
 
-A surface answers the methods of one protocol version. Which one serves a connection is decided in
+A handlers answers the methods of one protocol version. Which one serves a connection is decided in
 `initialize`, by `server`.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import ClassVar, Final, cast
@@ -18,17 +18,18 @@ import anyio
 
 from acp_agent.elicitation import Relay, Way
 from acp_agent.mcp.declarations import DeclarationError, Server, session_servers
-from acp_agent.mcp.servers import McpClient, McpServers, McpSettings
+from acp_agent.mcp.servers import McpServers
 from acp_agent.models.model import takes_images
-from acp_agent.open_sessions import OpenSessions
-from acp_agent.params import Answerer, Params, busy, elsewhere, extent_of, invalid, missing
-from acp_agent.session import Session, Staff
+from acp_agent.params import Handler, Params, busy, elsewhere, extent_of, invalid, missing
+from acp_agent.services import AgentServices
+from acp_agent.session import Session
 from acp_agent.sessions.log import SessionLog
+from acp_agent.sessions.manager import SessionManager
 from acp_agent.sessions.records import Record
 from acp_agent.sessions.restore import Revived, revive
-from acp_agent.sessions.store import Store, retry_busy
+from acp_agent.sessions.store import retry_busy
 from acp_agent.slumber import Declared
-from acp_agent.surface_auth import Authentication, AuthMode
+from acp_agent.surface_auth import AuthHandlers
 from acp_agent.tools.catalogue import TOOLS
 from acp_agent.updates import Updates
 from acp_agent.workspace import Workspace
@@ -43,45 +44,26 @@ NAME: Final = "acp-agent"
 TITLE: Final = "ACP Agent"
 
 
-@dataclass(frozen=True, slots=True)
-class Household:
-    """What every session of a connection works with."""
-
-    staff: Staff
-    store: Store
-    new_id: Callable[[], str]
-    servers: McpClient
-    """The way to MCP servers."""
-    limit: int = SESSION_LIMIT
-    """Sessions that may be awake at once."""
-    is_unstable: bool = False
-    """Whether parts of the protocol are offered that are not stable yet."""
-    mcp: McpSettings = field(default_factory=McpSettings)
-    auth: AuthMode = "keys"
-    title: str = TITLE
-    """What users know the agent by."""
-
-
-class Surface(ABC):
+class Handlers(ABC):
     """The methods of one version, on one connection."""
 
     version: ClassVar[int]
 
-    def __init__(self, household: Household) -> None:
-        self.household = household
-        self.open = OpenSessions(household.limit, household.store.claims, self)
-        self.auth = Authentication(
-            household.staff.models,
-            household.staff.client,
-            mode=household.auth,
+    def __init__(self, services: AgentServices) -> None:
+        self.services = services
+        self.open = SessionManager(services.session_limit, services.store.claims)
+        self.auth = AuthHandlers(
+            services.models,
+            services.client,
+            mode=services.auth,
             version=self.version,
-            is_unstable=household.is_unstable,
+            is_unstable=services.is_unstable,
         )
         self.ways: Collection[Way] = ()
         """How the client can ask its user."""
         self._waits: dict[str, set[anyio.CancelScope]] = {}
         """The waits of prompts for sessions that are about to wake."""
-        self.answerers: Mapping[str, Answerer] = {}
+        self.handlers: Mapping[str, Handler] = {}
         """By method; `initialize` is none of them."""
 
     @abstractmethod
@@ -93,30 +75,26 @@ class Surface(ABC):
         """End what runs in a session."""
 
     @abstractmethod
-    def updates_for(self, chronicle: SessionLog) -> Updates:
+    def updates_for(self, log: SessionLog) -> Updates:
         """Return who tells the client of a session."""
 
     @abstractmethod
     def workspace_for(self, session_id: str, directories: Sequence[Path]) -> Workspace:
         """Return the files of a session in `directories`, of which the first is its own."""
 
-    @abstractmethod
-    async def finish(self, session: Session) -> None:
-        """End what runs in a session that is open no more; return when it has ended."""
-
     @property
     def takes_images(self) -> bool:
         """Whether images may be among a prompt, for one of the models at least."""
-        return any(takes_images(model) for model in self.household.staff.models)
+        return any(takes_images(model) for model in self.services.models)
 
     def info(self) -> dict[str, Json]:
         """Return what the agent is called."""
-        return {"name": NAME, "title": self.household.title, "version": VERSION}
+        return {"name": NAME, "title": self.services.title, "version": VERSION}
 
     def notified(self, method: str, params: Params) -> None:
         """Take note of what the client says; what is not known is ignored."""
         if method == "mcp/message":
-            self.household.servers.notified(params)
+            self.services.mcp_client.notified(params)
         if method == "session/cancel":
             session_id = params.get("sessionId")
             if not isinstance(session_id, str):
@@ -143,21 +121,17 @@ class Surface(ABC):
         for wait in self._waits.get(session_id, ()):
             wait.cancel()
 
-    def is_at_work(self, session: Session) -> bool:
-        """Return whether a turn runs in a session, or is about to."""
-        return session.is_busy
-
     async def new(self, params: Params, settings: Mapping[str, str] | None = None) -> Session:
         """Open a new session as the params of `session/new` want it, with these options chosen."""
         self.auth.check()
         declared = await self._declared(params)
-        home = self.household
-        session_id = home.new_id()
+        services = self.services
+        session_id = services.new_id()
         async with self._furnished(session_id, declared) as room:
             names = [str(directory) for directory in declared.directories]
-            create = partial(home.store.create, session_id, names[0], names[1:])
+            create = partial(services.store.create, session_id, names[0], names[1:])
             record = await retry_busy(partial(create, dict(settings or {})))
-            return self._opened(SessionLog(home.store, record), Revived(), declared, room)
+            return self._opened(SessionLog(services.store, record), Revived(), declared, room)
 
     async def reopened(self, params: Params) -> Session:
         """Return a session that was closed or is still open, with what it knows.
@@ -172,9 +146,9 @@ class Surface(ABC):
         record = self.recorded(session_id)
         if str(directories[0]) != record.cwd:
             raise invalid("cwd is not the session's")
-        store, names = self.household.store, [str(each) for each in directories[1:]]
+        store, names = self.services.store, [str(each) for each in directories[1:]]
         if (session := self.open.awake.get(session_id)) is not None:
-            with self.open.used(session), session.tellings.running():
+            with self.open.used(session), session.tasks.running():
                 await self._refurnished(session, declared)
                 await retry_busy(partial(store.change, record.number, directories=names))
                 session.move(self.workspace_for(session_id, directories), directories)
@@ -185,8 +159,8 @@ class Surface(ABC):
         try:
             async with self._furnished(session_id, declared) as room:
                 await retry_busy(partial(store.change, record.number, directories=names))
-                chronicle = SessionLog(store, record)
-                session = self._opened(chronicle, revive(chronicle), declared, room)
+                log = SessionLog(store, record)
+                session = self._opened(log, revive(log), declared, room)
                 session.is_unknown = is_closed
                 return session
         except BaseException:
@@ -200,21 +174,21 @@ class Surface(ABC):
         declared = await self._declared(params)
         source_id = cast("str", params["sessionId"])
         self.recorded(source_id)
-        home = self.household
-        session_id = home.new_id()
+        services = self.services
+        session_id = services.new_id()
         async with self._furnished(session_id, declared) as room:
             names = [str(directory) for directory in declared.directories]
             source = self.recorded(source_id)
-            copy = partial(home.store.copy, source.number, session_id, names[0], names[1:])
+            copy = partial(services.store.copy, source.number, session_id, names[0], names[1:])
             record = await retry_busy(copy)
-            chronicle = SessionLog(home.store, record)
-            return self._opened(chronicle, revive(chronicle), declared, room)
+            log = SessionLog(services.store, record)
+            return self._opened(log, revive(log), declared, room)
 
     @asynccontextmanager
     async def using(self, params: Params) -> AsyncGenerator[Session]:
         """Yield the session of `params`, which has to be open on this connection, awake."""
         session = await self._awake(cast("str", params["sessionId"]))
-        with self.open.used(session), session.tellings.running():
+        with self.open.used(session), session.tasks.running():
             yield session
 
     @asynccontextmanager
@@ -258,36 +232,36 @@ class Surface(ABC):
         if (slept := self.open.asleep.get(session_id)) is None:
             raise self.closed(session_id)
         async with self._furnished(session_id, slept.declared) as room:
-            chronicle = SessionLog(self.household.store, record)
-            return self._opened(chronicle, revive(chronicle), slept.declared, room)
+            log = SessionLog(self.services.store, record)
+            return self._opened(log, revive(log), slept.declared, room)
 
     def closed(self, session_id: str) -> RequestFailedError:
         """Return the refusal of what can be asked of an open session only."""
-        if self.household.store.claims.is_taken(self.recorded(session_id).number):
+        if self.services.store.claims.is_taken(self.recorded(session_id).number):
             return elsewhere(session_id)
         return missing(session_id, "The session is not open; it can be opened again")
 
     def recorded(self, session_id: str) -> Record:
         """Return what is known of a session, open or not."""
-        record = self.household.store.get(session_id)
+        record = self.services.store.get(session_id)
         if record is None:
             raise missing(session_id, "There is no such session")
         return record
 
     def _opened(
         self,
-        chronicle: SessionLog,
+        log: SessionLog,
         revived: Revived,
         declared: Declared,
         servers: McpServers,
     ) -> Session:
-        session_id = chronicle.record.id
+        session_id = log.record.id
         session = self.open.awake[session_id] = Session(
-            chronicle,
+            log,
             revived,
-            staff=self.household.staff,
+            services=self.services,
             workspace=self.workspace_for(session_id, declared.directories),
-            updates=self.updates_for(chronicle),
+            updates=self.updates_for(log),
             servers=servers,
             declared=declared,
             slept=self.open.asleep.wake(session_id),
@@ -300,15 +274,15 @@ class Surface(ABC):
 
     def _servers(self, params: Params) -> Sequence[Server]:
         """Return the servers that a session is to have; refuse what was not offered."""
-        home = self.household
+        services = self.services
         try:
             return session_servers(
                 cast("list[Params]", params.get("mcpServers") or []),
                 version=self.version,
-                is_unstable=home.is_unstable,
-                allowed=home.mcp.allowed,
-                configured=home.mcp.configured,
-                limits=home.mcp.limits,
+                is_unstable=services.is_unstable,
+                allowed=services.mcp.allowed,
+                configured=services.mcp.configured,
+                limits=services.mcp.limits,
             )
         except DeclarationError as problem:
             raise invalid(f"params.{problem}") from None
@@ -320,7 +294,7 @@ class Surface(ABC):
             room = McpServers(TOOLS, Relay(self.ways))
             cwd, *additional = declared.directories
             with self.open.starting(session_id):
-                await room.open(declared.servers, self.household.servers, cwd, additional)
+                await room.open(declared.servers, self.services.mcp_client, cwd, additional)
             try:
                 yield room
             except BaseException:
@@ -335,8 +309,8 @@ class Surface(ABC):
         if session.servers.has(servers):
             await session.servers.move(declared.directories)
             return
-        if self.is_at_work(session):
+        if session.is_at_work:
             raise busy()
         with self.open.starting(session.id):
-            await session.servers.change(servers, self.household.servers, cwd, additional)
+            await session.servers.change(servers, self.services.mcp_client, cwd, additional)
         session.declared = replace(session.declared, servers=servers)

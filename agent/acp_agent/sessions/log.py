@@ -176,14 +176,16 @@ class Texts(list[tuple[str, str]]):
 
 
 class History(list[Kept]):
-    """The history of the model; what is added is written to the log."""
+    """The history of the model; entries that are added are written to the log."""
 
     def __init__(self, entries: Sequence[Kept], log: SessionLog) -> None:
         super().__init__(entries)
         self._log = log
 
     def append(self, entry: Kept, /) -> None:
-        """Add an entry."""
+        """Add an entry, as it will be after it was restored."""
+        if isinstance(entry, ModelSaid):
+            entry = ModelSaid(tuple(joined(entry.events)))
         super().append(entry)
         self._log.remember(entry)
 
@@ -224,8 +226,6 @@ _KINDS: Final[Mapping[type[Any], str]] = {
 
 def write_entry(entry: Kept, texts: Sequence[tuple[str, str]] = ()) -> dict[str, Json]:
     """Return an entry as JSON; words that are among `texts` are written as their index there."""
-    if isinstance(entry, ModelSaid):
-        entry = ModelSaid(tuple(joined(entry.events)))
     return _written(entry, list(texts))
 
 

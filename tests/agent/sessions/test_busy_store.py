@@ -110,9 +110,9 @@ async def test_a_prompt_that_waits_for_a_busy_store_is_cancelled_and_leaves_noth
                 tasks.start_soon(prompt)
                 await it.ask("session/list")
                 await it.cancel(session_id)
-        assert it.server._surface is not None
-        session = it.server._surface.open.awake[session_id]
-        assert list(session.chronicle.told()) == []
+        assert it.server._handlers is not None
+        session = it.server._handlers.open.awake[session_id]
+        assert list(session.log.told()) == []
 
 
 @VERSIONS
@@ -143,10 +143,10 @@ async def test_a_session_is_not_opened_while_its_deletion_waits_for_a_busy_store
     async with visit(cwd, version, store=store) as it:
         session_id = await it.new()
         await it.turn(session_id, "hello")
-        surface = it.server._surface
-        assert surface is not None
+        handlers = it.server._handlers
+        assert handlers is not None
         if is_asleep:
-            await surface.open.put_away(surface.open.awake[session_id])
+            await handlers.open.put_away(handlers.open.awake[session_id])
         async with anyio.create_task_group() as tasks:
 
             async def delete() -> None:
@@ -162,8 +162,8 @@ async def test_a_session_is_not_opened_while_its_deletion_waits_for_a_busy_store
                 for _ in range(3):
                     await it.ask("session/list")
         assert (await it.ask("session/list"))["sessions"] == []
-        assert not surface.open.awake
-        assert not surface.open.asleep
+        assert not handlers.open.awake
+        assert not handlers.open.asleep
         assert not store.claims.is_taken(1)
 
 
@@ -175,16 +175,16 @@ async def test_a_session_sleeps_only_when_all_of_it_is_kept(
     async with visit(cwd, version, store=store) as it:
         session_id = await it.new()
         await it.turn(session_id, "hello")
-        surface = it.server._surface
-        assert surface is not None
-        session = surface.open.awake[session_id]
+        handlers = it.server._handlers
+        assert handlers is not None
+        session = handlers.open.awake[session_id]
         with locked(tmp_path / "kept"):
-            session.chronicle.note(title="it")
-            await surface.open.rest_idle(0.0)
-            assert session_id in surface.open.awake
-        await surface.open.rest_idle(0.0)
-        assert session_id in surface.open.asleep
-        assert session.chronicle.current().title == "it"
+            session.log.note(title="it")
+            await handlers.open.rest_idle(0.0)
+            assert session_id in handlers.open.awake
+        await handlers.open.rest_idle(0.0)
+        assert session_id in handlers.open.asleep
+        assert session.log.current().title == "it"
 
 
 @VERSIONS
@@ -193,14 +193,14 @@ async def test_a_place_is_free_as_soon_as_the_store_is(
 ) -> None:
     async with visit(cwd, version, store=Store(tmp_path / "kept"), limit=1) as it:
         first, second = await it.new(), await it.new()
-        surface = it.server._surface
-        assert surface is not None
+        handlers = it.server._handlers
+        assert handlers is not None
         async with anyio.create_task_group() as tasks:
             with locked(tmp_path / "kept"):
-                surface.open.awake[second].chronicle.note(title="it")
+                handlers.open.awake[second].log.note(title="it")
                 tasks.start_soon(it.choose, first, "mode", "code")
                 await it.ask("session/list")
-        assert (list(surface.open.awake), list(surface.open.asleep)) == ([first], [second])
+        assert (list(handlers.open.awake), list(handlers.open.asleep)) == ([first], [second])
 
 
 @VERSIONS
@@ -210,10 +210,10 @@ async def test_where_the_store_keeps_a_place_taken_that_is_told(
     monkeypatch.setattr("acp_agent.sessions.store.BUSY_TIMEOUT_S", 0.0)
     async with visit(cwd, version, store=Store(tmp_path / "kept"), limit=1) as it:
         first, second = await it.new(), await it.new()
-        surface = it.server._surface
-        assert surface is not None
+        handlers = it.server._handlers
+        assert handlers is not None
         with locked(tmp_path / "kept"):
-            surface.open.awake[second].chronicle.note(title="it")
+            handlers.open.awake[second].log.note(title="it")
             with pytest.raises(RequestFailedError, match="sessions cannot be kept"):
                 await it.say(first, "hello")
         assert await it.turn(first, "hello") == "end_turn"

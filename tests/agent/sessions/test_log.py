@@ -12,7 +12,7 @@ import pytest
 from acp_agent.models.model import ModelSaid, Say, Sealed, ShowPlan, Think, UserSaid
 from acp_agent.sessions import events
 from acp_agent.sessions.errors import BusyError, StoreError
-from acp_agent.sessions.log import SessionLog
+from acp_agent.sessions.log import History, SessionLog
 from acp_agent.sessions.restore import revive
 from acp_agent.sessions.store import Store
 from acp_protocol import jsonrpc
@@ -49,8 +49,8 @@ def fillable(directory: Path) -> Store:
     return store
 
 
-def pieces(chronicle: SessionLog) -> list[str]:
-    return [event["text"] for event in chronicle.events()]
+def pieces(log: SessionLog) -> list[str]:
+    return [event["text"] for event in log.events()]
 
 
 def piece(text: str) -> events.Event:
@@ -59,48 +59,48 @@ def piece(text: str) -> events.Event:
 
 async def test_what_could_not_be_kept_at_once_is_kept_in_its_order(tmp_path: Path) -> None:
     store = Store(tmp_path)
-    chronicle = SessionLog(store, store.create("a", "/", [], {}))
-    await chronicle.secure(piece("one"))
+    log = SessionLog(store, store.create("a", "/", [], {}))
+    await log.secure(piece("one"))
     with locked(tmp_path):
-        chronicle.keep(piece("two"))
-        chronicle.note(title="it")
-        assert not chronicle.is_settled()
+        log.keep(piece("two"))
+        log.note(title="it")
+        assert not log.is_settled()
         with pytest.raises(BusyError):
-            await chronicle.settle(0.0)
+            await log.settle(0.0)
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(chronicle.secure, piece("given up"))
+            tasks.start_soon(log.secure, piece("given up"))
             await anyio.lowlevel.checkpoint()
             tasks.cancel_scope.cancel()
-        assert pieces(chronicle) == ["one"]
-        assert chronicle.current().title is None
-    await chronicle.secure(piece("three"))
-    assert pieces(chronicle) == ["onetwothree"]
-    assert chronicle.current().title == "it"
-    assert chronicle.is_settled()
+        assert pieces(log) == ["one"]
+        assert log.current().title is None
+    await log.secure(piece("three"))
+    assert pieces(log) == ["onetwothree"]
+    assert log.current().title == "it"
+    assert log.is_settled()
 
 
 async def test_pieces_of_one_message_take_one_row(tmp_path: Path) -> None:
     store = Store(tmp_path)
-    chronicle = SessionLog(store, store.create("a", "/", [], {}))
+    log = SessionLog(store, store.create("a", "/", [], {}))
     for text in ("one ", "two ", "three"):
-        await chronicle.secure(piece(text))
+        await log.secure(piece(text))
         # Whatever was secured is in the store, in case the process is killed.
-        assert pieces(SessionLog(store, chronicle.record))[-1].endswith(text)
-    assert pieces(chronicle) == ["one two three"]
-    await chronicle.secure(events.plan([]))
-    await chronicle.secure(piece("four"))
-    await chronicle.secure(events.text("agent_message_chunk", "other", "five"))
-    await chronicle.secure(events.text("agent_thought_chunk", "other", "six"))
-    told = [event.get("text") for event in chronicle.events()]
+        assert pieces(SessionLog(store, log.record))[-1].endswith(text)
+    assert pieces(log) == ["one two three"]
+    await log.secure(events.plan([]))
+    await log.secure(piece("four"))
+    await log.secure(events.text("agent_message_chunk", "other", "five"))
+    await log.secure(events.text("agent_thought_chunk", "other", "six"))
+    told = [event.get("text") for event in log.events()]
     assert told == ["one two three", None, "four", "five", "six"]
 
 
 async def test_a_long_message_takes_several_rows(tmp_path: Path) -> None:
     store = Store(tmp_path)
-    chronicle = SessionLog(store, store.create("a", "/", [], {}))
+    log = SessionLog(store, store.create("a", "/", [], {}))
     for _ in range(30):
-        await chronicle.secure(piece("x" * 1000))
-    lengths = [len(each) for each in pieces(chronicle)]
+        await log.secure(piece("x" * 1000))
+    lengths = [len(each) for each in pieces(log)]
     assert sum(lengths) == 30_000
     assert max(lengths) <= events.ROW_LIMIT + 1000
     assert len(lengths) < 6
@@ -108,37 +108,38 @@ async def test_a_long_message_takes_several_rows(tmp_path: Path) -> None:
 
 async def test_the_words_of_a_reply_are_stored_once(tmp_path: Path) -> None:
     store = Store(tmp_path)
-    chronicle = SessionLog(store, store.create("a", "/", [], {}))
-    await chronicle.secure(events.user("u", [{"type": "text", "text": "hello"}]))
-    chronicle.remember(UserSaid("hello"))
-    await chronicle.secure(events.text("agent_thought_chunk", "t", "First I "))
-    await chronicle.secure(events.text("agent_thought_chunk", "t", "think."))
-    await chronicle.secure(piece("A "))
-    await chronicle.secure(piece("reply."))
-    await chronicle.secure(events.plan([]))
-    await chronicle.secure(piece(" More."))
+    log = SessionLog(store, store.create("a", "/", [], {}))
+    history = History([], log)
+    await log.secure(events.user("u", [{"type": "text", "text": "hello"}]))
+    history.append(UserSaid("hello"))
+    await log.secure(events.text("agent_thought_chunk", "t", "First I "))
+    await log.secure(events.text("agent_thought_chunk", "t", "think."))
+    await log.secure(piece("A "))
+    await log.secure(piece("reply."))
+    await log.secure(events.plan([]))
+    await log.secure(piece(" More."))
     seal = Sealed("service", {"signature": "x"})
     said = (Think("First I "), Think("think."), seal, Say("A "), Say("reply."), ShowPlan(()))
-    chronicle.remember(ModelSaid((*said, Say(" More."), Say("unseen"))))
-    bodies = "\n".join(store.events(chronicle.record.number))
+    history.append(ModelSaid((*said, Say(" More."), Say("unseen"))))
+    bodies = "\n".join(store.events(log.record.number))
     for words in ("think.", "reply.", "More.", "unseen"):
         assert bodies.count(words) == 1
     joined = (Think("First I think."), seal, Say("A reply."), ShowPlan(()))
     # Words that were not shown are a part of the reply all the same.
     known = [UserSaid("hello"), ModelSaid((*joined, Say(" More.unseen")))]
-    assert revive(SessionLog(store, chronicle.record)).history == known
+    assert revive(SessionLog(store, log.record)).history == known
 
 
 async def test_what_was_refused_for_want_of_room_is_not_kept_later(tmp_path: Path) -> None:
     store = fillable(tmp_path)
-    chronicle = SessionLog(store, store.create("a", "/", [], {}))
+    log = SessionLog(store, store.create("a", "/", [], {}))
     fill(store)
-    chronicle.keep(piece("known " * 99))
+    log.keep(piece("known " * 99))
     with pytest.raises(StoreError, match=FULL):
-        await chronicle.secure(piece("refused " * 99))
+        await log.secure(piece("refused " * 99))
     make_room(store)
-    await chronicle.settle()
-    assert pieces(chronicle) == ["known " * 99]
+    await log.settle()
+    assert pieces(log) == ["known " * 99]
 
 
 def calls(it: Visit, session_id: str) -> list[Any]:
@@ -243,5 +244,5 @@ async def test_a_turn_that_is_cancelled_on_a_full_disk_was_cancelled(
 
 
 def history_of(it: Visit, session_id: str) -> list[Any]:
-    assert it.server._surface is not None
-    return list(it.server._surface.open.awake[session_id]._context.history)
+    assert it.server._handlers is not None
+    return list(it.server._handlers.open.awake[session_id]._context.history)

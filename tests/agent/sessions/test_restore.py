@@ -22,103 +22,103 @@ VERSIONS = pytest.mark.parametrize("version", [1, 2])
 
 
 def begun() -> SessionLog:
-    """Return the chronicle of a new session."""
+    """Return the log of a new session."""
     store = Store()
     return SessionLog(store, store.create("a", "/", [], {}))
 
 
 def test_a_whole_session_is_left_as_it_is() -> None:
-    chronicle = begun()
-    chronicle.keep(events.user("m", [{"type": "text", "text": "hello"}]))
+    log = begun()
+    log.keep(events.user("m", [{"type": "text", "text": "hello"}]))
     history = [UserSaid("hello"), ModelSaid((Say("well"), CallTool("read", {"path": "a"})))]
     history += [ToolAnswered("read", "text"), ModelSaid((Say("done"),))]
     for entry in history:
-        chronicle.remember(entry)
-    before = list(chronicle.events())
-    assert revive(chronicle).history == history
-    assert list(chronicle.events()) == before
+        log.remember(entry)
+    before = list(log.events())
+    assert revive(log).history == history
+    assert list(log.events()) == before
 
 
 def test_what_the_agent_answered_by_itself_is_nothing_that_the_model_knows() -> None:
     """Also where it was killed before, amid or behind its answer."""
-    chronicle = begun()
-    chronicle.keep(events.user("m", [{"type": "text", "text": "/help"}]))
-    chronicle.remember(Aside("/help"))
-    assert revive(chronicle).history == [Aside("/help")]
-    chronicle.keep(events.text("agent_message_chunk", "n", "Say what"))
-    assert revive(chronicle).history == [Aside("/help")]
-    chronicle.keep(events.user("o", [{"type": "text", "text": "hello"}]))
-    chronicle.remember(UserSaid("hello"))
-    chronicle.keep(events.text("agent_message_chunk", "p", "well"))
+    log = begun()
+    log.keep(events.user("m", [{"type": "text", "text": "/help"}]))
+    log.remember(Aside("/help"))
+    assert revive(log).history == [Aside("/help")]
+    log.keep(events.text("agent_message_chunk", "n", "Say what"))
+    assert revive(log).history == [Aside("/help")]
+    log.keep(events.user("o", [{"type": "text", "text": "hello"}]))
+    log.remember(UserSaid("hello"))
+    log.keep(events.text("agent_message_chunk", "p", "well"))
     said = [Aside("/help"), UserSaid("hello"), ModelSaid((Say("well"),))]
-    assert revive(chronicle).history == said
+    assert revive(log).history == said
 
 
 @pytest.mark.parametrize("is_done", [True, False])
 def test_a_compaction_that_was_cut_off_has_ended_as_far_as_it_came(*, is_done: bool) -> None:
-    chronicle = begun()
-    chronicle.remember(UserSaid("a"))
-    chronicle.remember(ModelSaid((Say("b"),)))
-    chronicle.keep(events.compaction("c", {"status": "in_progress"}))
+    log = begun()
+    log.remember(UserSaid("a"))
+    log.remember(ModelSaid((Say("b"),)))
+    log.keep(events.compaction("c", {"status": "in_progress"}))
     if is_done:
-        chronicle.remember(Compacted("so far"))
-    before = len(list(chronicle.events()))
-    revive(chronicle)
-    (ending,) = list(chronicle.events())[before:]
+        log.remember(Compacted("so far"))
+    before = len(list(log.events()))
+    revive(log)
+    (ending,) = list(log.events())[before:]
     assert (ending["what"], ending["id"]) == ("compaction", "c")
     assert ending["members"]["status"] == ("completed" if is_done else "cancelled")
-    revive(chronicle)
-    assert len(list(chronicle.events())) == before + 1
+    revive(log)
+    assert len(list(log.events())) == before + 1
 
 
 def test_no_two_calls_bear_one_name() -> None:
     """Also where a call was cancelled before anybody was told of it."""
-    chronicle = begun()
+    log = begun()
     for name in ("call_1", "call_7", "odd", "call_²"):
-        chronicle.keep(events.call(name, {"status": "pending"}))
-    assert revive(chronicle).calls == 9
+        log.keep(events.call(name, {"status": "pending"}))
+    assert revive(log).calls == 9
 
 
 def test_what_was_cut_off_is_mended_once() -> None:
-    chronicle = begun()
+    log = begun()
     blocks: list[Json] = [{"type": "text", "text": "write"}]
-    chronicle.keep(events.user("m", blocks))
-    chronicle.remember(UserSaid("write"))
+    log.keep(events.user("m", blocks))
+    log.remember(UserSaid("write"))
     called = ModelSaid((Say("so"), CallTool("write", {}), CallTool("run", {})))
-    chronicle.keep(events.text("agent_message_chunk", "n", "so"))
-    chronicle.remember(called)
-    chronicle.keep(events.call("call_1", {"status": "pending"}))
-    chronicle.keep(events.tool("call_1", {"status": "in_progress"}))
-    revived = revive(chronicle)
+    log.keep(events.text("agent_message_chunk", "n", "so"))
+    log.remember(called)
+    log.keep(events.call("call_1", {"status": "pending"}))
+    log.keep(events.tool("call_1", {"status": "in_progress"}))
+    revived = revive(log)
     assert revived.calls == 1
     assert revived.history[1:] == [
         called,
         ToolAnswered("write", REASON, is_failed=True),
         ToolAnswered("run", REASON, is_failed=True),
     ]
-    last = list(chronicle.told())[-1]
+    last = list(log.told())[-1]
     assert (last["id"], last["members"]["status"]) == ("call_1", "failed")
-    mended = list(chronicle.events())
-    assert revive(chronicle) == revived
-    assert list(chronicle.events()) == mended
+    mended = list(log.events())
+    assert revive(log) == revived
+    assert list(log.events()) == mended
 
 
 def test_the_model_knows_what_it_had_said_of_an_unfinished_reply() -> None:
-    chronicle = begun()
-    chronicle.keep(events.user("m", [{"type": "text", "text": "speak"}]))
-    chronicle.remember(UserSaid("speak"))
-    chronicle.keep(events.text("agent_message_chunk", "n", "one "))
-    chronicle.keep(events.text("agent_message_chunk", "n", "two"))
-    history = revive(chronicle).history
+    log = begun()
+    log.keep(events.user("m", [{"type": "text", "text": "speak"}]))
+    log.remember(UserSaid("speak"))
+    log.keep(events.text("agent_message_chunk", "n", "one "))
+    log.keep(events.text("agent_message_chunk", "n", "two"))
+    history = revive(log).history
     assert history == [UserSaid("speak"), ModelSaid((Say("one two"),))]
 
 
 def test_a_prompt_that_nobody_has_taken_up_is_left_to_the_session() -> None:
-    chronicle = begun()
-    chronicle.keep(events.user("m", [{"type": "text", "text": "speak"}]))
-    chronicle.keep(events.text("agent_message_chunk", "n", "beware"))
+    log = begun()
+    log.keep(events.user("m", [{"type": "text", "text": "speak"}]))
+    log.keep(events.text("agent_message_chunk", "n", "beware"))
     for _ in range(2):
-        revived = revive(chronicle)
+        revived = revive(log)
         assert revived.history == []
         assert (revived.unheard, revived.loose) == (UserSaid("speak"), (Say("beware"),))
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager, contextmanager
-from typing import Final, Protocol
+from typing import Final
 
 import anyio
 
@@ -23,28 +23,15 @@ ROOM_WAIT: Final = 30.0
 """Seconds that a session waits for another one that is about to come to rest."""
 
 
-class Turns(Protocol):
-    """Knows what runs in sessions, and ends it."""
-
-    def is_at_work(self, session: Session) -> bool:
-        """Return whether a turn runs in a session, or is about to."""
-        ...
-
-    async def finish(self, session: Session) -> None:
-        """End what runs in a session that is open no more; return when it has ended."""
-        ...
-
-
-class OpenSessions:
+class SessionManager:
     """Opens places for sessions, puts sessions away, and closes them.
 
     `limit` is how many may be awake at once.
     """
 
-    def __init__(self, limit: int, claims: SessionLocks, turns: Turns) -> None:
+    def __init__(self, limit: int, claims: SessionLocks) -> None:
         self._limit = limit
         self._claims = claims
-        self._turns = turns
         self.awake: dict[str, Session] = {}
         """By id."""
         self.asleep = Slumber(claims)
@@ -62,12 +49,12 @@ class OpenSessions:
 
     def is_at_rest(self, session: Session) -> bool:
         """Return whether nothing happens in a session, or is about to."""
-        return self._is_idle(session) and session.chronicle.is_settled()
+        return self._is_idle(session) and session.log.is_settled()
 
     def _is_idle(self, session: Session) -> bool:
         """Return the same, whether or not all of it is kept."""
         is_used = session.is_used or session.id in self._changing
-        return not is_used and not self._turns.is_at_work(session)
+        return not is_used and not session.is_at_work
 
     def ease(self) -> None:
         """Let those look again who wait for a session to rest."""
@@ -155,7 +142,7 @@ class OpenSessions:
         self.asleep.add(session.id, session.asleep())
         del self.awake[session.id]
         with self.change(session.id), anyio.CancelScope(shield=True):
-            await self._turns.finish(session)
+            await session.finish()
             await session.servers.aclose()
             await session.settle()
         self.asleep.thin(self._changing)
@@ -169,12 +156,12 @@ class OpenSessions:
         self.ease()
         with self.change(session.id), anyio.CancelScope(shield=True):
             try:
-                await session.tellings.end()
-                await self._turns.finish(session)
+                await session.tasks.end()
+                await session.finish()
                 await session.servers.aclose()
                 await session.settle()
             finally:
-                self._claims.release(session.chronicle.record.number)
+                self._claims.release(session.log.record.number)
 
     async def shut(self, session_id: str) -> bool:
         """Close a session, awake or asleep; return False if it is not open.
@@ -201,8 +188,10 @@ class OpenSessions:
                     await self.put_away(min(resting, key=lambda each: each.touched))
                 elif idle := [each for each in self.awake.values() if self._is_idle(each)]:
                     # Nobody tells when the store can be written again: it is asked.
-                    await idle[0].chronicle.settle()
-                elif self._opening or not all(map(self._turns.is_at_work, self.awake.values())):
+                    await idle[0].log.settle()
+                elif self._opening or not all(
+                    session.is_at_work for session in self.awake.values()
+                ):
                     await self._eased.wait()
                 else:
                     raise self._crowded()

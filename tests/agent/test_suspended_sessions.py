@@ -11,7 +11,7 @@ import pytest
 
 from acp_agent.mcp.servers import McpServers
 from acp_agent.sessions.store import Store, Wanted
-from acp_agent.surface import Surface
+from acp_agent.surface import Handlers
 from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import Json
@@ -21,16 +21,16 @@ from tests.agent.visits import Visit, items, visit
 VERSIONS = pytest.mark.parametrize("version", [1, 2])
 
 
-def surface_of(it: Visit) -> Surface:
-    surface = it.server._surface
-    assert surface is not None
-    return surface
+def handlers_of(it: Visit) -> Handlers:
+    handlers = it.server._handlers
+    assert handlers is not None
+    return handlers
 
 
 async def lulled(it: Visit, session_id: str) -> None:
     """Put a session away."""
-    surface = surface_of(it)
-    await surface.open.put_away(surface.open.awake[session_id])
+    handlers = handlers_of(it)
+    await handlers.open.put_away(handlers.open.awake[session_id])
 
 
 @VERSIONS
@@ -39,14 +39,14 @@ async def test_no_more_sessions_are_awake_than_may_be_and_the_client_sees_nothin
 ) -> None:
     async with visit(cwd, version, limit=2) as it:
         first, second, third = await it.new(), await it.new(), await it.new()
-        assert list(surface_of(it).open.asleep) == [first]
+        assert list(handlers_of(it).open.asleep) == [first]
         assert await it.turn(first, "hello") == "end_turn"
-        assert list(surface_of(it).open.asleep) == [second]
+        assert list(handlers_of(it).open.asleep) == [second]
         assert await it.turn(third, "hello") == "end_turn"
         await it.choose(second, "mode", "code")
-        assert list(surface_of(it).open.asleep) == [first]
+        assert list(handlers_of(it).open.asleep) == [first]
         await it.reopen(first)
-        assert list(surface_of(it).open.asleep) == [third]
+        assert list(handlers_of(it).open.asleep) == [third]
 
 
 @pytest.mark.parametrize("sleeps", [True, False])
@@ -98,25 +98,25 @@ async def test_many_are_opened_at_once_and_none_is_refused(cwd: Path, version: i
         async with anyio.create_task_group() as tasks:
             for _ in range(7):
                 tasks.start_soon(open_one)
-        surface = surface_of(it)
-        assert (len(surface.open.awake), len(surface.open.asleep)) == (2, 5)
+        handlers = handlers_of(it)
+        assert (len(handlers.open.awake), len(handlers.open.asleep)) == (2, 5)
         async with anyio.create_task_group() as tasks:
             for session_id in sessions:
                 tasks.start_soon(it.reopen, session_id)
-        assert (len(surface.open.awake), len(surface.open.asleep)) == (2, 5)
+        assert (len(handlers.open.awake), len(handlers.open.asleep)) == (2, 5)
 
 
 @VERSIONS
 async def test_a_new_one_waits_for_what_is_soon_over(cwd: Path, version: int) -> None:
     async with visit(cwd, version, limit=1) as it, anyio.create_task_group() as tasks:
         first = await it.new()
-        surface = surface_of(it)
+        handlers = handlers_of(it)
         opened: list[str] = []
 
         async def open_one() -> None:
             opened.append(await it.new())
 
-        with surface.open.used(surface.open.awake[first]):
+        with handlers.open.used(handlers.open.awake[first]):
             tasks.start_soon(open_one)
             await it.ask("session/list")
             assert opened == []
@@ -125,12 +125,12 @@ async def test_a_new_one_waits_for_what_is_soon_over(cwd: Path, version: int) ->
 async def test_nobody_waits_for_ever_for_a_place(
     cwd: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("acp_agent.open_sessions.ROOM_WAIT", 0.01)
+    monkeypatch.setattr("acp_agent.sessions.manager.ROOM_WAIT", 0.01)
     async with visit(cwd, limit=1) as it:
-        surface = surface_of(it)
-        session = surface.open.awake[await it.new()]
+        handlers = handlers_of(it)
+        session = handlers.open.awake[await it.new()]
         refusal = pytest.raises(RequestFailedError, match="Too many sessions are at work: 1")
-        with surface.open.used(session), refusal:
+        with handlers.open.used(session), refusal:
             await it.new()
 
 
@@ -138,13 +138,13 @@ async def test_nobody_waits_for_ever_for_a_place(
 async def test_a_session_without_use_falls_asleep_and_wakes(cwd: Path, version: int) -> None:
     async with visit(cwd, version, unstable=True) as it:
         session_id = await it.new()
-        surface = surface_of(it)
-        await surface.open.rest_idle(3600.0)
+        handlers = handlers_of(it)
+        await handlers.open.rest_idle(3600.0)
         await it.choose(session_id, "mode", "ask")
         await it.turn(session_id, "read notes.md")
-        known = list(surface.open.awake[session_id]._context.history)
-        await surface.open.rest_idle(0.0)
-        assert (list(surface.open.awake), list(surface.open.asleep)) == ([], [session_id])
+        known = list(handlers.open.awake[session_id]._context.history)
+        await handlers.open.rest_idle(0.0)
+        assert (list(handlers.open.awake), list(handlers.open.asleep)) == ([], [session_id])
         (listed,) = (await it.ask("session/list"))["sessions"]
         assert listed["_meta"] == {"acp-agent": {"asleep": True}}
         status = await it.ask("session/status", sessionId=session_id)
@@ -154,7 +154,7 @@ async def test_a_session_without_use_falls_asleep_and_wakes(cwd: Path, version: 
         kinds = {params["update"]["sessionUpdate"] for params in it.visitor.updates[before:]}
         expected = {"session_info_update", "agent_message_chunk"}
         assert kinds == expected | ({"state_update", "user_message"} if version == 2 else set())
-        assert list(surface.open.awake[session_id]._context.history)[: len(known)] == known
+        assert list(handlers.open.awake[session_id]._context.history)[: len(known)] == known
         assert "_meta" not in (await it.ask("session/list"))["sessions"][0]
 
 
@@ -202,7 +202,7 @@ async def test_a_session_that_sleeps_is_of_this_process_until_it_is_closed(
             await lulled(it, fork)
             await it.ask("session/delete", sessionId=fork)
             assert [each.id for each in other.page(Wanted(), 9)] == [session_id]
-        assert surface_of(it).open.asleep == {}
+        assert handlers_of(it).open.asleep == {}
 
 
 @VERSIONS
@@ -212,7 +212,7 @@ async def test_a_title_is_told_of_a_session_that_sleeps_on(cwd: Path, version: i
         await lulled(it, session_id)
         await it.ask("session/set_title", sessionId=session_id, title="Mine")
         assert it.conversation(session_id).title == "Mine"
-        assert list(surface_of(it).open.asleep) == [session_id]
+        assert list(handlers_of(it).open.asleep) == [session_id]
 
 
 async def test_several_requests_wake_a_session_once(cwd: Path) -> None:
@@ -247,7 +247,7 @@ async def test_a_prompt_is_cancelled_while_its_session_wakes(
                 tasks.start_soon(prompt)
                 await has_begun.wait()
                 await it.cancel(session_id)
-        assert list(surface_of(it).open.asleep) == [session_id]
+        assert list(handlers_of(it).open.asleep) == [session_id]
         assert await it.turn(session_id, "hello") == "end_turn"
 
 
@@ -293,7 +293,7 @@ async def test_what_closes_a_session_that_wakes_does_not_wait_for_it(
                 tasks.start_soon(prompt)
             await it.ask("session/list")
             await it.ask(f"session/{end}", sessionId=session_id)
-        assert session_id not in {*surface_of(it).open.awake, *surface_of(it).open.asleep}
+        assert session_id not in {*handlers_of(it).open.awake, *handlers_of(it).open.asleep}
 
 
 @VERSIONS
@@ -343,7 +343,7 @@ async def test_those_asleep_longest_are_closed_where_there_are_too_many(
     monkeypatch.setattr("acp_agent.slumber.ASLEEP_LIMIT", 2)
     async with visit(cwd, limit=1) as it:
         sessions = [await it.new() for _ in range(4)]
-        assert list(surface_of(it).open.asleep) == sessions[1:3]
+        assert list(handlers_of(it).open.asleep) == sessions[1:3]
         with pytest.raises(RequestFailedError, match="not open"):
             await it.say(sessions[0], "hello")
         await it.reopen(sessions[0])
@@ -352,9 +352,9 @@ async def test_those_asleep_longest_are_closed_where_there_are_too_many(
 async def test_idle_sessions_fall_asleep_by_and_by(cwd: Path) -> None:
     async with visit(cwd, idle_timeout=0.001) as it, anyio.create_task_group() as tasks:
         await it.new()
-        surface = surface_of(it)
+        handlers = handlers_of(it)
         tasks.start_soon(it.server.rest_idle)
-        while surface.open.awake:
+        while handlers.open.awake:
             await anyio.lowlevel.checkpoint()
         tasks.cancel_scope.cancel()
         assert len((await it.ask("session/list"))["sessions"]) == 1

@@ -12,19 +12,21 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import cast
 
 import anyio
 
 from acp_agent.elicitation import ways_in
-from acp_agent.params import Answerer, Params, invalid, markers, members_of, value_of
+from acp_agent.handlers.providers import ProviderHandlers
+from acp_agent.handlers.replay import replay, respond_then
+from acp_agent.handlers.sessions import SessionHandlers
+from acp_agent.params import Handler, Params, invalid, markers, members_of, value_of
 from acp_agent.prompts import blocks_of, read_prompt
+from acp_agent.services import AgentServices
 from acp_agent.session import Session
 from acp_agent.sessions.errors import StoreError
 from acp_agent.sessions.log import SessionLog
-from acp_agent.surface import Household, Surface
-from acp_agent.surface_providers import Providers
-from acp_agent.surface_saved import SavedSessions
-from acp_agent.surface_told import followed, retell
+from acp_agent.surface import Handlers
 from acp_agent.updates import Said, new_message_id
 from acp_agent.updates_v2 import UpdatesV2, call_of
 from acp_agent.workspace import Workspace
@@ -32,32 +34,18 @@ from acp_protocol import jsonrpc
 from acp_protocol.errors import ConnectionClosedError, RequestFailedError
 from acp_protocol.handling import Followed
 from acp_protocol.jsonrpc import Json
-from acp_protocol.tasks import Turnstile
 
 logger = logging.getLogger(__name__)
 
 
-class _Place:
-    """What version 2 knows of a session beside its conversation."""
-
-    def __init__(self, updates: UpdatesV2) -> None:
-        self.updates = updates
-        self.turns = Turnstile()
-        self.held: set[anyio.CancelScope] = set()
-        """The waits of prompts that do not stand in the conversation yet."""
-        self.is_cancelled = False
-        """Whether the turn that was taken last was cancelled, however little of it had begun."""
-
-
-class SurfaceV2(Surface):
+class HandlersV2(Handlers):
     """Answers the methods of version 2."""
 
     version = 2
 
-    def __init__(self, household: Household) -> None:
-        super().__init__(household)
-        self._places: dict[str, _Place] = {}
-        self.answerers = {
+    def __init__(self, services: AgentServices) -> None:
+        super().__init__(services)
+        self.handlers = {
             "session/new": self._new_session,
             "session/resume": self._resume_session,
             "session/close": self._close_session,
@@ -65,9 +53,9 @@ class SurfaceV2(Surface):
             "session/prompt": self._prompt,
             "tool_call/cancel": self._cancel_call,
             "terminal/cancel": self._cancel_terminal,
-            **(self._unstable() if household.is_unstable else {}),
-            **self.auth.answerers,
-            **SavedSessions(self, self._state).answerers,
+            **(self._unstable() if services.is_unstable else {}),
+            **self.auth.handlers,
+            **SessionHandlers(self, self._state).handlers,
         }
 
     def initialized(self, params: Params) -> Json:
@@ -76,14 +64,14 @@ class SurfaceV2(Surface):
         self.ways = ways_in(able)
         terminals = members_of(able.get("auth")).get("terminal")
         offers = ["delete", "additionalDirectories"]
-        if self.household.is_unstable:
+        if self.services.is_unstable:
             offers += ["fork", "archive", "status", "title"]
-        servers = ["stdio", "http"] + (["acp"] if self.household.is_unstable else [])
+        servers = ["stdio", "http"] + (["acp"] if self.services.is_unstable else [])
         session = markers(offers) | {
             "prompt": markers(["embeddedContext"] + (["image"] if self.takes_images else [])),
             "mcp": markers(servers),
         }
-        claims = markers(["providers"] if self.household.is_unstable else [])
+        claims = markers(["providers"] if self.services.is_unstable else [])
         return {
             "protocolVersion": self.version,
             "info": self.info(),
@@ -92,44 +80,26 @@ class SurfaceV2(Surface):
         }
 
     def cancel(self, session: Session) -> None:
-        """End the running turn, and refuse the prompts that are held."""
-        place = self._places[session.id]
-        place.is_cancelled = True
-        for wait in place.held:
-            wait.cancel()
+        """Cancel the running turn, and refuse the prompts that wait for it."""
+        session.prompts.cancel()
         session.cancel()
 
-    def updates_for(self, chronicle: SessionLog) -> UpdatesV2:
-        """Return who tells the client of a session."""
-        updates = UpdatesV2(self.household.staff.client, chronicle.record.id, chronicle)
-        self._places[chronicle.record.id] = _Place(updates)
-        return updates
+    def updates_for(self, log: SessionLog) -> UpdatesV2:
+        """Return what notifies the client of a session."""
+        return UpdatesV2(self.services.client, log.record.id, log)
 
     def workspace_for(self, session_id: str, directories: Sequence[Path]) -> Workspace:
         """Return files that are ours: clients of this version serve none."""
         return Workspace(session_id, directories[0], additional=directories[1:])
 
-    def is_at_work(self, session: Session) -> bool:
-        """Return whether a turn runs in a session, or a prompt was taken for the next one."""
-        return self._places[session.id].turns.is_taken
-
-    async def finish(self, session: Session) -> None:
-        """End the last turn, its last state included, and refuse the prompts that are held."""
-        place = self._places[session.id]
-        self.cancel(session)
-        if place.turns.is_taken:
-            await place.turns.wait()
-            place.turns.pass_on()
-        del self._places[session.id]
-
-    def _unstable(self) -> Mapping[str, Answerer]:
+    def _unstable(self) -> Mapping[str, Handler]:
         """Return the methods that are not stable yet."""
-        providers = Providers(self.household.staff.models).answerers
+        providers = ProviderHandlers(self.services.models).handlers
         return {"session/fork": self._fork_session, **providers}
 
     async def _new_session(self, params: Params) -> Json:
         session = await self.new(params)
-        return followed(
+        return respond_then(
             self, session, {"sessionId": session.id, **self._offered(session)}, session.warn
         )
 
@@ -138,18 +108,18 @@ class SurfaceV2(Surface):
         if start is not None and start.get("type") != "start":
             raise invalid(f"replayFrom.type: {start.get('type')!r} is not supported")
         session = await self.reopened(params)
-        told = session.chronicle.told() if start is not None else ()
+        told = session.log.told() if start is not None else ()
 
         def then() -> Said:
             yield from session.surroundings() if start is not None else ()
             yield "state_update", self._state(session)
 
-        await retell(self, session, told, then)
-        return followed(self, session, self._offered(session), session.warn)
+        await replay(self, session, told, then)
+        return respond_then(self, session, self._offered(session), session.warn)
 
     async def _fork_session(self, params: Params) -> Json:
         session = await self.forked(params)
-        return followed(
+        return respond_then(
             self, session, {"sessionId": session.id, **self._offered(session)}, session.warn
         )
 
@@ -194,60 +164,60 @@ class SurfaceV2(Surface):
             blocks = blocks_of(params, session.model)
             if not blocks:
                 raise invalid("params.prompt is empty")
-            place = self._places[session.id]
             message_id = new_message_id()
-            await self._take_turn(place, partial(place.updates.user, message_id, blocks))
+            await self._accept(session, partial(session.updates.user, message_id, blocks))
             return Followed(
-                {"messageId": message_id}, partial(self._turn, session, place, message_id, blocks)
+                {"messageId": message_id}, partial(self._turn, session, message_id, blocks)
             )
 
-    async def _take_turn(self, place: _Place, hear: Callable[[], Awaitable[None]]) -> None:
-        """Return when the prompt stands next; cancelled meanwhile, it never stood anywhere."""
-        with anyio.CancelScope() as wait:
-            place.held.add(wait)
+    async def _accept(self, session: Session, record: Callable[[], Awaitable[None]]) -> None:
+        """Return when the prompt is recorded and its turn is next.
+
+        Raises:
+            RequestFailedError: it was cancelled before; then it is no part of the conversation.
+        """
+        prompts = session.prompts
+        with anyio.CancelScope() as scope:
+            prompts.waiting.add(scope)
             try:
-                if place.turns.is_taken:
-                    await place.turns.wait()
-                await self._begin_turn(place, hear)
+                await prompts.turn.acquire()
+                prompts.is_cancelled = False
+                try:
+                    await record()
+                except BaseException:
+                    self._release(session)
+                    raise
             finally:
-                place.held.discard(wait)
-        if wait.cancelled_caught:
+                prompts.waiting.discard(scope)
+        if scope.cancelled_caught:
             raise _cancelled()
 
-    async def _begin_turn(self, place: _Place, hear: Callable[[], Awaitable[None]]) -> None:
-        place.turns.is_taken = True
-        place.is_cancelled = False
-        try:
-            await hear()
-        except BaseException:
-            place.turns.pass_on()
-            self.open.ease()
-            raise
+    def _release(self, session: Session) -> None:
+        session.prompts.turn.release()
+        self.open.ease()
 
-    async def _turn(
-        self, session: Session, place: _Place, message_id: str, blocks: Sequence[Params]
-    ) -> None:
+    async def _turn(self, session: Session, message_id: str, blocks: Sequence[Params]) -> None:
         """Run one turn, from the echo of the prompt to the idle state that ends it."""
+        updates = cast("UpdatesV2", session.updates)
         try:
-            ended = await self._outcome(session, place, message_id, blocks)
+            ended = await self._outcome(session, updates, message_id, blocks)
             used = session.take_used()
-            if self.household.is_unstable:
+            if self.services.is_unstable:
                 ended |= used
-            await place.updates.state("idle", **ended)
+            await updates.state("idle", **ended)
         finally:
-            place.updates.is_asking = False
-            place.turns.pass_on()
-            self.open.ease()
+            updates.is_asking = False
+            self._release(session)
 
     async def _outcome(
-        self, session: Session, place: _Place, message_id: str, blocks: Sequence[Params]
+        self, session: Session, updates: UpdatesV2, message_id: str, blocks: Sequence[Params]
     ) -> dict[str, Json]:
         """Run one turn; return how it has ended, as members of a state."""
         try:
-            await place.updates.echo(message_id, blocks)
-            await place.updates.state("running")
+            await updates.echo(message_id, blocks)
+            await updates.state("running")
             # The answer may have waited for its reader, and the cancellation not for the turn.
-            if place.is_cancelled:
+            if session.prompts.is_cancelled:
                 return {"stopReason": "cancelled"}
             with self.auth.offering():
                 return {"stopReason": await session.prompt(read_prompt(blocks, session.cwd))}
@@ -263,11 +233,10 @@ class SurfaceV2(Surface):
 
     def _state(self, session: Session) -> dict[str, Json]:
         """Return what a session is at, in the words that the client has heard or will hear."""
-        place = self._places.get(session.id)
-        # One that was closed meanwhile does nothing either.
-        if place is None or not place.turns.is_taken:
+        if not session.prompts.is_busy:
             return {"state": "idle"}
-        return {"state": "requires_action" if place.updates.is_asking else "running"}
+        is_asking = cast("UpdatesV2", session.updates).is_asking
+        return {"state": "requires_action" if is_asking else "running"}
 
     def _offered(self, session: Session) -> dict[str, Json]:
         return {**session.settings(), "availableCommands": session.commands()}

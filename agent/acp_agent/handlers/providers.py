@@ -14,7 +14,7 @@ from typing import Final, cast
 from acp_agent.models.model import Model
 from acp_agent.models.routed import RoutedModel
 from acp_agent.models.services import SettingsError
-from acp_agent.params import Answerer, Params, invalid
+from acp_agent.params import Handler, Params, invalid
 from acp_protocol.jsonrpc import Json
 
 _TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
@@ -22,7 +22,7 @@ _OURS: Final = frozenset({"connection", "content-length", "host", "transfer-enco
 """Headers that belong to the transport."""
 
 
-class Providers:
+class ProviderHandlers:
     """Answers what is asked about providers: each is a service that one of the models is of."""
 
     def __init__(self, models: Sequence[Model]) -> None:
@@ -31,7 +31,7 @@ class Providers:
         for model in models:
             if isinstance(model, RoutedModel):
                 self._models.setdefault(model.service.prefix, []).append(model)
-        self.answerers: Mapping[str, Answerer] = {
+        self.handlers: Mapping[str, Handler] = {
             "providers/list": self._list,
             "providers/set": self._set,
             "providers/disable": self._disable,

@@ -11,11 +11,11 @@ from functools import partial
 from pathlib import Path
 from typing import Final, cast
 
-from acp_agent.params import Answerer, Params, elsewhere, invalid
+from acp_agent.params import Handler, Params, elsewhere, invalid
 from acp_agent.session import INFO, Session, info_of
 from acp_agent.sessions.records import Record
 from acp_agent.sessions.store import PAGE, Archived, Wanted, continued, cursor_behind, retry_busy
-from acp_agent.surface import NAME, Surface
+from acp_agent.surface import NAME, Handlers
 from acp_agent.updates import Updates
 from acp_protocol.host.text import visible
 from acp_protocol.jsonrpc import Json
@@ -32,25 +32,25 @@ _ARCHIVED: Final[Mapping[Json, Archived]] = {
 }
 
 
-class SavedSessions:
+class SessionHandlers:
     """Answers what is asked about saved sessions.
 
     `state` tells what an open session is at, in the versions that have words for that.
     """
 
     def __init__(
-        self, surface: Surface, state: Callable[[Session], dict[str, Json]] | None = None
+        self, handlers: Handlers, state: Callable[[Session], dict[str, Json]] | None = None
     ) -> None:
-        self._surface = surface
-        self._store = surface.household.store
-        self._is_unstable = surface.household.is_unstable
+        self._handlers = handlers
+        self._store = handlers.services.store
+        self._is_unstable = handlers.services.is_unstable
         self._state = state
-        self.answerers: dict[str, Answerer] = {
+        self.handlers: dict[str, Handler] = {
             "session/list": self._list,
             "session/delete": self._delete,
         }
         if self._is_unstable:
-            self.answerers |= {
+            self.handlers |= {
                 "session/archive": self._archive,
                 "session/unarchive": self._unarchive,
                 "session/status": self._status,
@@ -90,13 +90,13 @@ class SavedSessions:
             shown["additionalDirectories"] = list(record.directories)
         if self._is_unstable:
             shown["archived"] = record.is_archived
-        if record.id in self._surface.open.asleep:
+        if record.id in self._handlers.open.asleep:
             shown["_meta"] = ASLEEP
         return shown
 
     async def _delete(self, params: Params) -> Json:
         session_id = cast("str", params["sessionId"])
-        await self._surface.shut(session_id)
+        await self._handlers.shut(session_id)
         # Who wants a session gone that is not there has what it wants.
         if (record := self._store.get(session_id)) is not None:
             await self._alone(record, partial(self._store.delete, record.number))
@@ -104,43 +104,43 @@ class SavedSessions:
 
     async def _archive(self, params: Params) -> Json:
         session_id = cast("str", params["sessionId"])
-        self._surface.recorded(session_id)
-        await self._surface.shut(session_id)
-        record = self._surface.recorded(session_id)
+        self._handlers.recorded(session_id)
+        await self._handlers.shut(session_id)
+        record = self._handlers.recorded(session_id)
         await self._alone(record, partial(self._store.change, record.number, is_archived=1))
         return {}
 
     async def _unarchive(self, params: Params) -> Json:
-        record = self._surface.recorded(cast("str", params["sessionId"]))
+        record = self._handlers.recorded(cast("str", params["sessionId"]))
         await retry_busy(partial(self._store.change, record.number, is_archived=0))
         return {}
 
     async def _status(self, params: Params) -> Json:
-        record = self._surface.recorded(cast("str", params["sessionId"]))
+        record = self._handlers.recorded(cast("str", params["sessionId"]))
         status = "open" if self._store.claims.is_taken(record.number) else "saved"
         told: dict[str, Json] = {"status": status}
-        if record.id in self._surface.open.asleep:
+        if record.id in self._handlers.open.asleep:
             told["_meta"] = ASLEEP
         if self._state is not None and status == "open":
-            session = self._surface.open.awake.get(record.id)
+            session = self._handlers.open.awake.get(record.id)
             if session is not None:
                 told["state"] = self._state(session)
-            elif record.id in self._surface.open.asleep:
+            elif record.id in self._handlers.open.asleep:
                 told["state"] = {"state": "idle"}
         return told
 
     async def _set_title(self, params: Params) -> Json:
-        record = self._surface.recorded(cast("str", params["sessionId"]))
+        record = self._handlers.recorded(cast("str", params["sessionId"]))
         title = visible(" ".join(cast("str", params["title"]).split()))[:TITLE_LIMIT].strip()
         if not title:
             raise invalid("title is empty")
         await retry_busy(partial(self._store.change, record.number, title=title, is_named=1))
-        if (session := self._surface.open.awake.get(record.id)) is not None:
+        if (session := self._handlers.open.awake.get(record.id)) is not None:
             await session.retitled()
-        elif record.id in self._surface.open.asleep:
+        elif record.id in self._handlers.open.asleep:
             # It need not wake for this.
-            updates = Updates(self._surface.household.staff.client, record.id)
-            await updates.send(INFO, info_of(self._surface.recorded(record.id)))
+            updates = Updates(self._handlers.services.client, record.id)
+            await updates.send(INFO, info_of(self._handlers.recorded(record.id)))
         return {"title": title}
 
     async def _alone(self, record: Record, work: Callable[[], None]) -> None:
@@ -148,7 +148,7 @@ class SavedSessions:
         if not self._store.take(record.number):
             raise elsewhere(record.id)
         try:
-            with self._surface.open.change(record.id):
+            with self._handlers.open.change(record.id):
                 await retry_busy(work)
         finally:
             self._store.claims.release(record.number)

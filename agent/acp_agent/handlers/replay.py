@@ -10,15 +10,15 @@ from contextlib import ExitStack, suppress
 
 from acp_agent.session import Session
 from acp_agent.sessions.events import Event
-from acp_agent.surface import Surface
+from acp_agent.surface import Handlers
 from acp_agent.updates import Said
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.handling import Followed
 from acp_protocol.jsonrpc import Json
 
 
-async def retell(
-    surface: Surface, session: Session, told: Iterable[Event], then: Callable[[], Said]
+async def replay(
+    handlers: Handlers, session: Session, told: Iterable[Event], then: Callable[[], Said]
 ) -> None:
     """Tell again what was told in a session that was opened for it.
 
@@ -28,27 +28,27 @@ async def retell(
         RequestFailedError: it was closed meanwhile.
     """
     try:
-        with surface.open.used(session), session.tellings.running():
-            await session.chronicle.settle()
+        with handlers.open.used(session), session.tasks.running():
+            await session.log.settle()
             await session.updates.replay(told, then)
     except BaseException:
-        is_open = surface.open.awake.get(session.id) is session
-        if session.is_unknown and is_open and surface.open.is_at_rest(session):
-            await surface.open.close(session)
+        is_open = handlers.open.awake.get(session.id) is session
+        if session.is_unknown and is_open and handlers.open.is_at_rest(session):
+            await handlers.open.close(session)
         raise
     session.is_unknown = False
 
 
-def followed(
-    surface: Surface, session: Session, answer: Json, then: Callable[[], Awaitable[None]]
+def respond_then(
+    handlers: Handlers, session: Session, answer: Json, then: Callable[[], Awaitable[None]]
 ) -> Followed:
     """Return an answer on which `then` follows, unless the session is closed by then."""
     session.is_unknown = False
     use = ExitStack()
-    use.enter_context(surface.open.used(session))
+    use.enter_context(handlers.open.used(session))
 
     async def follow() -> None:
-        with use, suppress(RequestFailedError), session.tellings.running():
+        with use, suppress(RequestFailedError), session.tasks.running():
             await then()
 
     return Followed(answer, follow)

@@ -10,10 +10,13 @@ from functools import partial
 from pathlib import Path
 
 from acp_agent.elicitation import ways_in
+from acp_agent.handlers.providers import ProviderHandlers
+from acp_agent.handlers.replay import replay, respond_then
+from acp_agent.handlers.sessions import SessionHandlers
 from acp_agent.mcp.bridge import Bridge
 from acp_agent.params import (
     CONTINUUM,
-    Answerer,
+    Handler,
     Params,
     busy,
     invalid,
@@ -23,29 +26,27 @@ from acp_agent.params import (
     value_of,
 )
 from acp_agent.prompts import blocks_of, model_wanted, read_prompt
+from acp_agent.services import AgentServices
 from acp_agent.session import Session
 from acp_agent.sessions.log import SessionLog
 from acp_agent.sessions.options import MODE, MODEL, options_for
-from acp_agent.surface import Household, Surface
-from acp_agent.surface_providers import Providers
-from acp_agent.surface_saved import SavedSessions
-from acp_agent.surface_told import followed, retell
+from acp_agent.surface import Handlers
 from acp_agent.updates import Updates, new_message_id
 from acp_agent.workspace import Workspace
 from acp_protocol.jsonrpc import Json
 
 
-class SurfaceV1(Surface):
+class HandlersV1(Handlers):
     """Answers the methods of version 1."""
 
     version = 1
 
-    def __init__(self, household: Household) -> None:
-        super().__init__(household)
+    def __init__(self, services: AgentServices) -> None:
+        super().__init__(services)
         self._files: Params = {}
         self._has_terminals = False
         self._shows_notices = self._shows_compactions = False
-        self.answerers = {
+        self.handlers = {
             "session/new": self._new_session,
             "session/load": self._load_session,
             "session/resume": self._resume_session,
@@ -53,10 +54,10 @@ class SurfaceV1(Surface):
             "session/set_mode": self._set_mode,
             "session/set_config_option": self._set_config_option,
             "session/prompt": self._prompt,
-            **(self._unstable() if household.is_unstable else {}),
-            **self.auth.answerers,
-            **SavedSessions(self).answerers,
-            **_bridge_of(household),
+            **(self._unstable() if services.is_unstable else {}),
+            **self.auth.handlers,
+            **SessionHandlers(self).handlers,
+            **_bridge_of(services),
         }
 
     def initialized(self, params: Params) -> Json:
@@ -70,12 +71,12 @@ class SurfaceV1(Surface):
         self._shows_notices = shown.get("notices") is not None
         self._shows_compactions = shown.get("compaction") is not None
         offers = ["list", "close", "resume", "delete", "additionalDirectories"]
-        if self.household.is_unstable:
+        if self.services.is_unstable:
             offers += ["fork", "archive", "status", "title"]
         # What the Continuum dialect claims, and the published protocol has no word for.
         bridge = {"mcp": True, "mcpCapabilities": {"acp": True}}
-        claims = {"_meta": {CONTINUUM: bridge}} if self.household.mcp.configured else {}
-        if self.household.is_unstable:
+        claims = {"_meta": {CONTINUUM: bridge}} if self.services.mcp.configured else {}
+        if self.services.is_unstable:
             claims["providers"] = {}
         return {
             "protocolVersion": self.version,
@@ -99,9 +100,9 @@ class SurfaceV1(Surface):
         """End the running turn; its prompt is answered with `cancelled`."""
         session.cancel()
 
-    def updates_for(self, chronicle: SessionLog) -> Updates:
+    def updates_for(self, log: SessionLog) -> Updates:
         """Return who tells the client of a session."""
-        updates = Updates(self.household.staff.client, chronicle.record.id, chronicle)
+        updates = Updates(self.services.client, log.record.id, log)
         updates.shows_notices = self._shows_notices
         updates.shows_compactions = self._shows_compactions
         return updates
@@ -112,19 +113,15 @@ class SurfaceV1(Surface):
             session_id,
             directories[0],
             additional=directories[1:],
-            client=self.household.staff.client,
+            client=self.services.client,
             client_reads=self._files.get("readTextFile") is True,
             client_writes=self._files.get("writeTextFile") is True,
             client_terminals=self._has_terminals,
         )
 
-    async def finish(self, session: Session) -> None:
-        """End the running turn, and return when it has ended."""
-        await session.end()
-
-    def _unstable(self) -> Mapping[str, Answerer]:
+    def _unstable(self) -> Mapping[str, Handler]:
         """Return the methods that are not stable yet."""
-        providers = Providers(self.household.staff.models).answerers
+        providers = ProviderHandlers(self.services.models).handlers
         return {"session/fork": self._fork_session, **providers}
 
     def _wanted(self, params: Params) -> dict[str, str]:
@@ -132,18 +129,18 @@ class SurfaceV1(Surface):
         mode = _of_continuum(params).get("mode")
         if mode is None:
             return {}
-        options = options_for(self.household.staff.models)
+        options = options_for(self.services.models)
         option = next(each for each in options if each.id == MODE)
         return {MODE: value_of(option, mode, "mode")}
 
     def _reached(self) -> dict[str, Json]:
         """Return how servers may be reached, beside stdio."""
-        return {"http": True, "sse": True} | ({"acp": True} if self.household.is_unstable else {})
+        return {"http": True, "sse": True} | ({"acp": True} if self.services.is_unstable else {})
 
     async def _new_session(self, params: Params) -> Json:
         session = await self.new(params, self._wanted(params))
         # Sent behind the answer: before it, the client does not know the session.
-        return followed(
+        return respond_then(
             self, session, {"sessionId": session.id, **session.settings()}, session.announce
         )
 
@@ -151,20 +148,20 @@ class SurfaceV1(Surface):
         if (open_one := self.open.awake.get(params["sessionId"])) is not None:
             _check_free(open_one)
         session = await self.reopened(self._at_home(params))
-        await retell(self, session, session.chronicle.told(), session.surroundings)
-        record = session.chronicle.current()
+        await replay(self, session, session.log.told(), session.surroundings)
+        record = session.log.current()
         times = {"createdAt": record.created, "updatedAt": record.updated}
         kept = times | {"historyLength": session.history_length}
         history: dict[str, Json] = {"_meta": {CONTINUUM: kept}} if _of_continuum(params) else {}
-        return followed(self, session, session.settings() | history, session.announce)
+        return respond_then(self, session, session.settings() | history, session.announce)
 
     async def _resume_session(self, params: Params) -> Json:
         session = await self.reopened(self._at_home(params))
-        return followed(self, session, session.settings(), session.recall)
+        return respond_then(self, session, session.settings(), session.recall)
 
     async def _fork_session(self, params: Params) -> Json:
         session = await self.forked(self._at_home(params))
-        return followed(
+        return respond_then(
             self, session, {"sessionId": session.id, **session.settings()}, session.recall
         )
 
@@ -197,7 +194,7 @@ class SurfaceV1(Surface):
         async with self.prompting(params) as session:
             if session is None:
                 return {"stopReason": "cancelled"}
-            with session.tellings.running():
+            with session.tasks.running():
                 await _let_answer(session, params)
             blocks = blocks_of(params, session.model)
             _check_free(session)
@@ -205,24 +202,24 @@ class SurfaceV1(Surface):
             with self.auth.offering():
                 stop = await session.prompt(read_prompt(blocks, session.cwd), hear)
             used = session.take_used()
-            return {"stopReason": stop, **(used if self.household.is_unstable else {})}
+            return {"stopReason": stop, **(used if self.services.is_unstable else {})}
 
 
-def _bridge_of(household: Household) -> Mapping[str, Answerer]:
+def _bridge_of(services: AgentServices) -> Mapping[str, Handler]:
     """Return the methods by which a client reaches servers of ours; none if there are none."""
-    mcp = household.mcp
+    mcp = services.mcp
     if not mcp.configured:
         return {}
     bridge = Bridge(
         mcp.configured,
-        household.staff.client,
-        household.servers.tasks,
+        services.client,
+        services.mcp_client.tasks,
         cwd=Path.cwd(),
-        new_id=household.new_id,
+        new_id=services.new_id,
         limits=mcp.limits,
         allowed=mcp.allowed,
     )
-    return bridge.answerers
+    return bridge.handlers
 
 
 def _of_continuum(params: Params) -> Params:

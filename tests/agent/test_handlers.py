@@ -130,10 +130,10 @@ async def test_the_model_knows_what_was_said_before_the_session_was_closed(
     async with visit(cwd, version, store=store) as it:
         session_id = await it.new()
         await it.turn(session_id, "read notes.md")
-        known = list(it.server._surface.open.awake[session_id]._context.history)  # type: ignore[union-attr]
+        known = list(it.server._handlers.open.awake[session_id]._context.history)  # type: ignore[union-attr]
     async with visit(cwd, version, store=store) as again:
         await again.reopen(session_id)
-        revived = again.server._surface.open.awake[session_id]._context.history  # type: ignore[union-attr]
+        revived = again.server._handlers.open.awake[session_id]._context.history  # type: ignore[union-attr]
         assert list(revived) == known
 
 
@@ -254,7 +254,7 @@ async def test_what_is_claimed_is_there_and_the_rest_is_not(
 async def test_all_that_is_said_about_every_method_lints(
     cwd: Path, version: int, unstable: bool
 ) -> None:
-    """A visit lints what was said in it; this one leaves no method of the surface out."""
+    """A visit lints what was said in it; this one leaves no method of the handlers out."""
     async with visit(cwd, version, unstable=unstable) as it, anyio.create_task_group() as tasks:
         session_id = await it.new()
         await it.turn(session_id, "/tour")
@@ -282,12 +282,12 @@ async def test_all_that_is_said_about_every_method_lints(
         await it.visitor.until(lambda: len(it.visitor.asked) > asked)
         await it.cancel(session_id)
         await it.ask("session/delete", sessionId=session_id)
-        surface = it.server._surface
-        assert surface is not None
+        handlers = it.server._handlers
+        assert handlers is not None
         # Nobody has to log in, and nothing was told to be endable by itself: these are refused.
         refused = {"authenticate", "tool_call/cancel", "terminal/cancel"}
         refused |= {"providers/set", "providers/disable"}
-        assert it.methods() == set(surface.answerers) - refused | {"initialize"}
+        assert it.methods() == set(handlers.handlers) - refused | {"initialize"}
 
 
 @VERSIONS
