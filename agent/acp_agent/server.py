@@ -173,7 +173,7 @@ class AgentServer:
         while timeout is not None:
             await anyio.sleep(timeout / IDLE_LOOKS)
             if self._handlers is not None:
-                await self._handlers.open.rest_idle(timeout)
+                await self._handlers.open.suspend_idle(timeout)
 
     def _initialize(self, request: Request) -> Json:
         if self._has_begun:

@@ -107,14 +107,14 @@ class Handlers(ABC):
         """End every running turn, and whatever waits for servers."""
         for session_id in self._waits:
             self._end_waits(session_id)
-        self.open.end_starts()
+        self.open.cancel_starts()
         for session in self.open.awake.values():
             self.cancel(session)
 
-    async def shut(self, session_id: str) -> bool:
+    async def close(self, session_id: str) -> bool:
         """Close a session, its waiting prompts cancelled; return False if it is not open."""
         self._end_waits(session_id)
-        return await self.open.shut(session_id)
+        return await self.open.close(session_id)
 
     def _end_waits(self, session_id: str) -> None:
         """Cancel the prompts that wait for a session."""
@@ -290,7 +290,7 @@ class Handlers(ABC):
     @asynccontextmanager
     async def _furnished(self, session_id: str, declared: Declared) -> AsyncGenerator[McpServers]:
         """Start the servers of a session that is about to be opened; end them if it is not."""
-        async with self.open.place(session_id):
+        async with self.open.reserve(session_id):
             room = McpServers(TOOLS, Relay(self.ways))
             cwd, *additional = declared.directories
             with self.open.starting(session_id):

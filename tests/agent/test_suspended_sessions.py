@@ -30,7 +30,7 @@ def handlers_of(it: Visit) -> Handlers:
 async def lulled(it: Visit, session_id: str) -> None:
     """Put a session away."""
     handlers = handlers_of(it)
-    await handlers.open.put_away(handlers.open.awake[session_id])
+    await handlers.open.suspend(handlers.open.awake[session_id])
 
 
 @VERSIONS
@@ -125,7 +125,7 @@ async def test_a_new_one_waits_for_what_is_soon_over(cwd: Path, version: int) ->
 async def test_nobody_waits_for_ever_for_a_place(
     cwd: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("acp_agent.sessions.manager.ROOM_WAIT", 0.01)
+    monkeypatch.setattr("acp_agent.sessions.manager.SLOT_TIMEOUT_S", 0.01)
     async with visit(cwd, limit=1) as it:
         handlers = handlers_of(it)
         session = handlers.open.awake[await it.new()]
@@ -139,11 +139,11 @@ async def test_a_session_without_use_falls_asleep_and_wakes(cwd: Path, version: 
     async with visit(cwd, version, unstable=True) as it:
         session_id = await it.new()
         handlers = handlers_of(it)
-        await handlers.open.rest_idle(3600.0)
+        await handlers.open.suspend_idle(3600.0)
         await it.choose(session_id, "mode", "ask")
         await it.turn(session_id, "read notes.md")
         known = list(handlers.open.awake[session_id]._context.history)
-        await handlers.open.rest_idle(0.0)
+        await handlers.open.suspend_idle(0.0)
         assert (list(handlers.open.awake), list(handlers.open.asleep)) == ([], [session_id])
         (listed,) = (await it.ask("session/list"))["sessions"]
         assert listed["_meta"] == {"acp-agent": {"asleep": True}}

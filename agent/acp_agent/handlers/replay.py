@@ -33,8 +33,8 @@ async def replay(
             await session.updates.replay(told, then)
     except BaseException:
         is_open = handlers.open.awake.get(session.id) is session
-        if session.is_unknown and is_open and handlers.open.is_at_rest(session):
-            await handlers.open.close(session)
+        if session.is_unknown and is_open and handlers.open.can_suspend(session):
+            await handlers.open.close_session(session)
         raise
     session.is_unknown = False
 

@@ -96,7 +96,7 @@ class SessionHandlers:
 
     async def _delete(self, params: Params) -> Json:
         session_id = cast("str", params["sessionId"])
-        await self._handlers.shut(session_id)
+        await self._handlers.close(session_id)
         # Who wants a session gone that is not there has what it wants.
         if (record := self._store.get(session_id)) is not None:
             await self._alone(record, partial(self._store.delete, record.number))
@@ -105,7 +105,7 @@ class SessionHandlers:
     async def _archive(self, params: Params) -> Json:
         session_id = cast("str", params["sessionId"])
         self._handlers.recorded(session_id)
-        await self._handlers.shut(session_id)
+        await self._handlers.close(session_id)
         record = self._handlers.recorded(session_id)
         await self._alone(record, partial(self._store.change, record.number, is_archived=1))
         return {}

@@ -172,7 +172,7 @@ class HandlersV1(Handlers):
         return {**params, "cwd": self.recorded(params["sessionId"]).cwd}
 
     async def _close_session(self, params: Params) -> Json:
-        if not await self.shut(params["sessionId"]):
+        if not await self.close(params["sessionId"]):
             raise self.closed(params["sessionId"])
         return {}
 

@@ -125,7 +125,7 @@ class HandlersV2(Handlers):
 
     async def _close_session(self, params: Params) -> Json:
         # One that is not open, or not there, counts as closed.
-        await self.shut(params["sessionId"])
+        await self.close(params["sessionId"])
         return {}
 
     async def _set_config_option(self, params: Params) -> Json:
@@ -194,7 +194,7 @@ class HandlersV2(Handlers):
 
     def _release(self, session: Session) -> None:
         session.prompts.turn.release()
-        self.open.ease()
+        self.open.notify_idle()
 
     async def _turn(self, session: Session, message_id: str, blocks: Sequence[Params]) -> None:
         """Run one turn, from the echo of the prompt to the idle state that ends it."""

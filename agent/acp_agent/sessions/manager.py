@@ -19,7 +19,7 @@ from acp_agent.slumber import Slumber
 from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
 
-ROOM_WAIT: Final = 30.0
+SLOT_TIMEOUT_S: Final = 30.0
 """Seconds that a session waits for another one that is about to come to rest."""
 
 
@@ -44,10 +44,10 @@ class SessionManager:
         """What has to start before a session is as it is to be, and the session's id."""
         self._is_over = False
         """Whether the client has left."""
-        self._eased = anyio.Event()
+        self._idle_again = anyio.Event()
         """Set, and another one instead, when a session may have come to rest or gone."""
 
-    def is_at_rest(self, session: Session) -> bool:
+    def can_suspend(self, session: Session) -> bool:
         """Return whether nothing happens in a session, or is about to."""
         return self._is_idle(session) and session.log.is_settled()
 
@@ -56,10 +56,10 @@ class SessionManager:
         is_used = session.is_used or session.id in self._changing
         return not is_used and not session.is_at_work
 
-    def ease(self) -> None:
+    def notify_idle(self) -> None:
         """Let those look again who wait for a session to rest."""
-        self._eased.set()
-        self._eased = anyio.Event()
+        self._idle_again.set()
+        self._idle_again = anyio.Event()
 
     @contextmanager
     def used(self, session: Session) -> Generator[None]:
@@ -68,7 +68,7 @@ class SessionManager:
             with session.used():
                 yield
         finally:
-            self.ease()
+            self.notify_idle()
 
     @contextmanager
     def change(self, session_id: str) -> Generator[None]:
@@ -86,7 +86,7 @@ class SessionManager:
             await changing.wait()
 
     @asynccontextmanager
-    async def place(self, session_id: str) -> AsyncGenerator[None]:
+    async def reserve(self, session_id: str) -> AsyncGenerator[None]:
         """Keep a place for a session that is about to be awake.
 
         Raises:
@@ -94,13 +94,13 @@ class SessionManager:
             StoreError: nor can be, as what was said there cannot be kept.
         """
         with self.change(session_id):
-            await self._make_room()
+            await self._wait_for_slot()
             self._opening += 1
             try:
                 yield
             finally:
                 self._opening -= 1
-                self.ease()
+                self.notify_idle()
 
     @contextmanager
     def starting(self, session_id: str) -> Generator[None]:
@@ -123,21 +123,21 @@ class SessionManager:
             raise RequestFailedError(jsonrpc.REQUEST_CANCELLED, "Request cancelled")
         raise missing(session_id, "The session was closed meanwhile")
 
-    def end_starts(self) -> None:
+    def cancel_starts(self) -> None:
         """Wait for the start of nothing any more, as the client has left."""
         self._is_over = True
         for scope in self._starts:
             scope.cancel()
 
-    async def rest_idle(self, seconds: float) -> None:
+    async def suspend_idle(self, seconds: float) -> None:
         """Put the sessions away in which nothing has happened for `seconds`."""
         latest = anyio.current_time() - seconds
         for session in list(self.awake.values()):
             is_open = self.awake.get(session.id) is session
-            if is_open and session.touched <= latest and self.is_at_rest(session):
-                await self.put_away(session)
+            if is_open and session.touched <= latest and self.can_suspend(session):
+                await self.suspend(session)
 
-    async def put_away(self, session: Session) -> None:
+    async def suspend(self, session: Session) -> None:
         """End all of a session at rest but its claim; it wakes when it is wanted."""
         self.asleep.add(session.id, session.asleep())
         del self.awake[session.id]
@@ -147,13 +147,13 @@ class SessionManager:
             await session.settle()
         self.asleep.thin(self._changing)
 
-    async def close(self, session: Session) -> None:
+    async def close_session(self, session: Session) -> None:
         """Close a session: it is kept, and can be opened again.
 
         It is brought to its end, whoever gives up meanwhile: every wait in it is bounded.
         """
         del self.awake[session.id]
-        self.ease()
+        self.notify_idle()
         with self.change(session.id), anyio.CancelScope(shield=True):
             try:
                 await session.tasks.end()
@@ -163,7 +163,7 @@ class SessionManager:
             finally:
                 self._claims.release(session.log.record.number)
 
-    async def shut(self, session_id: str) -> bool:
+    async def close(self, session_id: str) -> bool:
         """Close a session, awake or asleep; return False if it is not open.
 
         One that is about to be open counts as open, and is opened no more.
@@ -175,30 +175,30 @@ class SessionManager:
                 scope.cancel()
             await changing.wait()
         if (session := self.awake.get(session_id)) is not None:
-            await self.close(session)
+            await self.close_session(session)
             return True
         return self.asleep.close(session_id) or was_starting
 
-    async def _make_room(self) -> None:
+    async def _wait_for_slot(self) -> None:
         """Return when one more may be awake; those make room that have been at rest the longest."""
-        with anyio.move_on_after(ROOM_WAIT):
+        with anyio.move_on_after(SLOT_TIMEOUT_S):
             while len(self.awake) + self._opening >= self._limit:
-                resting = [each for each in self.awake.values() if self.is_at_rest(each)]
+                resting = [each for each in self.awake.values() if self.can_suspend(each)]
                 if resting:
-                    await self.put_away(min(resting, key=lambda each: each.touched))
+                    await self.suspend(min(resting, key=lambda each: each.touched))
                 elif idle := [each for each in self.awake.values() if self._is_idle(each)]:
                     # Nobody tells when the store can be written again: it is asked.
                     await idle[0].log.settle()
                 elif self._opening or not all(
                     session.is_at_work for session in self.awake.values()
                 ):
-                    await self._eased.wait()
+                    await self._idle_again.wait()
                 else:
-                    raise self._crowded()
+                    raise self._too_many()
             return
-        raise self._crowded()
+        raise self._too_many()
 
-    def _crowded(self) -> RequestFailedError:
+    def _too_many(self) -> RequestFailedError:
         limit = self._limit
         reason = f"Too many sessions are at work: {limit}; wait for a turn to end or cancel one"
         return RequestFailedError(jsonrpc.INVALID_REQUEST, reason)

@@ -146,7 +146,7 @@ async def test_a_session_is_not_opened_while_its_deletion_waits_for_a_busy_store
         handlers = it.server._handlers
         assert handlers is not None
         if is_asleep:
-            await handlers.open.put_away(handlers.open.awake[session_id])
+            await handlers.open.suspend(handlers.open.awake[session_id])
         async with anyio.create_task_group() as tasks:
 
             async def delete() -> None:
@@ -180,9 +180,9 @@ async def test_a_session_sleeps_only_when_all_of_it_is_kept(
         session = handlers.open.awake[session_id]
         with locked(tmp_path / "kept"):
             session.log.note(title="it")
-            await handlers.open.rest_idle(0.0)
+            await handlers.open.suspend_idle(0.0)
             assert session_id in handlers.open.awake
-        await handlers.open.rest_idle(0.0)
+        await handlers.open.suspend_idle(0.0)
         assert session_id in handlers.open.asleep
         assert session.log.current().title == "it"
 
