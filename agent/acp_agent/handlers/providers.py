@@ -1,6 +1,6 @@
-"""The methods by which a client sets where the services of models are reached; unstable.
+"""Methods by which a client sets the URLs and headers of model services; unstable.
 
-What it sets holds for this process. Headers may hold secrets: they are neither told nor logged.
+The settings hold for this process. Headers may hold secrets: they are neither sent nor logged.
 
 Source: ACP, unstable, `providers/list`, `providers/set`, `providers/disable`.
 """
@@ -23,7 +23,7 @@ _OURS: Final = frozenset({"connection", "content-length", "host", "transfer-enco
 
 
 class ProviderHandlers:
-    """Answers what is asked about providers: each is a service that one of the models is of."""
+    """Handles requests about providers: each is a service that one of the models belongs to."""
 
     def __init__(self, models: Sequence[Model]) -> None:
         self._first = models[0]
@@ -62,7 +62,7 @@ class ProviderHandlers:
         id_ = params["providerId"]
         if self._is_required(id_):
             raise invalid(f"params.providerId: {id_} is required: its model serves by default")
-        # One that is not there counts as switched off.
+        # An unknown one counts as disabled.
         for model in self._models.get(id_, []):
             model.disable()
         return {}
@@ -83,7 +83,7 @@ class ProviderHandlers:
 
 
 def _check_header(name: str, told: str) -> None:
-    """Refuse what cannot be sent; what it says is not repeated."""
+    """Refuse a header that cannot be sent, without repeating its value."""
     is_fit = all(sign.isascii() and (sign.isprintable() or sign == "\t") for sign in told)
     if not _TOKEN.fullmatch(name) or not is_fit:
         raise invalid("params.headers: a name or a value holds what no header may hold")

@@ -1,6 +1,6 @@
-"""What is told of a session as it is opened: all that was said, and what follows on the answer.
+"""Sends the updates that belong to opening a session: before the response, and behind it.
 
-Either ends where the session is closed.
+Both end when the session is closed.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from acp_protocol.jsonrpc import Json
 async def replay(
     handlers: Handlers, session: Session, told: Iterable[Event], then: Callable[[], Said]
 ) -> None:
-    """Tell again what was told in a session that was opened for it.
+    """Replay the events of a session, and send the updates of `then`.
 
-    If that fails, the session is as open as it was before it was asked for.
+    If that fails, a session that was opened for this is closed again.
 
     Raises:
-        RequestFailedError: it was closed meanwhile.
+        RequestFailedError: the session was closed meanwhile.
     """
     try:
         with handlers.open.used(session), session.tasks.running():
@@ -42,7 +42,7 @@ async def replay(
 def respond_then(
     handlers: Handlers, session: Session, answer: Json, then: Callable[[], Awaitable[None]]
 ) -> Followed:
-    """Return an answer on which `then` follows, unless the session is closed by then."""
+    """Return a response after which `then` runs, unless the session is closed by then."""
     session.is_unknown = False
     use = ExitStack()
     use.enter_context(handlers.open.used(session))

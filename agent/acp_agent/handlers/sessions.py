@@ -1,4 +1,4 @@
-"""The methods about sessions that need not be open: they are the same in both versions.
+"""Methods about stored sessions, open or not; they are the same in both versions.
 
 Source: ACP, Session List; Session Delete; the unstable archive, status and title of sessions.
 """
@@ -23,7 +23,7 @@ from acp_protocol.jsonrpc import Json
 TITLE_LIMIT: Final = 200
 """Characters of a title; a longer one is cut."""
 ASLEEP: Final[Json] = {NAME: {"asleep": True}}
-"""Tells of an open session, by `_meta`, that it has been put away until it is wanted."""
+"""Marks a suspended session in `_meta`."""
 _ARCHIVED: Final[Mapping[Json, Archived]] = {
     None: "exclude",
     "exclude": "exclude",
@@ -33,9 +33,9 @@ _ARCHIVED: Final[Mapping[Json, Archived]] = {
 
 
 class SessionHandlers:
-    """Answers what is asked about saved sessions.
+    """Handles requests about stored sessions.
 
-    `state` tells what an open session is at, in the versions that have words for that.
+    `state` returns the state of an open session, in versions that have one.
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class SessionHandlers:
     async def _delete(self, params: Params) -> Json:
         session_id = cast("str", params["sessionId"])
         await self._handlers.close(session_id)
-        # Who wants a session gone that is not there has what it wants.
+        # Deleting a session that is not there succeeds.
         if (record := self._store.get(session_id)) is not None:
             await self._alone(record, partial(self._store.delete, record.number))
         return {}
@@ -144,7 +144,7 @@ class SessionHandlers:
         return {"title": title}
 
     async def _alone(self, record: Record, work: Callable[[], None]) -> None:
-        """Do something to a session that nobody has open, or is to open meanwhile."""
+        """Run `work` on a session that is not open, and is not opened meanwhile."""
         if not self._store.take(record.number):
             raise elsewhere(record.id)
         try:
@@ -155,5 +155,5 @@ class SessionHandlers:
 
 
 def normal(cwd: str) -> str:
-    """Return the path of a directory as it is kept, whether or not it still exists."""
+    """Return the path of a directory as it is stored, whether or not it still exists."""
     return str(Path(os.path.normpath(cwd)))

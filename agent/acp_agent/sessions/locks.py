@@ -1,6 +1,6 @@
-"""Which sessions a process has open, so that no two write one session at a time.
+"""Locks of sessions, so that no two processes write to one session.
 
-A claim is a lock of the operating system on a file: it ends with its process, however that ends.
+A lock is one of the operating system on a file: it ends with its process, however that ends.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from typing import Final
 
 ATTEMPTS: Final = 4
 PAUSE: Final = 0.005
-"""Seconds between two attempts: who only looks whether a session is open holds it that briefly."""
+"""Seconds between two attempts: `is_taken` of another process holds a lock that briefly."""
 
 
 class SessionLocks:
-    """The sessions that this process has open; without a directory nobody else can have any."""
+    """The sessions that this process has open; without a directory there is no other process."""
 
     def __init__(self, directory: Path | None) -> None:
         self._directory = directory
@@ -26,7 +26,7 @@ class SessionLocks:
         """File descriptors by number of the session; -1 where there is no file."""
 
     def take(self, number: int) -> bool:
-        """Claim a session; return False if another process has it.
+        """Lock a session; return False if another process has it.
 
         Raises:
             OSError: the directory cannot be used.
@@ -45,11 +45,11 @@ class SessionLocks:
         return False
 
     def release(self, number: int) -> None:
-        """Give a session up."""
+        """Unlock a session."""
         descriptor = self._held.pop(number, None)
         if descriptor is None or self._directory is None:
             return
-        # Removed while it is held; who waits for it meanwhile sees that the file has gone.
+        # Removed while it is locked: another process that opened it sees that the file is gone.
         with suppress(OSError):
             (self._directory / str(number)).unlink()
         os.close(descriptor)
@@ -71,13 +71,13 @@ class SessionLocks:
         return False
 
     def close(self) -> None:
-        """Give all sessions up."""
+        """Unlock all sessions."""
         for number in list(self._held):
             self.release(number)
 
 
 def _locked(path: Path) -> int | None:
-    """Return a descriptor that holds the lock on the file at `path`; None if somebody else does."""
+    """Return a descriptor that holds the lock on the file at `path`; None if it is taken."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,7 +1,7 @@
-"""The sessions of one connection that are open: awake, asleep, or about to change.
+"""The open sessions of one connection: awake, suspended, or about to change.
 
-A limited number of them is awake. Where one more is to be, the one that has been at rest the
-longest is put away; only where all are at work there is no room.
+A limited number of sessions is awake. To make room for another one, the session that has been idle
+the longest is suspended; a request is refused only where a turn runs in each of them.
 """
 
 from __future__ import annotations
@@ -20,50 +20,50 @@ from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
 
 SLOT_TIMEOUT_S: Final = 30.0
-"""Seconds that a session waits for another one that is about to come to rest."""
+"""Seconds that a session waits for another one to become idle."""
 
 
 class SessionManager:
-    """Opens places for sessions, puts sessions away, and closes them.
+    """Reserves room for sessions, suspends them, and closes them.
 
     `limit` is how many may be awake at once.
     """
 
-    def __init__(self, limit: int, claims: SessionLocks) -> None:
+    def __init__(self, limit: int, locks: SessionLocks) -> None:
         self._limit = limit
-        self._claims = claims
+        self._locks = locks
         self.awake: dict[str, Session] = {}
         """By id."""
-        self.asleep = Slumber(claims)
-        """Those that wake when they are wanted."""
+        self.asleep = Slumber(locks)
+        """The suspended sessions, which wake when they are needed."""
         self._changing: dict[str, anyio.Event] = {}
-        """Those that are about to be opened or closed, and when they are."""
+        """By id, the sessions that are being opened or closed; set when that is done."""
         self._opening = 0
-        """How many of them will be awake, and have their place among those."""
+        """How many sessions are being opened and have room reserved."""
         self._starts: dict[anyio.CancelScope, str] = {}
-        """What has to start before a session is as it is to be, and the session's id."""
+        """The scopes in which servers of a session start, and the id of the session."""
         self._is_over = False
-        """Whether the client has left."""
+        """Whether the client has disconnected."""
         self._idle_again = anyio.Event()
-        """Set, and another one instead, when a session may have come to rest or gone."""
+        """Set, and replaced, when a session may have become idle or was closed."""
 
     def can_suspend(self, session: Session) -> bool:
-        """Return whether nothing happens in a session, or is about to."""
+        """Return whether a session is idle and everything of it is stored."""
         return self._is_idle(session) and session.log.is_settled()
 
     def _is_idle(self, session: Session) -> bool:
-        """Return the same, whether or not all of it is kept."""
+        """Return whether nothing runs in a session, or is about to."""
         is_used = session.is_used or session.id in self._changing
         return not is_used and not session.is_at_work
 
     def notify_idle(self) -> None:
-        """Let those look again who wait for a session to rest."""
+        """Wake the requests that wait for a session to become idle."""
         self._idle_again.set()
         self._idle_again = anyio.Event()
 
     @contextmanager
     def used(self, session: Session) -> Generator[None]:
-        """Put a session not away meanwhile."""
+        """Keep a session from being suspended within the block."""
         try:
             with session.used():
                 yield
@@ -72,7 +72,7 @@ class SessionManager:
 
     @contextmanager
     def change(self, session_id: str) -> Generator[None]:
-        """Let others wait while a session is opened or closed."""
+        """Make other requests wait while a session is opened or closed in the block."""
         has_changed = self._changing[session_id] = anyio.Event()
         try:
             yield
@@ -81,17 +81,17 @@ class SessionManager:
             has_changed.set()
 
     async def wait_settled(self, session_id: str) -> None:
-        """Return when a session is about to be neither opened nor closed."""
+        """Return when a session is neither being opened nor closed."""
         while (changing := self._changing.get(session_id)) is not None:
             await changing.wait()
 
     @asynccontextmanager
     async def reserve(self, session_id: str) -> AsyncGenerator[None]:
-        """Keep a place for a session that is about to be awake.
+        """Reserve room for a session that is opened in the block.
 
         Raises:
-            RequestFailedError: all are taken, and nobody is at rest.
-            StoreError: nor can be, as what was said there cannot be kept.
+            RequestFailedError: there is none, and no session is idle.
+            StoreError: an idle session cannot be stored, and so not be suspended.
         """
         with self.change(session_id):
             await self._wait_for_slot()
@@ -104,10 +104,10 @@ class SessionManager:
 
     @contextmanager
     def starting(self, session_id: str) -> Generator[None]:
-        """Run a block for a session that ends where the session is closed, or the client leaves.
+        """Run a block that is cancelled when the session is closed or the client disconnects.
 
         Raises:
-            RequestFailedError: it was ended.
+            RequestFailedError: it was cancelled.
         """
         with anyio.CancelScope() as scope:
             self._starts[scope] = session_id
@@ -124,13 +124,13 @@ class SessionManager:
         raise missing(session_id, "The session was closed meanwhile")
 
     def cancel_starts(self) -> None:
-        """Wait for the start of nothing any more, as the client has left."""
+        """Cancel all starts, because the client has disconnected."""
         self._is_over = True
         for scope in self._starts:
             scope.cancel()
 
     async def suspend_idle(self, seconds: float) -> None:
-        """Put the sessions away in which nothing has happened for `seconds`."""
+        """Suspend the sessions in which nothing has happened for `seconds`."""
         latest = anyio.current_time() - seconds
         for session in list(self.awake.values()):
             is_open = self.awake.get(session.id) is session
@@ -138,7 +138,7 @@ class SessionManager:
                 await self.suspend(session)
 
     async def suspend(self, session: Session) -> None:
-        """End all of a session at rest but its claim; it wakes when it is wanted."""
+        """Stop all of an idle session, but keep its lock; it wakes when it is needed."""
         self.asleep.add(session.id, session.asleep())
         del self.awake[session.id]
         with self.change(session.id), anyio.CancelScope(shield=True):
@@ -148,9 +148,9 @@ class SessionManager:
         self.asleep.thin(self._changing)
 
     async def close_session(self, session: Session) -> None:
-        """Close a session: it is kept, and can be opened again.
+        """Close a session, which stays in the store and can be opened again.
 
-        It is brought to its end, whoever gives up meanwhile: every wait in it is bounded.
+        This runs to its end even if the caller is cancelled: every wait in it is bounded.
         """
         del self.awake[session.id]
         self.notify_idle()
@@ -161,12 +161,12 @@ class SessionManager:
                 await session.servers.aclose()
                 await session.settle()
             finally:
-                self._claims.release(session.log.record.number)
+                self._locks.release(session.log.record.number)
 
     async def close(self, session_id: str) -> bool:
-        """Close a session, awake or asleep; return False if it is not open.
+        """Close a session, awake or suspended; return False if it is not open.
 
-        One that is about to be open counts as open, and is opened no more.
+        A session that is being opened counts as open, and its opening is cancelled.
         """
         was_starting = False
         while (changing := self._changing.get(session_id)) is not None:
@@ -180,14 +180,14 @@ class SessionManager:
         return self.asleep.close(session_id) or was_starting
 
     async def _wait_for_slot(self) -> None:
-        """Return when one more may be awake; those make room that have been at rest the longest."""
+        """Return when one more session may be awake; suspend those that are idle the longest."""
         with anyio.move_on_after(SLOT_TIMEOUT_S):
             while len(self.awake) + self._opening >= self._limit:
                 resting = [each for each in self.awake.values() if self.can_suspend(each)]
                 if resting:
                     await self.suspend(min(resting, key=lambda each: each.touched))
                 elif idle := [each for each in self.awake.values() if self._is_idle(each)]:
-                    # Nobody tells when the store can be written again: it is asked.
+                    # There is no event for when the store can be written again, so try.
                     await idle[0].log.settle()
                 elif self._opening or not all(
                     session.is_at_work for session in self.awake.values()
