@@ -1,7 +1,6 @@
-"""Who answers a client: decides which version of the protocol a connection speaks.
+"""The agent's side of a connection: negotiates the version, then dispatches to its handlers.
 
-What a version means is the business of its handlers; here stands what comes before it: the order of
-requests, the agreement on a version, and that params fit their shape.
+It checks the order of requests and the schema of their params before a handler is called.
 
 Source: ACP, Initialization, "Version Negotiation"; ACP version 2, Initialization.
 """
@@ -42,14 +41,14 @@ logger = logging.getLogger(__name__)
 
 SURFACES: Final[dict[int, type[Handlers]]] = {1: HandlersV1, 2: HandlersV2}
 IDLE_LOOKS: Final = 4
-"""How often in the time after which a session counts as idle somebody looks whether one does."""
+"""Checks for idle sessions within one idle timeout."""
 UNSUPPORTED_VERSION: Final = -32022
 GREATEST: Final = 65535
-"""The greatest number that may stand for a version."""
+"""The greatest number of a version."""
 
 
 def random_id() -> str:
-    """Return an id that nobody guesses: a UUID of version 4, for clients that keep them as such.
+    """Return an id that cannot be guessed: a UUID of version 4, as some clients expect.
 
     Source: RFC 9562, "UUID Version 4".
     """
@@ -61,19 +60,19 @@ def random_id() -> str:
 
 @dataclass(frozen=True, slots=True)
 class Keeping:
-    """How sessions are kept."""
+    """Where sessions are stored, and how many are open for how long."""
 
     store: Store
     limit: int = SESSION_LIMIT
     """Sessions that may be awake at once."""
     idle_timeout: float | None = IDLE_TIMEOUT
-    """Seconds after which a session falls asleep in which nothing happens; None: never."""
+    """Seconds without activity after which a session is suspended; None: never."""
     is_unstable: bool = False
-    """Whether parts of the protocol are offered that are not stable yet."""
+    """Whether unstable parts of the protocol are offered."""
 
 
 class AgentServer:
-    """Handles what a client asks; `connection` and `tasks` are set before the first frame is read.
+    """Handles requests of a client; set `connection` and `tasks` before the first frame is read.
 
     `tasks` holds what runs for sessions beside their turns, such as MCP servers.
 
@@ -118,7 +117,7 @@ class AgentServer:
 
     @property
     def version(self) -> int | None:
-        """The version of the protocol that was agreed on; None before that."""
+        """The negotiated version of the protocol; None before that."""
         return self._handlers.version if self._handlers is not None else None
 
     @property
@@ -128,15 +127,15 @@ class AgentServer:
 
     @property
     def sleeping_sessions(self) -> Mapping[str, Asleep]:
-        """The sessions that are open and asleep, by their ids."""
+        """The suspended sessions, by id."""
         return dict(self._handlers.open.asleep) if self._handlers is not None else {}
 
     def recorded(self, session_id: str) -> Record | None:
-        """Return what is kept of a session; None if there is none."""
+        """Return the record of a session; None if there is none."""
         return self._keeping.store.get(session_id)
 
     async def handle_request(self, request: Request) -> Json:
-        """Answer a request of the client."""
+        """Return the result of a request of the client."""
         if request.method == "initialize":
             return self._initialize(request)
         handlers = self._handlers
@@ -158,17 +157,17 @@ class AgentServer:
             raise RequestFailedError(jsonrpc.INTERNAL_ERROR, sentence) from None
 
     async def handle_notification(self, notification: Notification) -> None:
-        """Take note of what the client says; what comes before `initialize` is ignored."""
+        """Handle a notification of the client; before `initialize` it is ignored."""
         if self._handlers is not None:
             self._handlers.notified(notification.method, members_of(notification.params))
 
     def cancel_all(self) -> None:
-        """End every running turn; their prompts are answered with `cancelled`."""
+        """Cancel every running turn; their prompts end with `cancelled`."""
         if self._handlers is not None:
             self._handlers.cancel_all()
 
     async def rest_idle(self) -> None:
-        """Put sessions away when they have been idle for too long; runs until cancelled."""
+        """Suspend sessions that have been idle for too long; runs until cancelled."""
         timeout = self._keeping.idle_timeout
         while timeout is not None:
             await anyio.sleep(timeout / IDLE_LOOKS)
@@ -178,17 +177,17 @@ class AgentServer:
     def _initialize(self, request: Request) -> Json:
         if self._has_begun:
             raise RequestFailedError(jsonrpc.INVALID_REQUEST, "initialize comes too late")
-        asked = members_of(request.params)
-        version = self._agreed(asked)
+        requested = members_of(request.params)
+        version = self._agreed(requested)
         if version >= 2 and request.id is None:
             raise RequestFailedError(jsonrpc.INVALID_REQUEST, "A request needs an id")
         if self._handlers is not None and version < self._handlers.version:
             raise RequestFailedError(
                 jsonrpc.INVALID_REQUEST, f"Version {self._handlers.version} was agreed on already"
             )
-        is_newer = asked["protocolVersion"] > version
-        # Who asks for more than it gets has written for a version that we do not read.
-        params = asked if is_newer else _read(request, version)
+        is_newer = requested["protocolVersion"] > version
+        # A client that wants a newer version sends params that we cannot check.
+        params = requested if is_newer else _read(request, version)
         handlers = SURFACES[version](self.services())
         result = handlers.initialized(params)
         # Only now: an attempt that fails leaves an earlier agreement as it was.
@@ -221,27 +220,27 @@ class AgentServer:
         )
 
     def _agreed(self, params: Params) -> int:
-        """Return the version to speak, which is decided before anything else is looked at."""
+        """Return the version to speak, before anything else in the params is checked."""
         if "protocolVersion" not in params:
             raise invalid("params.protocolVersion is missing")
-        asked: Json = params["protocolVersion"]
-        if type(asked) is not int or not 0 <= asked <= GREATEST:
+        requested: Json = params["protocolVersion"]
+        if type(requested) is not int or not 0 <= requested <= GREATEST:
             raise invalid(f"params.protocolVersion is no integer from 0 to {GREATEST}")
         if self._versions == (1,):
             # Version 1 has no such error: an agent answers what it speaks, and the client leaves.
             return 1
-        spoken = [version for version in self._versions if version <= asked]
+        spoken = [version for version in self._versions if version <= requested]
         if not spoken:
             raise RequestFailedError(
                 UNSUPPORTED_VERSION,
                 "Unsupported protocol version",
-                {"requested": asked, "supported": list(self._versions)},
+                {"requested": requested, "supported": list(self._versions)},
             )
         return max(spoken)
 
 
 def _read(request: Request, version: int) -> Params:
-    """Return the params without what a reader bears; refuse what does not fit its shape."""
+    """Return the params as lenient readers take them; refuse those that do not fit the schema."""
     if not is_finite(request.params):
         raise invalid("a number is out of range")
     # The shapes come in with the first request, not with the start of the agent.
@@ -253,7 +252,7 @@ def _read(request: Request, version: int) -> Params:
         # A request of a dialect, whose name is taken by one that goes the other way.
         return members_of(request.params)
 
-    params, complaints = read_params(request.method, request.params, version, kind="request")
-    if wrong := [str(complaint) for complaint in complaints if not complaint.lenient]:
+    params, errors = read_params(request.method, request.params, version, kind="request")
+    if wrong := [str(error) for error in errors if not error.lenient]:
         raise invalid("; ".join(wrong))
     return members_of(params)

@@ -203,12 +203,12 @@ class Session:
 
     @property
     def is_used(self) -> bool:
-        """Whether a turn runs, or something else that was asked for."""
+        """Whether a turn or another request runs."""
         return self.is_busy or self._uses > 0
 
     @contextmanager
     def used(self) -> Generator[None]:
-        """Count as used, and as used last when it is over."""
+        """Count as used within the block, and as used last at its end."""
         self._uses += 1
         try:
             yield
@@ -217,7 +217,7 @@ class Session:
             self.touched = anyio.current_time()
 
     def asleep(self) -> Asleep:
-        """Return what has to be kept of it where it is put away."""
+        """Return what is kept in memory when it is suspended."""
         return Asleep(
             self.log.record.number,
             self.declared,
@@ -229,26 +229,26 @@ class Session:
 
     @property
     def model(self) -> Model:
-        """Who decides what is said and done."""
+        """The chosen model."""
         return self._context.model
 
     @property
     def history_length(self) -> int:
-        """How many entries the model knows of."""
+        """The number of entries that are sent to the model."""
         return len(remembered(self._context.history))
 
     async def prompt(
-        self, said: UserSaid, hear: Callable[[], Awaitable[None]] | None = None
+        self, said: UserSaid, record_prompt: Callable[[], Awaitable[None]] | None = None
     ) -> StopReason:
-        """Answer `said`, once `hear` has taken note of it; to be called when no turn runs."""
+        """Run one turn for `said`, once `record_prompt` has stored it; no other turn may run."""
         stop: StopReason = "cancelled"
         before = self._context.spent
         self._turn_ended = anyio.Event()
         self._turn = turn = anyio.CancelScope()
         try:
             with turn, self.servers.relay.listening():
-                if hear is not None:
-                    await hear()
+                if record_prompt is not None:
+                    await record_prompt()
                 said = self._plain(said)
                 order = order_in(said.text, self.model)
                 await self._begin("" if order is not None and order.is_aside else said.text)
@@ -269,14 +269,14 @@ class Session:
         return "cancelled" if turn.cancel_called else stop
 
     async def _answer(self, said: UserSaid, order: Order | None) -> StopReason:
-        """Let the agent or the model answer; return how that ended."""
+        """Run a slash command or a turn of the model; return why it stopped."""
         if order is not None:
             return await self._clerk.carry_out(order, said)
         self._context.history.append(said)
         return await run_turn(self._context)
 
     def _take_up(self, said: UserSaid, loose: tuple[ModelEvent, ...]) -> None:
-        """Bear a prompt in mind that was cut off before it was answered, and what was said then."""
+        """Add a prompt that was interrupted, and the partial reply, to the history."""
         said = self._plain(said)
         entry = taken(order_in(said.text, self.model), said)
         self._context.history.append(entry)
@@ -284,25 +284,25 @@ class Session:
             self._context.history.append(ModelSaid(loose))
 
     def _plain(self, said: UserSaid) -> UserSaid:
-        """Return a prompt whose command bears the name that the model knows it by."""
+        """Return a prompt whose command has no namespace."""
         begins = f"/{self.prefix}"
         if not self.prefix or not said.text.startswith(begins):
             return said
         rest = said.text[len(begins) :]
         known = {command.name for command in offered(self.model)}
-        # What is no command is for the model as it was said.
+        # Anything else goes to the model unchanged.
         is_command = known.intersection(rest.split(maxsplit=1)[:1])
         return replace(said, text=f"/{rest}") if is_command and not rest[0].isspace() else said
 
     def _account(self, before: Used) -> None:
-        """Keep what was spent, however the turn has ended."""
+        """Store the tokens used, however the turn has ended."""
         spent = self._context.spent
         self._used = _members(spent, before)
         if spent != before:
             self.log.note(spent=asdict(spent))
 
     def take_used(self) -> dict[str, Json]:
-        """Return, once, the tokens that the last turn has taken, as a member of its end."""
+        """Return, once, the tokens that the last turn has used, as a field of its result."""
         used, self._used = self._used, None
         return {"usage": dict(used)} if used is not None and used["totalTokens"] else {}
 
@@ -332,21 +332,21 @@ class Session:
         await self._turn_ended.wait()
 
     async def settle(self) -> None:
-        """Return when all is kept, or cannot be, which is told to the log."""
+        """Return when everything is stored; log an error if it cannot be."""
         try:
             await self.log.settle()
         except StoreError as problem:
-            logger.error("what was said last is not kept: %s", problem)  # noqa: TRY400 - as below
+            logger.error("the last messages are not stored: %s", problem)  # noqa: TRY400 - as below
 
     async def announce(self) -> None:
-        """Tell the client which commands there are, and what is missing."""
+        """Send the available commands, and warnings."""
         await self.updates.commands(self.listed())
         await self.warn()
 
     async def warn(self, *, is_in_turn: bool = False) -> None:
-        """Tell the user which servers and tools cannot be used, each reason once while it holds.
+        """Warn the user of servers and tools that cannot be used, once while the reason holds.
 
-        Where notices are not shown it is said in words, for which there has to be a turn.
+        Clients without notices get a message instead, which needs a running turn.
         """
         troubles = self.servers.warnings
         if not self.servers.is_changing:
@@ -358,11 +358,11 @@ class Session:
                 self._told_troubles.add(trouble)
 
     async def recall(self) -> None:
-        """Tell the client what it is to know without what was said: title, usage, commands."""
+        """Send the state beside the conversation: title, usage, commands."""
         try:
             told = self.surroundings()
         except StoreError as problem:
-            # The answer has left: only the log can be told.
+            # The response has been sent, so the error goes to the log.
             logger.error("%s", problem)  # noqa: TRY400 - a sentence says it all
             return
         for update, members in told:
@@ -370,7 +370,7 @@ class Session:
         await self.announce()
 
     def surroundings(self) -> list[tuple[str, Mapping[str, Json]]]:
-        """Return the updates that tell what stands beside the conversation."""
+        """Return the updates of the state beside the conversation."""
         record = self.log.current()
         told: list[tuple[str, Mapping[str, Json]]] = [(INFO, info_of(record))]
         if record.usage is not None:
@@ -378,7 +378,7 @@ class Session:
         return told
 
     def move(self, workspace: Workspace, directories: Sequence[Path]) -> None:
-        """Let the session work in other directories from now on."""
+        """Change the directories of the session."""
         self._context.desk.workspace = workspace
         self.declared = replace(self.declared, directories=directories)
 
@@ -387,11 +387,11 @@ class Session:
         return next((option for option in self.options if option.id == id_), None)
 
     async def choose(self, option: Option, value: str) -> None:
-        """Choose one of the values of `option`, and tell so."""
+        """Set `option` to a value, and notify the client."""
         before = self._chosen[option.id]
         self._chosen[option.id] = value
         is_other = option.id == MODEL and value != before
-        # How full the mind of one model was says nothing about that of another.
+        # The context usage of one model says nothing about that of another.
         forgotten: dict[str, Json] = {"usage": None} if is_other else {}
         try:
             await self.log.confirm(settings=dict(self._chosen), **forgotten)
@@ -406,7 +406,7 @@ class Session:
             await self.announce()
 
     def settings(self) -> dict[str, Json]:
-        """Return what the session offers to choose from, as members of an answer."""
+        """Return the options of the session, as fields of a result."""
         return self.updates.settings(self.options, self._chosen)
 
     def commands(self) -> list[dict[str, Json]]:
@@ -418,11 +418,11 @@ class Session:
         return [replace(each, name=f"{self.prefix}{each.name}") for each in offered(self.model)]
 
     def usage(self) -> Mapping[str, Json] | None:
-        """Return how full the model's mind is, as the client was told last."""
+        """Return the context usage that was sent last."""
         return self.log.current().usage
 
     def _apply(self) -> None:
-        """Let what is chosen be so."""
+        """Apply the chosen options."""
         self.permissions.mode = cast("ModeId", self._chosen[MODE])
         self.permissions.policy = cast("PolicyId", self._chosen[POLICY])
         self.updates.shows_thoughts = self._chosen[THINKING] == "show"
@@ -433,17 +433,17 @@ class Session:
         self._context.model = model
 
     async def _instructed(self) -> Told | None:
-        """Return what the project tells the model that serves now."""
+        """Return the project's instructions for the chosen model."""
         names = () if is_scripted(self.model) else self._names
         files = self._context.desk.workspace
         return await instructions_of(names, self.declared.directories, files, self.permissions)
 
     async def retitled(self) -> None:
-        """Tell the client that the session is called otherwise."""
+        """Notify the client of the new title."""
         await self.updates.send(INFO, info_of(self.log.current()))
 
     async def _begin(self, text: str) -> None:
-        """Note and tell that the session is used, and what it is called from its first words on."""
+        """Store and send the time of use, and the title that the first prompt gives."""
         told = {"updatedAt": self.log.touch()}
         if (words := " ".join(text.split())) and self.log.suggest_title(title := _cut(words)):
             told["title"] = title
@@ -452,25 +452,25 @@ class Session:
 
 
 def info_of(record: Record) -> dict[str, Json]:
-    """Return what a session is called, if it is, and when it was used last."""
+    """Return title and time of use as fields of an update."""
     title = {"title": record.title} if record.title is not None else {}
     return title | {"updatedAt": record.updated}
 
 
 def _cut(words: str) -> str:
-    """Return `words` as a title."""
+    """Return `words`, cut to the length of a title."""
     return words[: TITLE_LENGTH - 1] + "…" if len(words) > TITLE_LENGTH else words
 
 
 def _asking_tools(user: Elicitation, ways: Collection[Way]) -> dict[str, Tool]:
-    """Return the tools by which the user can be asked."""
+    """Return the tools that ask the user."""
     tools: list[Tool] = [AskTool(user)] if "form" in ways else []
     tools += [OpenTool(user)] if "url" in ways else []
     return {tool.offer.name: tool for tool in tools}
 
 
 def _members(now: Used, before: Used) -> dict[str, int]:
-    """Return what was taken between two sums, as the protocol counts it."""
+    """Return the difference of two sums, as the protocol counts it."""
     return {
         "totalTokens": now.total - before.total,
         "inputTokens": now.read - before.read,
