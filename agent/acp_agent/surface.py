@@ -1,7 +1,6 @@
-"""What the surfaces of both versions have in common: how sessions are opened and closed.
+"""What the handlers of both versions share: opening, using and closing sessions.
 
-A handlers answers the methods of one protocol version. Which one serves a connection is decided in
-`initialize`, by `server`.
+`AgentServer` creates the handlers of the negotiated version in `initialize`.
 """
 
 from __future__ import annotations
@@ -38,14 +37,14 @@ from acp_protocol.jsonrpc import Json
 from acp_protocol.version import VERSION
 
 SESSION_LIMIT: Final = 10
-"""Sessions that may be awake at once, unless another number is given."""
+"""Sessions that may be awake at once, by default."""
 NAME: Final = "acp-agent"
-"""What programs know the agent by."""
+"""The name of the agent for programs."""
 TITLE: Final = "ACP Agent"
 
 
 class Handlers(ABC):
-    """The methods of one version, on one connection."""
+    """Handles the methods of one version, on one connection."""
 
     version: ClassVar[int]
 
@@ -60,83 +59,83 @@ class Handlers(ABC):
             is_unstable=services.is_unstable,
         )
         self.ways: Collection[Way] = ()
-        """How the client can ask its user."""
-        self._waits: dict[str, set[anyio.CancelScope]] = {}
-        """The waits of prompts for sessions that are about to wake."""
+        """The modes of elicitation that the client supports."""
+        self._waiting_scopes: dict[str, set[anyio.CancelScope]] = {}
+        """By session id, the scopes of prompts that wait for their session to wake."""
         self.handlers: Mapping[str, Handler] = {}
         """By method; `initialize` is none of them."""
 
     @abstractmethod
     def initialized(self, params: Params) -> Json:
-        """Take note of what the client can do; return the result of `initialize`."""
+        """Store the capabilities of the client; return the result of `initialize`."""
 
     @abstractmethod
     def cancel(self, session: Session) -> None:
-        """End what runs in a session."""
+        """Cancel what runs in a session."""
 
     @abstractmethod
     def updates_for(self, log: SessionLog) -> Updates:
-        """Return who tells the client of a session."""
+        """Return what notifies the client of a session."""
 
     @abstractmethod
     def workspace_for(self, session_id: str, directories: Sequence[Path]) -> Workspace:
-        """Return the files of a session in `directories`, of which the first is its own."""
+        """Return the workspace of a session; its `cwd` is the first of `directories`."""
 
     @property
     def takes_images(self) -> bool:
-        """Whether images may be among a prompt, for one of the models at least."""
+        """Whether at least one of the models takes images."""
         return any(takes_images(model) for model in self.services.models)
 
     def info(self) -> dict[str, Json]:
-        """Return what the agent is called."""
+        """Return name, title and version of the agent."""
         return {"name": NAME, "title": self.services.title, "version": VERSION}
 
     def notified(self, method: str, params: Params) -> None:
-        """Take note of what the client says; what is not known is ignored."""
+        """Handle a notification of the client; unknown ones are ignored."""
         if method == "mcp/message":
             self.services.mcp_client.notified(params)
         if method == "session/cancel":
             session_id = params.get("sessionId")
             if not isinstance(session_id, str):
                 return
-            self._end_waits(session_id)
+            self._cancel_waiting(session_id)
             if (session := self.open.awake.get(session_id)) is not None:
                 self.cancel(session)
 
     def cancel_all(self) -> None:
-        """End every running turn, and whatever waits for servers."""
-        for session_id in self._waits:
-            self._end_waits(session_id)
+        """Cancel every running turn, and what waits for servers."""
+        for session_id in self._waiting_scopes:
+            self._cancel_waiting(session_id)
         self.open.cancel_starts()
         for session in self.open.awake.values():
             self.cancel(session)
 
     async def close(self, session_id: str) -> bool:
-        """Close a session, its waiting prompts cancelled; return False if it is not open."""
-        self._end_waits(session_id)
+        """Close a session and cancel its waiting prompts; return False if it is not open."""
+        self._cancel_waiting(session_id)
         return await self.open.close(session_id)
 
-    def _end_waits(self, session_id: str) -> None:
+    def _cancel_waiting(self, session_id: str) -> None:
         """Cancel the prompts that wait for a session."""
-        for wait in self._waits.get(session_id, ()):
+        for wait in self._waiting_scopes.get(session_id, ()):
             wait.cancel()
 
     async def new(self, params: Params, settings: Mapping[str, str] | None = None) -> Session:
-        """Open a new session as the params of `session/new` want it, with these options chosen."""
+        """Open a new session with the params of `session/new` and these values of options."""
         self.auth.check()
         declared = await self._declared(params)
         services = self.services
         session_id = services.new_id()
-        async with self._furnished(session_id, declared) as room:
+        async with self._with_servers(session_id, declared) as room:
             names = [str(directory) for directory in declared.directories]
             create = partial(services.store.create, session_id, names[0], names[1:])
             record = await retry_busy(partial(create, dict(settings or {})))
             return self._opened(SessionLog(services.store, record), Revived(), declared, room)
 
     async def reopened(self, params: Params) -> Session:
-        """Return a session that was closed or is still open, with what it knows.
+        """Return a session, closed or still open, with its history.
 
-        It gets the additional directories and the servers of `params`, and no others.
+        Its additional directories and servers are those of `params`.
         """
         session_id = cast("str", params["sessionId"])
         await self.open.wait_settled(session_id)
@@ -149,7 +148,7 @@ class Handlers(ABC):
         store, names = self.services.store, [str(each) for each in directories[1:]]
         if (session := self.open.awake.get(session_id)) is not None:
             with self.open.used(session), session.tasks.running():
-                await self._refurnished(session, declared)
+                await self._change_servers(session, declared)
                 await retry_busy(partial(store.change, record.number, directories=names))
                 session.move(self.workspace_for(session_id, directories), directories)
                 return session
@@ -157,7 +156,7 @@ class Handlers(ABC):
         if is_closed and not store.take(record.number):
             raise elsewhere(session_id)
         try:
-            async with self._furnished(session_id, declared) as room:
+            async with self._with_servers(session_id, declared) as room:
                 await retry_busy(partial(store.change, record.number, directories=names))
                 log = SessionLog(store, record)
                 session = self._opened(log, revive(log), declared, room)
@@ -169,14 +168,14 @@ class Handlers(ABC):
             raise
 
     async def forked(self, params: Params) -> Session:
-        """Open a copy of a session, which itself stays as it is."""
+        """Open a copy of a session."""
         self.auth.check()
         declared = await self._declared(params)
         source_id = cast("str", params["sessionId"])
         self.recorded(source_id)
         services = self.services
         session_id = services.new_id()
-        async with self._furnished(session_id, declared) as room:
+        async with self._with_servers(session_id, declared) as room:
             names = [str(directory) for directory in declared.directories]
             source = self.recorded(source_id)
             copy = partial(services.store.copy, source.number, session_id, names[0], names[1:])
@@ -186,23 +185,21 @@ class Handlers(ABC):
 
     @asynccontextmanager
     async def using(self, params: Params) -> AsyncGenerator[Session]:
-        """Yield the session of `params`, which has to be open on this connection, awake."""
+        """Yield the session of `params`, awake; it has to be open on this connection."""
         session = await self._awake(cast("str", params["sessionId"]))
         with self.open.used(session), session.tasks.running():
             yield session
 
     @asynccontextmanager
     async def prompting(self, params: Params) -> AsyncGenerator[Session | None]:
-        """Yield the same for a prompt, which waits for the end of a turn that was cancelled.
+        """Yield the session of a prompt; None if the prompt was cancelled while it waited.
 
-        It waits for other servers, too, that the session is about to get.
-
-        None if it was cancelled itself meanwhile, or before the session was awake.
+        The prompt waits for the end of a cancelled turn, and for servers that are starting.
         """
         session_id = cast("str", params["sessionId"])
         session: Session | None = None
         with anyio.CancelScope() as wait:
-            waits = self._waits.setdefault(session_id, set())
+            waits = self._waiting_scopes.setdefault(session_id, set())
             waits.add(wait)
             try:
                 session = await self._awake(session_id)
@@ -215,7 +212,7 @@ class Handlers(ABC):
             finally:
                 waits.discard(wait)
                 if not waits:
-                    self._waits.pop(session_id, None)
+                    self._waiting_scopes.pop(session_id, None)
         # The cancellation may have come when the session was just awake.
         if session is None or wait.cancel_called:
             yield None
@@ -224,25 +221,25 @@ class Handlers(ABC):
             yield session
 
     async def _awake(self, session_id: str) -> Session:
-        """Return an open session; wake it if it is asleep."""
+        """Return an open session; wake it if it is suspended."""
         await self.open.wait_settled(session_id)
         if (session := self.open.awake.get(session_id)) is not None:
             return session
         record = self.recorded(session_id)
         if (slept := self.open.asleep.get(session_id)) is None:
             raise self.closed(session_id)
-        async with self._furnished(session_id, slept.declared) as room:
+        async with self._with_servers(session_id, slept.declared) as room:
             log = SessionLog(self.services.store, record)
             return self._opened(log, revive(log), slept.declared, room)
 
     def closed(self, session_id: str) -> RequestFailedError:
-        """Return the refusal of what can be asked of an open session only."""
+        """Return the error for a request that needs an open session."""
         if self.services.store.claims.is_taken(self.recorded(session_id).number):
             return elsewhere(session_id)
         return missing(session_id, "The session is not open; it can be opened again")
 
     def recorded(self, session_id: str) -> Record:
-        """Return what is known of a session, open or not."""
+        """Return the record of a session, open or not."""
         record = self.services.store.get(session_id)
         if record is None:
             raise missing(session_id, "There is no such session")
@@ -273,7 +270,7 @@ class Handlers(ABC):
         return Declared(await extent_of(params), servers)
 
     def _servers(self, params: Params) -> Sequence[Server]:
-        """Return the servers that a session is to have; refuse what was not offered."""
+        """Return the servers in `params`; refuse kinds that are not offered."""
         services = self.services
         try:
             return session_servers(
@@ -288,8 +285,10 @@ class Handlers(ABC):
             raise invalid(f"params.{problem}") from None
 
     @asynccontextmanager
-    async def _furnished(self, session_id: str, declared: Declared) -> AsyncGenerator[McpServers]:
-        """Start the servers of a session that is about to be opened; end them if it is not."""
+    async def _with_servers(
+        self, session_id: str, declared: Declared
+    ) -> AsyncGenerator[McpServers]:
+        """Start the servers of a session that is opened in the block; stop them if that fails."""
         async with self.open.reserve(session_id):
             room = McpServers(TOOLS, Relay(self.ways))
             cwd, *additional = declared.directories
@@ -302,8 +301,8 @@ class Handlers(ABC):
                     await room.aclose()
                 raise
 
-    async def _refurnished(self, session: Session, declared: Declared) -> None:
-        """Give an open session other servers, if it has not those already."""
+    async def _change_servers(self, session: Session, declared: Declared) -> None:
+        """Change the servers of an open session, unless it has these already."""
         cwd, *additional = declared.directories
         servers = declared.servers
         if session.servers.has(servers):

@@ -1,4 +1,4 @@
-"""The agent's side of version 1.
+"""Handlers of version 1.
 
 Source: ACP, Initialization; Session Setup; Prompt Turn; Session Modes; Session Config Options.
 """
@@ -37,7 +37,7 @@ from acp_protocol.jsonrpc import Json
 
 
 class HandlersV1(Handlers):
-    """Answers the methods of version 1."""
+    """Handles the methods of version 1."""
 
     version = 1
 
@@ -61,7 +61,7 @@ class HandlersV1(Handlers):
         }
 
     def initialized(self, params: Params) -> Json:
-        """Remember which files the client serves; tell who we are and what we can do."""
+        """Store the capabilities of the client; return those of the agent."""
         able = members_of(params.get("clientCapabilities"))
         self.ways = ways_in(able)
         terminals = members_of(able.get("auth")).get("terminal")
@@ -97,18 +97,18 @@ class HandlersV1(Handlers):
         }
 
     def cancel(self, session: Session) -> None:
-        """End the running turn; its prompt is answered with `cancelled`."""
+        """Cancel the running turn; its prompt ends with `cancelled`."""
         session.cancel()
 
     def updates_for(self, log: SessionLog) -> Updates:
-        """Return who tells the client of a session."""
+        """Return what notifies the client of a session."""
         updates = Updates(self.services.client, log.record.id, log)
         updates.shows_notices = self._shows_notices
         updates.shows_compactions = self._shows_compactions
         return updates
 
     def workspace_for(self, session_id: str, directories: Sequence[Path]) -> Workspace:
-        """Return files that are the client's, as far as it serves them."""
+        """Return a workspace that uses the client's files and terminals where it offers them."""
         return Workspace(
             session_id,
             directories[0],
@@ -120,12 +120,12 @@ class HandlersV1(Handlers):
         )
 
     def _unstable(self) -> Mapping[str, Handler]:
-        """Return the methods that are not stable yet."""
+        """Return the handlers of unstable methods."""
         providers = ProviderHandlers(self.services.models).handlers
         return {"session/fork": self._fork_session, **providers}
 
     def _wanted(self, params: Params) -> dict[str, str]:
-        """Return the mode that a new session begins in, which only a dialect can choose."""
+        """Return the initial mode of a session, which only a dialect can set."""
         mode = _of_continuum(params).get("mode")
         if mode is None:
             return {}
@@ -134,7 +134,7 @@ class HandlersV1(Handlers):
         return {MODE: value_of(option, mode, "mode")}
 
     def _reached(self) -> dict[str, Json]:
-        """Return how servers may be reached, beside stdio."""
+        """Return the transports of MCP servers beside stdio."""
         return {"http": True, "sse": True} | ({"acp": True} if self.services.is_unstable else {})
 
     async def _new_session(self, params: Params) -> Json:
@@ -166,7 +166,7 @@ class HandlersV1(Handlers):
         )
 
     def _at_home(self, params: Params) -> Params:
-        """Return `params` with the session's own directory where the client has named none."""
+        """Return `params` with the session's own `cwd` if the client has sent none."""
         if not is_placed(params):
             return params
         return {**params, "cwd": self.recorded(params["sessionId"]).cwd}
@@ -198,15 +198,15 @@ class HandlersV1(Handlers):
                 await _let_answer(session, params)
             blocks = blocks_of(params, session.model)
             _check_free(session)
-            hear = partial(session.updates.user, new_message_id(), blocks)
+            record = partial(session.updates.user, new_message_id(), blocks)
             with self.auth.offering():
-                stop = await session.prompt(read_prompt(blocks, session.cwd), hear)
+                stop = await session.prompt(read_prompt(blocks, session.cwd), record)
             used = session.take_used()
             return {"stopReason": stop, **(used if self.services.is_unstable else {})}
 
 
 def _bridge_of(services: AgentServices) -> Mapping[str, Handler]:
-    """Return the methods by which a client reaches servers of ours; none if there are none."""
+    """Return the handlers by which a client uses configured servers, if there are any."""
     mcp = services.mcp
     if not mcp.configured:
         return {}
@@ -223,12 +223,12 @@ def _bridge_of(services: AgentServices) -> Mapping[str, Handler]:
 
 
 def _of_continuum(params: Params) -> Params:
-    """Return what a client has said in the Continuum dialect alone."""
+    """Return the fields of the Continuum dialect in `_meta`."""
     return members_of(members_of(params.get("_meta")).get(CONTINUUM))
 
 
 async def _let_answer(session: Session, params: Params) -> None:
-    """Let the model answer that the prompt names, and all that follow."""
+    """Choose the model that the prompt names, for this and the following prompts."""
     option = session.option(MODEL)
     assert option is not None
     wanted = model_wanted(params, option)
@@ -238,6 +238,6 @@ async def _let_answer(session: Session, params: Params) -> None:
 
 
 def _check_free(session: Session) -> None:
-    """Refuse what cannot be while a turn runs."""
+    """Refuse a request that cannot run beside a turn."""
     if session.is_busy:
         raise busy()

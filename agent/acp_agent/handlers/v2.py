@@ -1,7 +1,7 @@
-"""The agent's side of version 2, a draft.
+"""Handlers of version 2, a draft.
 
-A prompt is answered as soon as it stands in the conversation; what comes of it is told by states. A
-prompt that comes while a turn runs is held until the turn has ended.
+A prompt gets its response as soon as it is part of the conversation; the outcome is sent as a state
+update. A prompt that arrives while a turn runs waits until the turn has ended.
 
 Source: ACP version 2, Initialization; Session Setup; Prompt Lifecycle; Session Config Options.
 """
@@ -39,7 +39,7 @@ logger = logging.getLogger(__name__)
 
 
 class HandlersV2(Handlers):
-    """Answers the methods of version 2."""
+    """Handles the methods of version 2."""
 
     version = 2
 
@@ -59,7 +59,7 @@ class HandlersV2(Handlers):
         }
 
     def initialized(self, params: Params) -> Json:
-        """Tell who we are and what we can do; files and terminals are ours in this version."""
+        """Return the capabilities of the agent; files and terminals are its own in this version."""
         able = members_of(params.get("capabilities"))
         self.ways = ways_in(able)
         terminals = members_of(able.get("auth")).get("terminal")
@@ -89,11 +89,11 @@ class HandlersV2(Handlers):
         return UpdatesV2(self.services.client, log.record.id, log)
 
     def workspace_for(self, session_id: str, directories: Sequence[Path]) -> Workspace:
-        """Return files that are ours: clients of this version serve none."""
+        """Return a workspace of our own files: clients of this version offer none."""
         return Workspace(session_id, directories[0], additional=directories[1:])
 
     def _unstable(self) -> Mapping[str, Handler]:
-        """Return the methods that are not stable yet."""
+        """Return the handlers of unstable methods."""
         providers = ProviderHandlers(self.services.models).handlers
         return {"session/fork": self._fork_session, **providers}
 
@@ -143,13 +143,13 @@ class HandlersV2(Handlers):
         return {}
 
     async def _cancel_terminal(self, params: Params) -> Json:
-        """End what runs in a terminal, and the tool call with it."""
+        """Cancel the tool call that runs in a terminal."""
         if not self._end_call(params, call_of(params["terminalId"])):
             raise invalid("terminalId: nothing runs in such a terminal")
         return {}
 
     def _end_call(self, params: Params, call_id: str) -> bool:
-        """End one call; return whether it runs, which it does in no session that is asleep."""
+        """Cancel one tool call; return whether it was running."""
         session_id = params["sessionId"]
         if (session := self.open.awake.get(session_id)) is not None:
             return session.end_call(call_id)
@@ -212,7 +212,7 @@ class HandlersV2(Handlers):
     async def _outcome(
         self, session: Session, updates: UpdatesV2, message_id: str, blocks: Sequence[Params]
     ) -> dict[str, Json]:
-        """Run one turn; return how it has ended, as members of a state."""
+        """Run one turn; return its outcome as fields of a state update."""
         try:
             await updates.echo(message_id, blocks)
             await updates.state("running")
@@ -232,7 +232,7 @@ class HandlersV2(Handlers):
             return {"stopReason": "error", "error": error}
 
     def _state(self, session: Session) -> dict[str, Json]:
-        """Return what a session is at, in the words that the client has heard or will hear."""
+        """Return the state of a session as fields of a state update."""
         if not session.prompts.is_busy:
             return {"state": "idle"}
         is_asking = cast("UpdatesV2", session.updates).is_asking
@@ -247,7 +247,7 @@ def _cancelled() -> RequestFailedError:
 
 
 def _error(problem: RequestFailedError | StoreError) -> dict[str, Json]:
-    """Return the error that a prompt would have got, had it not been answered before."""
+    """Return the error as a field of a state update, as the prompt has its response."""
     if isinstance(problem, RequestFailedError):
         data = {"data": problem.data} if problem.data is not None else {}
         return {"code": problem.code, "message": problem.message, **data}

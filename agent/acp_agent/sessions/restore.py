@@ -1,7 +1,7 @@
-"""How a session goes on that was closed, or whose process was killed in the middle of a turn.
+"""Restores a session that was closed, or whose process was killed in the middle of a turn.
 
-What was cut off is mended in the store: a tool call that was left open has failed, and the model
-knows what it had said.
+What was interrupted is completed in the store: an open tool call becomes a failed one, and a
+partial reply becomes an entry of the history.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ _FINAL: Final = frozenset({"completed", "failed", "cancelled"})
 
 @dataclass
 class Revived:
-    """What a session goes on with."""
+    """The state that a session goes on with."""
 
     history: list[Kept] = field(default_factory=list[Kept])
     calls: int = 0
     """Tool calls so far."""
     unheard: UserSaid | None = None
-    """What was said last, where nobody has taken it up: what it means only the session can tell."""
+    """The last prompt, if it is not in the history: the session knows whether it is a command."""
     loose: tuple[ModelEvent, ...] = ()
-    """What was said about that."""
+    """What was streamed in reply to it."""
 
 
 def revive(log: SessionLog) -> Revived:
-    """Read what a session goes on with, and mend what was cut off."""
+    """Return the state of a session, after completing in its log what was interrupted."""
     reading = _Reading()
     for event in log.events():
         reading.take(event)
@@ -65,18 +65,18 @@ def revive(log: SessionLog) -> Revived:
 
 
 class _Reading:
-    """What has come of the events so far."""
+    """Folds the events of a log."""
 
     def __init__(self) -> None:
         self.history: list[Kept] = []
         self.calls = 0
         self.open_calls: dict[str, list[Json]] = {}
-        """What is shown of each call that has not ended."""
+        """The content of each tool call that has not ended."""
         self.open_compactions: dict[str, Mapping[str, Json]] = {}
-        """How each one has ended whose end was not told."""
+        """By id of each compaction that has not ended, the fields with which it ends."""
         self.texts = Texts()
         self._prompt: list[Mapping[str, Json]] | None = None
-        """A prompt that the model does not know of yet."""
+        """The blocks of a prompt that is not in the history yet."""
 
     @property
     def loose(self) -> list[ModelEvent]:
@@ -121,7 +121,7 @@ class _Reading:
                 self.open_compactions[id_] = {"status": "completed", "summary": summary}
 
     def missing(self) -> list[Kept]:
-        """Return what has to be added to the history so that it is whole."""
+        """Return the entries that complete the history."""
         added = _unanswered(self.history)
         last = self.history[-1] if self.history else None
         if self._prompt is None and (self.loose or isinstance(last, UserSaid)):
@@ -129,7 +129,7 @@ class _Reading:
         return added
 
     def unheard(self, cwd: Path) -> UserSaid | None:
-        """Return the prompt that the model does not know of yet."""
+        """Return the prompt that is not in the history yet."""
         return read_prompt(self._prompt, cwd) if self._prompt is not None else None
 
     def _change(self, call_id: str, members: Mapping[str, Json]) -> None:
@@ -140,13 +140,13 @@ class _Reading:
 
 
 def _number(call_id: str) -> int:
-    """Return the number that a call is named by; 0 if it has another name."""
+    """Return the number at the end of a call's id; 0 if there is none."""
     number = call_id.rpartition("_")[2]
     return int(number) if number.isascii() and number.isdecimal() else 0
 
 
 def _unanswered(history: list[Kept]) -> list[Kept]:
-    """Return answers to the calls at the end of `history` that have none."""
+    """Return results for the calls at the end of `history` that have none."""
     for answers, entry in enumerate(reversed(history)):
         if isinstance(entry, ModelSaid):
             calls = [event for event in entry.events if isinstance(event, CallTool)]
