@@ -1,4 +1,4 @@
-"""What the surfaces read of params, and how they refuse what does not fit."""
+"""Reads params of requests, and makes the errors for params that do not fit."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import Json
 
 Params: TypeAlias = Mapping[str, Json]
-Answerer: TypeAlias = Callable[[Params], Awaitable[Json]]
+Handler: TypeAlias = Callable[[Params], Awaitable[Json]]
 
 CONTINUUM: Final = "continuum"
 """The dialect whose words, as far as the protocol has none for them, stand in `_meta` by it."""
@@ -70,7 +70,7 @@ async def directory(name: str, member: str = "cwd") -> Path:
 
 
 def is_placed(params: Params) -> bool:
-    """Tell whether the directory in `params` is not of the client, whose dialect names none."""
+    """Return whether `cwd` was added by us, because the dialect of the client has none."""
     meta = members_of(params.get("_meta"))
     return any(members_of(meta.get(name)).get("isPlaced") is True for name in PLACING)
 

@@ -1,7 +1,6 @@
-"""Who answers a client: decides which version of the protocol a connection speaks.
+"""The agent's side of a connection: negotiates the version, then dispatches to its handlers.
 
-What a version means is the business of its surface; here stands what comes before it: the order of
-requests, the agreement on a version, and that params fit their shape.
+It checks the order of requests and the schema of their params before a handler is called.
 
 Source: ACP, Initialization, "Version Negotiation"; ACP version 2, Initialization.
 """
@@ -18,20 +17,21 @@ import anyio
 from anyio.abc import TaskGroup
 
 from acp_agent.conduct import Conduct
+from acp_agent.handlers.v1 import HandlersV1
+from acp_agent.handlers.v2 import HandlersV2
 from acp_agent.mcp.servers import McpClient, McpSettings
 from acp_agent.models.demo import DemoModel
 from acp_agent.models.model import Model
 from acp_agent.numbers import is_finite
 from acp_agent.params import Params, invalid, members_of
-from acp_agent.session import Session, Staff
+from acp_agent.services import AgentServices
+from acp_agent.session import Session
 from acp_agent.sessions.errors import StoreError
 from acp_agent.sessions.records import Record
 from acp_agent.sessions.store import Store
 from acp_agent.slumber import IDLE_TIMEOUT, Asleep
-from acp_agent.surface import SESSION_LIMIT, TITLE, Household, Surface
+from acp_agent.surface import SESSION_LIMIT, TITLE, Handlers
 from acp_agent.surface_auth import AuthMode
-from acp_agent.surface_v1 import SurfaceV1
-from acp_agent.surface_v2 import SurfaceV2
 from acp_protocol import jsonrpc
 from acp_protocol.connection import Connection
 from acp_protocol.errors import RequestFailedError
@@ -39,42 +39,40 @@ from acp_protocol.jsonrpc import Json, Notification, Request
 
 logger = logging.getLogger(__name__)
 
-SURFACES: Final[dict[int, type[Surface]]] = {1: SurfaceV1, 2: SurfaceV2}
+SURFACES: Final[dict[int, type[Handlers]]] = {1: HandlersV1, 2: HandlersV2}
 IDLE_LOOKS: Final = 4
-"""How often in the time after which a session counts as idle somebody looks whether one does."""
+"""Checks for idle sessions within one idle timeout."""
 UNSUPPORTED_VERSION: Final = -32022
 GREATEST: Final = 65535
-"""The greatest number that may stand for a version."""
+"""The greatest number of a version."""
 
 
 def random_id() -> str:
-    """Return an id that nobody guesses: a UUID of version 4, for clients that keep them as such.
+    """Return an id that cannot be guessed: a UUID of version 4, as some clients expect.
 
     Source: RFC 9562, "UUID Version 4".
     """
-    octets = bytearray(os.urandom(16))
-    octets[6] = octets[6] & 0x0F | 0x40
-    octets[8] = octets[8] & 0x3F | 0x80
-    digits = octets.hex()
-    # By hand, because importing `uuid` takes as long as some of what the agent does at its start.
-    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
+    # Imported here, because it takes as long as much of what the agent does at its start.
+    from uuid import UUID
+
+    return str(UUID(bytes=os.urandom(16), version=4))
 
 
 @dataclass(frozen=True, slots=True)
 class Keeping:
-    """How sessions are kept."""
+    """Where sessions are stored, and how many are open for how long."""
 
     store: Store
     limit: int = SESSION_LIMIT
     """Sessions that may be awake at once."""
     idle_timeout: float | None = IDLE_TIMEOUT
-    """Seconds after which a session falls asleep in which nothing happens; None: never."""
+    """Seconds without activity after which a session is suspended; None: never."""
     is_unstable: bool = False
-    """Whether parts of the protocol are offered that are not stable yet."""
+    """Whether unstable parts of the protocol are offered."""
 
 
 class AgentServer:
-    """Handles what a client asks; `connection` and `tasks` are set before the first frame is read.
+    """Handles requests of a client; set `connection` and `tasks` before the first frame is read.
 
     `tasks` holds what runs for sessions beside their turns, such as MCP servers.
 
@@ -114,132 +112,135 @@ class AgentServer:
         self._namespace = namespace
         self._title = title
         self._versions = tuple(version for version in SURFACES if version <= newest)
-        self._surface: Surface | None = None
+        self._handlers: Handlers | None = None
         self._has_begun = False
 
     @property
     def version(self) -> int | None:
-        """The version of the protocol that was agreed on; None before that."""
-        return self._surface.version if self._surface is not None else None
+        """The negotiated version of the protocol; None before that."""
+        return self._handlers.version if self._handlers is not None else None
 
     @property
     def open_sessions(self) -> Sequence[Session]:
         """The sessions that are open and awake."""
-        return list(self._surface.open.awake.values()) if self._surface is not None else []
+        return list(self._handlers.open.awake.values()) if self._handlers is not None else []
 
     @property
     def sleeping_sessions(self) -> Mapping[str, Asleep]:
-        """The sessions that are open and asleep, by their ids."""
-        return dict(self._surface.open.asleep) if self._surface is not None else {}
+        """The suspended sessions, by id."""
+        return dict(self._handlers.open.asleep) if self._handlers is not None else {}
 
     def recorded(self, session_id: str) -> Record | None:
-        """Return what is kept of a session; None if there is none."""
+        """Return the record of a session; None if there is none."""
         return self._keeping.store.get(session_id)
 
     async def handle_request(self, request: Request) -> Json:
-        """Answer a request of the client."""
+        """Return the result of a request of the client."""
         if request.method == "initialize":
             return self._initialize(request)
-        surface = self._surface
-        if surface is None:
+        handlers = self._handlers
+        if handlers is None:
             raise RequestFailedError(jsonrpc.INVALID_REQUEST, "The first request is initialize")
-        if surface.version >= 2 and request.id is None:
+        if handlers.version >= 2 and request.id is None:
             raise RequestFailedError(jsonrpc.INVALID_REQUEST, "A request needs an id")
         self._has_begun = True
-        answerer = surface.answerers.get(request.method)
-        if answerer is None:
+        handler = handlers.handlers.get(request.method)
+        if handler is None:
             raise RequestFailedError(
                 jsonrpc.METHOD_NOT_FOUND, "Method not found", {"method": request.method}
             )
         try:
-            return await answerer(_read(request, surface.version))
+            return await handler(_read(request, handlers.version))
         except StoreError as problem:
             logger.error("%s: %s", request.method, problem)  # noqa: TRY400 - a sentence says it all
             sentence = f"The sessions cannot be kept: {problem}"
             raise RequestFailedError(jsonrpc.INTERNAL_ERROR, sentence) from None
 
     async def handle_notification(self, notification: Notification) -> None:
-        """Take note of what the client says; what comes before `initialize` is ignored."""
-        if self._surface is not None:
-            self._surface.notified(notification.method, members_of(notification.params))
+        """Handle a notification of the client; before `initialize` it is ignored."""
+        if self._handlers is not None:
+            self._handlers.notified(notification.method, members_of(notification.params))
 
     def cancel_all(self) -> None:
-        """End every running turn; their prompts are answered with `cancelled`."""
-        if self._surface is not None:
-            self._surface.cancel_all()
+        """Cancel every running turn; their prompts end with `cancelled`."""
+        if self._handlers is not None:
+            self._handlers.cancel_all()
 
     async def rest_idle(self) -> None:
-        """Put sessions away when they have been idle for too long; runs until cancelled."""
+        """Suspend sessions that have been idle for too long; runs until cancelled."""
         timeout = self._keeping.idle_timeout
         while timeout is not None:
             await anyio.sleep(timeout / IDLE_LOOKS)
-            if self._surface is not None:
-                await self._surface.open.rest_idle(timeout)
+            if self._handlers is not None:
+                await self._handlers.open.suspend_idle(timeout)
 
     def _initialize(self, request: Request) -> Json:
         if self._has_begun:
             raise RequestFailedError(jsonrpc.INVALID_REQUEST, "initialize comes too late")
-        asked = members_of(request.params)
-        version = self._agreed(asked)
+        requested = members_of(request.params)
+        version = self._agreed(requested)
         if version >= 2 and request.id is None:
             raise RequestFailedError(jsonrpc.INVALID_REQUEST, "A request needs an id")
-        if self._surface is not None and version < self._surface.version:
+        if self._handlers is not None and version < self._handlers.version:
             raise RequestFailedError(
-                jsonrpc.INVALID_REQUEST, f"Version {self._surface.version} was agreed on already"
+                jsonrpc.INVALID_REQUEST, f"Version {self._handlers.version} was agreed on already"
             )
-        is_newer = asked["protocolVersion"] > version
-        # Who asks for more than it gets has written for a version that we do not read.
-        params = asked if is_newer else _read(request, version)
-        surface = SURFACES[version](self._household())
-        result = surface.initialized(params)
+        is_newer = requested["protocolVersion"] > version
+        # A client that wants a newer version sends params that we cannot check.
+        params = requested if is_newer else _read(request, version)
+        handlers = SURFACES[version](self.services())
+        result = handlers.initialized(params)
         # Only now: an attempt that fails leaves an earlier agreement as it was.
-        self._surface = surface
+        self._handlers = handlers
         if version < 2:
             self.connection.refuse_batches()
         return result
 
-    def _household(self) -> Household:
-        keeping = self._keeping
-        return Household(
-            Staff(
-                self.connection,
-                self._models,
-                self._pace,
-                conduct=self._conduct,
-                namespace=self._namespace,
-            ),
-            keeping.store,
-            self._new_id,
-            McpClient(self.connection, self.tasks, self._mcp.limits),
-            keeping.limit,
-            keeping.is_unstable,
-            self._mcp,
-            self._auth,
-            self._title,
+    def services(self) -> AgentServices:
+        """Return what the sessions of the connection work with."""
+        keeping, conduct = self._keeping, self._conduct
+        return AgentServices(
+            client=self.connection,
+            models=self._models,
+            store=keeping.store,
+            new_id=self._new_id,
+            mcp_client=McpClient(self.connection, self.tasks, self._mcp.limits),
+            mcp=self._mcp,
+            session_limit=keeping.limit,
+            is_unstable=keeping.is_unstable,
+            auth=self._auth,
+            title=self._title,
+            namespace=self._namespace,
+            pace=self._pace,
+            rules=conduct.rules,
+            audit=conduct.audit,
+            limits=conduct.limits,
+            tools=conduct.tools,
+            instructions=conduct.instructions,
         )
 
     def _agreed(self, params: Params) -> int:
-        """Return the version to speak, which is decided before anything else is looked at."""
+        """Return the version to speak, before anything else in the params is checked."""
         if "protocolVersion" not in params:
             raise invalid("params.protocolVersion is missing")
-        asked: Json = params["protocolVersion"]
-        if type(asked) is not int or not 0 <= asked <= GREATEST:
+        requested: Json = params["protocolVersion"]
+        if type(requested) is not int or not 0 <= requested <= GREATEST:
             raise invalid(f"params.protocolVersion is no integer from 0 to {GREATEST}")
         if self._versions == (1,):
             # Version 1 has no such error: an agent answers what it speaks, and the client leaves.
             return 1
-        spoken = [version for version in self._versions if version <= asked]
+        spoken = [version for version in self._versions if version <= requested]
         if not spoken:
             raise RequestFailedError(
                 UNSUPPORTED_VERSION,
                 "Unsupported protocol version",
-                {"requested": asked, "supported": list(self._versions)},
+                {"requested": requested, "supported": list(self._versions)},
             )
         return max(spoken)
 
 
 def _read(request: Request, version: int) -> Params:
-    """Return the params without what a reader bears; refuse what does not fit its shape."""
+    """Return the params as lenient readers take them; refuse those that do not fit the schema."""
     if not is_finite(request.params):
         raise invalid("a number is out of range")
     # The shapes come in with the first request, not with the start of the agent.
@@ -251,7 +252,7 @@ def _read(request: Request, version: int) -> Params:
         # A request of a dialect, whose name is taken by one that goes the other way.
         return members_of(request.params)
 
-    params, complaints = read_params(request.method, request.params, version, kind="request")
-    if wrong := [str(complaint) for complaint in complaints if not complaint.lenient]:
+    params, errors = read_params(request.method, request.params, version, kind="request")
+    if wrong := [str(error) for error in errors if not error.lenient]:
         raise invalid("; ".join(wrong))
     return members_of(params)

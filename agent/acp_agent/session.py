@@ -5,17 +5,16 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable, Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Final, cast
 
 import anyio
 
 from acp_agent.asking import Context, Fill
-from acp_agent.calls import Client, Desk
+from acp_agent.calls import Desk
 from acp_agent.commands.catalogue import Order, offered, order_in
 from acp_agent.commands.clerk import Clerk, taken
-from acp_agent.conduct import Conduct
 from acp_agent.elicitation import Elicitation, Way
 from acp_agent.instructions import Told, instructions_of
 from acp_agent.mcp.servers import McpServers
@@ -30,11 +29,12 @@ from acp_agent.models.model import (
     UserSaid,
     is_scripted,
 )
+from acp_agent.params import missing
 from acp_agent.permissions import ModeId, Permissions
 from acp_agent.rules import PolicyId
-from acp_agent.sessions.chronicle import Chronicle
+from acp_agent.services import AgentServices
 from acp_agent.sessions.errors import StoreError
-from acp_agent.sessions.history import History
+from acp_agent.sessions.log import History, SessionLog
 from acp_agent.sessions.options import (
     AS_SET,
     EFFORT,
@@ -46,9 +46,8 @@ from acp_agent.sessions.options import (
     options_for,
 )
 from acp_agent.sessions.records import Record
-from acp_agent.sessions.revival import Revived
+from acp_agent.sessions.restore import Revived
 from acp_agent.slumber import Asleep, Declared
-from acp_agent.tellings import Tellings
 from acp_agent.tools.ask import AskTool, OpenTool
 from acp_agent.tools.tool import Tool
 from acp_agent.turn import StopReason, run_turn
@@ -63,20 +62,68 @@ TITLE_LENGTH: Final = 60
 INFO: Final = "session_info_update"
 
 
-@dataclass(frozen=True, slots=True)
-class Staff:
-    """Who serves a session: the client, and the models that it can choose from."""
+class PromptQueue:
+    """The prompts of a session that wait for the running turn to end (version 2)."""
 
-    client: Client
-    models: Sequence[Model]
-    """The first serves where none was chosen."""
-    pace: float
-    """Seconds between two pieces of what the model streams."""
-    conduct: Conduct = field(default_factory=Conduct)
-    """How turns behave."""
-    namespace: str | None = None
-    """What stands, with a colon, before the names of commands, so that other agents of the client
-    can have commands of the same names."""
+    def __init__(self) -> None:
+        self.turn = anyio.Semaphore(1, fast_acquire=True)
+        """Acquired from when a prompt is accepted until its turn has ended."""
+        self.waiting: set[anyio.CancelScope] = set()
+        """The prompts that are not a part of the conversation yet."""
+        self.is_cancelled = False
+        """Whether the turn that was accepted last was cancelled, perhaps before it began."""
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a turn runs, or a prompt was accepted for the next one."""
+        return self.turn.value == 0
+
+    def cancel(self) -> None:
+        """Refuse the waiting prompts, and mark the accepted one as cancelled."""
+        self.is_cancelled = True
+        for scope in self.waiting:
+            scope.cancel()
+
+
+class SessionTasks:
+    """What is sent for an open session beside its turns, such as a replay.
+
+    It ends before the session is closed, so that nothing is sent behind the response to that.
+    """
+
+    def __init__(self, session_id: str) -> None:
+        self._session_id = session_id
+        self._scopes: dict[anyio.CancelScope, anyio.Event] = {}
+        self._is_over = False
+
+    @contextmanager
+    def running(self) -> Generator[None]:
+        """Run a block that ends when the session is closed.
+
+        Raises:
+            RequestFailedError: the session was closed before the block had ended.
+        """
+        if self._is_over:
+            raise self._closed()
+        with anyio.CancelScope() as scope:
+            has_ended = self._scopes[scope] = anyio.Event()
+            try:
+                yield
+            finally:
+                del self._scopes[scope]
+                has_ended.set()
+        if scope.cancelled_caught:
+            raise self._closed()
+
+    async def end(self) -> None:
+        """Cancel the blocks that run and let no other begin; return when they have ended."""
+        self._is_over = True
+        for scope, has_ended in list(self._scopes.items()):
+            scope.cancel()
+            await has_ended.wait()
+
+    def _closed(self) -> Exception:
+        return missing(self._session_id, "The session was closed meanwhile")
 
 
 class Session:
@@ -84,52 +131,53 @@ class Session:
 
     def __init__(
         self,
-        chronicle: Chronicle,
+        log: SessionLog,
         revived: Revived,
         *,
-        staff: Staff,
+        services: AgentServices,
         workspace: Workspace,
         updates: Updates,
         servers: McpServers,
         declared: Declared,
         slept: Asleep | None = None,
     ) -> None:
-        record = chronicle.record
+        record = log.record
         self.id = record.id
-        self.chronicle = chronicle
+        self.log = log
         self.updates = updates
         self.servers = servers
         self.declared = declared
         self._told_troubles = slept.told_troubles if slept else set[tuple[str, str]]()
         self._told_troubles &= set(servers.warnings)
         self.cwd: Path = workspace.cwd
-        new = Permissions(staff.conduct.rules, workspace.cwd)
+        new = Permissions(services.rules, workspace.cwd)
         self.permissions = slept.permissions if slept else new
         self.touched = anyio.current_time()
         """When it was used last, on the clock of the event loop."""
         self._uses = 0
-        self.tellings = Tellings(self.id)
+        self.tasks = SessionTasks(self.id)
+        self.prompts = PromptQueue()
         self.is_unknown = False
         """Whether the request that has opened it was not answered yet."""
-        self._models = {model.name: model for model in staff.models}
-        self.prefix = f"{staff.namespace}:" if staff.namespace else ""
+        self._models = {model.name: model for model in services.models}
+        self.prefix = f"{services.namespace}:" if services.namespace else ""
         """What stands before the names of commands."""
         self._turn: anyio.CancelScope | None = None
         self._turn_ended = anyio.Event()
         self._used: dict[str, int] | None = None
-        self.options = options_for(staff.models, staff.conduct.rules.default_policy)
+        self.options = options_for(services.models, services.rules.default_policy)
         self._chosen = {option.id: option.chosen(record.settings) for option in self.options}
-        desk = Desk(record.id, staff.client, updates, workspace, self.permissions, servers)
+        desk = Desk(record.id, services.client, updates, workspace, self.permissions, servers)
         desk.calls = revived.calls
-        desk.audit = staff.conduct.audit
+        desk.audit = services.audit
         user = servers.relay.user = Elicitation(desk.client, record.id, updates, desk.asking)
-        servers.adopt(staff.conduct.tools)
+        servers.adopt(services.tools)
         servers.adopt(_asking_tools(user, servers.relay.ways))
-        history = History(revived.history, chronicle)
-        self._context = Context(staff.models[0], desk, history, staff.pace)
-        self._context.limits = staff.conduct.limits
+        history = History(revived.history, log)
+        self._context = Context(services.models[0], desk, history, services.pace)
+        self._context.limits = services.limits
         self._context.instructed = self._instructed
-        self._names = staff.conduct.instructions
+        self._names = services.instructions
         self._clerk = Clerk(self._context, self)
         self._context.fill = _fill(record.usage)
         if record.spent is not None:
@@ -144,18 +192,23 @@ class Session:
         return self._turn is not None
 
     @property
+    def is_at_work(self) -> bool:
+        """Whether a turn runs, or a prompt was accepted for the next one."""
+        return self.is_busy or self.prompts.is_busy
+
+    @property
     def is_ending(self) -> bool:
         """Whether a turn runs that was cancelled."""
         return self._turn is not None and self._turn.cancel_called
 
     @property
     def is_used(self) -> bool:
-        """Whether a turn runs, or something else that was asked for."""
+        """Whether a turn or another request runs."""
         return self.is_busy or self._uses > 0
 
     @contextmanager
     def used(self) -> Generator[None]:
-        """Count as used, and as used last when it is over."""
+        """Count as used within the block, and as used last at its end."""
         self._uses += 1
         try:
             yield
@@ -164,9 +217,9 @@ class Session:
             self.touched = anyio.current_time()
 
     def asleep(self) -> Asleep:
-        """Return what has to be kept of it where it is put away."""
+        """Return what is kept in memory when it is suspended."""
         return Asleep(
-            self.chronicle.record.number,
+            self.log.record.number,
             self.declared,
             self.permissions,
             self._told_troubles,
@@ -176,32 +229,32 @@ class Session:
 
     @property
     def model(self) -> Model:
-        """Who decides what is said and done."""
+        """The chosen model."""
         return self._context.model
 
     @property
     def history_length(self) -> int:
-        """How many entries the model knows of."""
+        """The number of entries that are sent to the model."""
         return len(remembered(self._context.history))
 
     async def prompt(
-        self, said: UserSaid, hear: Callable[[], Awaitable[None]] | None = None
+        self, said: UserSaid, record_prompt: Callable[[], Awaitable[None]] | None = None
     ) -> StopReason:
-        """Answer `said`, once `hear` has taken note of it; to be called when no turn runs."""
+        """Run one turn for `said`, once `record_prompt` has stored it; no other turn may run."""
         stop: StopReason = "cancelled"
         before = self._context.spent
         self._turn_ended = anyio.Event()
         self._turn = turn = anyio.CancelScope()
         try:
             with turn, self.servers.relay.listening():
-                if hear is not None:
-                    await hear()
+                if record_prompt is not None:
+                    await record_prompt()
                 said = self._plain(said)
                 order = order_in(said.text, self.model)
                 await self._begin("" if order is not None and order.is_aside else said.text)
                 await self.warn(is_in_turn=True)
                 stop = await self._answer(said, order)
-                await self.chronicle.settle()
+                await self.log.settle()
         except ConnectionClosedError:
             # The client asks and answers no more: what it left unanswered, it does not want.
             stop = "cancelled"
@@ -216,14 +269,14 @@ class Session:
         return "cancelled" if turn.cancel_called else stop
 
     async def _answer(self, said: UserSaid, order: Order | None) -> StopReason:
-        """Let the agent or the model answer; return how that ended."""
+        """Run a slash command or a turn of the model; return why it stopped."""
         if order is not None:
             return await self._clerk.carry_out(order, said)
         self._context.history.append(said)
         return await run_turn(self._context)
 
     def _take_up(self, said: UserSaid, loose: tuple[ModelEvent, ...]) -> None:
-        """Bear a prompt in mind that was cut off before it was answered, and what was said then."""
+        """Add a prompt that was interrupted, and the partial reply, to the history."""
         said = self._plain(said)
         entry = taken(order_in(said.text, self.model), said)
         self._context.history.append(entry)
@@ -231,25 +284,25 @@ class Session:
             self._context.history.append(ModelSaid(loose))
 
     def _plain(self, said: UserSaid) -> UserSaid:
-        """Return a prompt whose command bears the name that the model knows it by."""
+        """Return a prompt whose command has no namespace."""
         begins = f"/{self.prefix}"
         if not self.prefix or not said.text.startswith(begins):
             return said
         rest = said.text[len(begins) :]
         known = {command.name for command in offered(self.model)}
-        # What is no command is for the model as it was said.
+        # Anything else goes to the model unchanged.
         is_command = known.intersection(rest.split(maxsplit=1)[:1])
         return replace(said, text=f"/{rest}") if is_command and not rest[0].isspace() else said
 
     def _account(self, before: Used) -> None:
-        """Keep what was spent, however the turn has ended."""
+        """Store the tokens used, however the turn has ended."""
         spent = self._context.spent
         self._used = _members(spent, before)
         if spent != before:
-            self.chronicle.note(spent=asdict(spent))
+            self.log.note(spent=asdict(spent))
 
     def take_used(self) -> dict[str, Json]:
-        """Return, once, the tokens that the last turn has taken, as a member of its end."""
+        """Return, once, the tokens that the last turn has used, as a field of its result."""
         used, self._used = self._used, None
         return {"usage": dict(used)} if used is not None and used["totalTokens"] else {}
 
@@ -265,32 +318,35 @@ class Session:
             scope.cancel()
         return scope is not None
 
-    async def end(self) -> None:
-        """End the running turn, if there is one, and return when it has ended."""
+    async def finish(self) -> None:
+        """Cancel all prompts, and return when the running turn has sent its last update."""
+        self.prompts.cancel()
         if self._turn is not None:
             self._turn.cancel()
             await self.ended()
+        async with self.prompts.turn:
+            pass
 
     async def ended(self) -> None:
         """Return when the turn that runs has ended."""
         await self._turn_ended.wait()
 
     async def settle(self) -> None:
-        """Return when all is kept, or cannot be, which is told to the log."""
+        """Return when everything is stored; log an error if it cannot be."""
         try:
-            await self.chronicle.settle()
+            await self.log.settle()
         except StoreError as problem:
-            logger.error("what was said last is not kept: %s", problem)  # noqa: TRY400 - as below
+            logger.error("the last messages are not stored: %s", problem)  # noqa: TRY400 - as below
 
     async def announce(self) -> None:
-        """Tell the client which commands there are, and what is missing."""
+        """Send the available commands, and warnings."""
         await self.updates.commands(self.listed())
         await self.warn()
 
     async def warn(self, *, is_in_turn: bool = False) -> None:
-        """Tell the user which servers and tools cannot be used, each reason once while it holds.
+        """Warn the user of servers and tools that cannot be used, once while the reason holds.
 
-        Where notices are not shown it is said in words, for which there has to be a turn.
+        Clients without notices get a message instead, which needs a running turn.
         """
         troubles = self.servers.warnings
         if not self.servers.is_changing:
@@ -302,11 +358,11 @@ class Session:
                 self._told_troubles.add(trouble)
 
     async def recall(self) -> None:
-        """Tell the client what it is to know without what was said: title, usage, commands."""
+        """Send the state beside the conversation: title, usage, commands."""
         try:
             told = self.surroundings()
         except StoreError as problem:
-            # The answer has left: only the log can be told.
+            # The response has been sent, so the error goes to the log.
             logger.error("%s", problem)  # noqa: TRY400 - a sentence says it all
             return
         for update, members in told:
@@ -314,15 +370,15 @@ class Session:
         await self.announce()
 
     def surroundings(self) -> list[tuple[str, Mapping[str, Json]]]:
-        """Return the updates that tell what stands beside the conversation."""
-        record = self.chronicle.current()
+        """Return the updates of the state beside the conversation."""
+        record = self.log.current()
         told: list[tuple[str, Mapping[str, Json]]] = [(INFO, info_of(record))]
         if record.usage is not None:
             told.append((USAGE, record.usage))
         return told
 
     def move(self, workspace: Workspace, directories: Sequence[Path]) -> None:
-        """Let the session work in other directories from now on."""
+        """Change the directories of the session."""
         self._context.desk.workspace = workspace
         self.declared = replace(self.declared, directories=directories)
 
@@ -331,14 +387,14 @@ class Session:
         return next((option for option in self.options if option.id == id_), None)
 
     async def choose(self, option: Option, value: str) -> None:
-        """Choose one of the values of `option`, and tell so."""
+        """Set `option` to a value, and notify the client."""
         before = self._chosen[option.id]
         self._chosen[option.id] = value
         is_other = option.id == MODEL and value != before
-        # How full the mind of one model was says nothing about that of another.
+        # The context usage of one model says nothing about that of another.
         forgotten: dict[str, Json] = {"usage": None} if is_other else {}
         try:
-            await self.chronicle.confirm(settings=dict(self._chosen), **forgotten)
+            await self.log.confirm(settings=dict(self._chosen), **forgotten)
         except BaseException:
             self._chosen[option.id] = before
             raise
@@ -350,7 +406,7 @@ class Session:
             await self.announce()
 
     def settings(self) -> dict[str, Json]:
-        """Return what the session offers to choose from, as members of an answer."""
+        """Return the options of the session, as fields of a result."""
         return self.updates.settings(self.options, self._chosen)
 
     def commands(self) -> list[dict[str, Json]]:
@@ -362,11 +418,11 @@ class Session:
         return [replace(each, name=f"{self.prefix}{each.name}") for each in offered(self.model)]
 
     def usage(self) -> Mapping[str, Json] | None:
-        """Return how full the model's mind is, as the client was told last."""
-        return self.chronicle.current().usage
+        """Return the context usage that was sent last."""
+        return self.log.current().usage
 
     def _apply(self) -> None:
-        """Let what is chosen be so."""
+        """Apply the chosen options."""
         self.permissions.mode = cast("ModeId", self._chosen[MODE])
         self.permissions.policy = cast("PolicyId", self._chosen[POLICY])
         self.updates.shows_thoughts = self._chosen[THINKING] == "show"
@@ -377,44 +433,44 @@ class Session:
         self._context.model = model
 
     async def _instructed(self) -> Told | None:
-        """Return what the project tells the model that serves now."""
+        """Return the project's instructions for the chosen model."""
         names = () if is_scripted(self.model) else self._names
         files = self._context.desk.workspace
         return await instructions_of(names, self.declared.directories, files, self.permissions)
 
     async def retitled(self) -> None:
-        """Tell the client that the session is called otherwise."""
-        await self.updates.send(INFO, info_of(self.chronicle.current()))
+        """Notify the client of the new title."""
+        await self.updates.send(INFO, info_of(self.log.current()))
 
     async def _begin(self, text: str) -> None:
-        """Note and tell that the session is used, and what it is called from its first words on."""
-        told = {"updatedAt": self.chronicle.touch()}
-        if (words := " ".join(text.split())) and self.chronicle.suggest_title(title := _cut(words)):
+        """Store and send the time of use, and the title that the first prompt gives."""
+        told = {"updatedAt": self.log.touch()}
+        if (words := " ".join(text.split())) and self.log.suggest_title(title := _cut(words)):
             told["title"] = title
-        await self.chronicle.settle()
+        await self.log.settle()
         await self.updates.send(INFO, told)
 
 
 def info_of(record: Record) -> dict[str, Json]:
-    """Return what a session is called, if it is, and when it was used last."""
+    """Return title and time of use as fields of an update."""
     title = {"title": record.title} if record.title is not None else {}
     return title | {"updatedAt": record.updated}
 
 
 def _cut(words: str) -> str:
-    """Return `words` as a title."""
+    """Return `words`, cut to the length of a title."""
     return words[: TITLE_LENGTH - 1] + "…" if len(words) > TITLE_LENGTH else words
 
 
 def _asking_tools(user: Elicitation, ways: Collection[Way]) -> dict[str, Tool]:
-    """Return the tools by which the user can be asked."""
+    """Return the tools that ask the user."""
     tools: list[Tool] = [AskTool(user)] if "form" in ways else []
     tools += [OpenTool(user)] if "url" in ways else []
     return {tool.offer.name: tool for tool in tools}
 
 
 def _members(now: Used, before: Used) -> dict[str, int]:
-    """Return what was taken between two sums, as the protocol counts it."""
+    """Return the difference of two sums, as the protocol counts it."""
     return {
         "totalTokens": now.total - before.total,
         "inputTokens": now.read - before.read,

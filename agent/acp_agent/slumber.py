@@ -1,7 +1,7 @@
-"""Sessions that are open and asleep: what is left of them until they are wanted again.
+"""Suspended sessions: what is kept of them in memory until they are needed again.
 
-All else of a session is in the store. Its claim is kept, so that no other process writes what the
-client of this one believes to be its own.
+All else of a session is in the store. Its lock is held, so that no other process writes to a
+session that the client of this one has open.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from typing import Final
 
 from acp_agent.mcp.declarations import Server
 from acp_agent.permissions import Permissions
-from acp_agent.sessions.claims import Claims
+from acp_agent.sessions.locks import SessionLocks
 
 IDLE_TIMEOUT: Final = 3600.0
-"""Seconds after which a session falls asleep in which nothing happens, unless told otherwise."""
+"""Seconds without activity after which a session is suspended, by default."""
 ASLEEP_LIMIT: Final = 500
-"""Sessions that may be asleep at once, as each holds its claim; those asleep longest are closed."""
+"""Suspended sessions at once, as each holds a lock; the oldest ones are closed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """What the client has said that a session is to work with."""
+    """What the client wants a session to work with."""
 
     directories: Sequence[Path]
     """The first is its own."""
@@ -32,7 +32,7 @@ class Declared:
 
 @dataclass(frozen=True, slots=True)
 class Asleep:
-    """What a session that was put away has beside what the store keeps."""
+    """What a suspended session has beside what is in the store."""
 
     number: int
     declared: Declared
@@ -43,29 +43,29 @@ class Asleep:
 
 
 class Slumber(Mapping[str, Asleep]):
-    """The sessions that are asleep, by their ids, in the order in which they fell asleep."""
+    """The suspended sessions by id, in the order in which they were suspended."""
 
-    def __init__(self, claims: Claims) -> None:
-        self._claims = claims
+    def __init__(self, locks: SessionLocks) -> None:
+        self._locks = locks
         self._asleep: dict[str, Asleep] = {}
 
     def add(self, session_id: str, slept: Asleep) -> None:
-        """Take a session in, with its claim."""
+        """Add a session; its lock stays held."""
         self._asleep[session_id] = slept
 
     def wake(self, session_id: str) -> Asleep | None:
-        """Let a session go, with its claim; return None if it is not asleep."""
+        """Remove a session, whose lock stays held; return None if it is not suspended."""
         return self._asleep.pop(session_id, None)
 
     def close(self, session_id: str) -> bool:
-        """Close a session, so that others may open it; return False if it is not asleep."""
+        """Close a session and release its lock; return False if it is not suspended."""
         slept = self.wake(session_id)
         if slept is not None:
-            self._claims.release(slept.number)
+            self._locks.release(slept.number)
         return slept is not None
 
     def thin(self, unsettled: Container[str]) -> None:
-        """Close those asleep longest, where there are too many; `unsettled` ones stay."""
+        """Close the oldest ones where there are too many; `unsettled` ones stay."""
         surplus = max(0, len(self) - ASLEEP_LIMIT)
         for session_id in [each for each in self if each not in unsettled][:surplus]:
             self.close(session_id)

@@ -16,7 +16,7 @@ from typing import Final, Literal, TypeAlias
 from acp_agent.models.model import Model, ModelFailedError
 from acp_agent.models.routed import RoutedModel
 from acp_agent.models.services import SettingsError
-from acp_agent.params import CONTINUUM, Answerer, Params, invalid, members_of
+from acp_agent.params import CONTINUUM, Handler, Params, invalid, members_of
 from acp_agent.updates import Teller
 from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
@@ -41,7 +41,7 @@ class Method:
     """Of the agent on a terminal; none where the agent logs in by itself."""
 
 
-class Authentication:
+class AuthHandlers:
     """Answers what is asked about logging in, on one connection."""
 
     def __init__(
@@ -63,7 +63,7 @@ class Authentication:
         """Whether somebody has logged in by the stub."""
         self._methods = self._offers()
         self._shown = self._methods
-        self.answerers = self._answerers()
+        self.handlers = self._handlers()
 
     def offered(self, *, has_terminal: bool) -> list[dict[str, Json]]:
         """Return the methods as `initialize` offers them to a client with or without terminals."""
@@ -118,16 +118,16 @@ class Authentication:
                 offers.append(Method(f"{prefix}-login", name, about, prefix, arguments))
         return offers
 
-    def _answerers(self) -> Mapping[str, Answerer]:
+    def _handlers(self) -> Mapping[str, Handler]:
         names = {1: ("authenticate", "logout"), 2: ("auth/login", "auth/logout")}[self._version]
-        answerers: dict[str, Answerer] = {}
+        handlers: dict[str, Handler] = {}
         if self._methods or self._version == 1:
-            answerers[names[0]] = self._log_in
+            handlers[names[0]] = self._log_in
         if self._methods:
-            answerers[names[1]] = self._log_out
+            handlers[names[1]] = self._log_out
         if self._is_unstable:
-            answerers["auth/status"] = self._status
-        return answerers
+            handlers["auth/status"] = self._status
+        return handlers
 
     async def _log_in(self, params: Params) -> Json:
         id_ = params["methodId"]

@@ -109,9 +109,9 @@ async def test_a_tool_that_the_client_itself_serves_is_called(cwd: Path, version
         session_id = await it.new(mcpServers=[{"type": "acp", "name": "ed", "serverId": "srv-1"}])
         await it.turn(session_id, "call ed__do")
         assert "done: srv-1" in it.said(session_id)
-        surface = it.server._surface
-        assert surface is not None
-        await surface.open.put_away(surface.open.awake[session_id])
+        handlers = it.server._handlers
+        assert handlers is not None
+        await handlers.open.suspend(handlers.open.awake[session_id])
         await it.turn(session_id, "call ed__do")
         assert it.said(session_id).count("done: srv-1") == 2
 
@@ -272,9 +272,9 @@ async def test_a_session_that_sleeps_ends_its_servers_and_wakes_with_them(
         session_id = await it.new(mcpServers=[declared("stubborn", version=version)])
         await it.turn(session_id, "call w__family")
         pids = [int(word) for word in it.said(session_id).split() if word.isdecimal()][-2:]
-        surface = it.server._surface
-        assert surface is not None
-        await surface.open.put_away(surface.open.awake[session_id])
+        handlers = it.server._handlers
+        assert handlers is not None
+        await handlers.open.suspend(handlers.open.awake[session_id])
         assert [is_running(pid) for pid in pids] == [False, False]
         await it.turn(session_id, "call w__family")
         again = [int(word) for word in it.said(session_id).split() if word.isdecimal()][-2:]

@@ -11,7 +11,7 @@ import anyio
 import pytest
 
 from acp_agent.server import UNSUPPORTED_VERSION, AgentServer, random_id
-from acp_agent.sessions import chronicle
+from acp_agent.sessions import log
 from acp_protocol import jsonrpc
 from acp_protocol.connection import Connection
 from acp_protocol.errors import RequestFailedError
@@ -281,7 +281,7 @@ async def test_modes_decide_when_the_user_is_asked(cwd: Path) -> None:
 async def test_the_same_prompts_give_the_same_bytes(
     cwd: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(chronicle, "now", lambda: "2026-11-21T08:00:00+00:00")
+    monkeypatch.setattr(log, "now", lambda: "2026-11-21T08:00:00+00:00")
     wires: list[list[bytes]] = []
     for _ in range(2):
         answers: dict[str, Json] = {"session/request_permission": selected("allow")}

@@ -6,13 +6,11 @@ import json
 from typing import Any, cast
 
 from acp_agent.mcp.declarations import StdioServer
-from acp_agent.mcp.servers import McpClient, McpSettings
+from acp_agent.mcp.servers import McpSettings
 from acp_agent.models.choice import ModelChoice, chosen
 from acp_agent.models.demo import DemoModel
-from acp_agent.server import SURFACES
-from acp_agent.session import Staff
+from acp_agent.server import SURFACES, AgentServer, Keeping
 from acp_agent.sessions.store import Store
-from acp_agent.surface import Household
 from acp_inspector.recording.reader import Recording
 
 NOTIFIED = {"session/cancel", "mcp/message"}
@@ -29,13 +27,12 @@ def all_answered(version: int = 1) -> set[str]:
     """Return each method that our agent answers in a version of the protocol."""
     nobody = cast("Any", None)
     models = (DemoModel(), chosen(ModelChoice(name="openai:some"), {}))
-    household = Household(
-        Staff(nobody, models, 0.0),
-        Store(),
-        lambda: "id",
-        McpClient(nobody, nobody),
-        is_unstable=True,
+    server = AgentServer(
+        model=models[0],
+        others=models[1:],
+        keeping=Keeping(Store(), is_unstable=True),
         mcp=McpSettings(configured=(StdioServer("some", ("some",)),)),
         auth="required",
     )
-    return {"initialize", *SURFACES[version](household).answerers}
+    server.connection = server.tasks = nobody
+    return {"initialize", *SURFACES[version](server.services()).handlers}

@@ -90,7 +90,7 @@ class Endpoints:
     def sessions(self) -> Json:
         """Return the open sessions, without what was said in them."""
         told = [
-            _told(session.chronicle.current(), session.asleep(), is_running=session.is_busy)
+            _told(session.log.current(), session.asleep(), is_running=session.is_busy)
             for session in self.watched.open_sessions
         ]
         for id_, slept in self.watched.sleeping_sessions.items():

@@ -31,7 +31,7 @@ BROKEN: Final = -33002
 """Codes for what goes wrong on this side of a server, as for MCP over ACP."""
 
 Params: TypeAlias = Mapping[str, Json]
-Answerer: TypeAlias = Callable[[Params], Awaitable[Json]]
+Handler: TypeAlias = Callable[[Params], Awaitable[Json]]
 
 
 class Teller(Protocol):
@@ -67,7 +67,7 @@ class Bridge:
         self._new_id = new_id
         self._limits = limits or Limits()
         self._open: dict[str, Connection] = {}
-        self.answerers: Mapping[str, Answerer] = {
+        self.handlers: Mapping[str, Handler] = {
             "mcp/connect": self._connect,
             "mcp/message": self._message,
             "mcp/disconnect": self._disconnect,

@@ -13,15 +13,15 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, assert_never
 
-from acp_agent.models.arguments import CallIds, read_arguments
-from acp_agent.models.endpoint import Endpoint, Patience, Tape
-from acp_agent.models.instructions import instructions, spoken
+from acp_agent.models.errors import Refusals
+from acp_agent.models.http import ModelClient, Tape, Timeouts
 from acp_agent.models.model import (
     CallTool,
     Command,
     Guidance,
     HistoryEntry,
     ModelEvent,
+    ModelOptions,
     ModelSaid,
     Paused,
     Say,
@@ -33,15 +33,19 @@ from acp_agent.models.model import (
     Used,
     UserSaid,
 )
-from acp_agent.models.names import ToolNames, schema_of
-from acp_agent.models.parts import count, members, text
-from acp_agent.models.refusals import Refusals
 from acp_agent.models.services import Service
-from acp_agent.models.wishes import Wishes
+from acp_agent.models.system_prompt import instructions, spoken
+from acp_agent.models.wire import (
+    CallIds,
+    ToolNames,
+    count,
+    members,
+    read_arguments,
+    schema_of,
+    text,
+)
 from acp_protocol.json_text import Json
 
-VERSION: Final = "2023-06-01"
-"""The version of the API that is spoken; there is no newer one."""
 LENGTH: Final = 16_384
 """Tokens that a reply may be long unless somebody says otherwise: this API has to be told."""
 CACHED: Final[Mapping[str, Json]] = {"cache_control": {"type": "ephemeral"}}
@@ -70,22 +74,16 @@ class MessagesModel:
         self,
         service: Service,
         model: str,
-        wishes: Wishes,
+        options: ModelOptions,
         *,
         tape: Tape | None = None,
-        patience: Patience | None = None,
+        timeouts: Timeouts | None = None,
     ) -> None:
         self.name = f"{service.prefix}:{model}"
-        self.takes_images = service.takes_images if wishes.images is None else wishes.images
+        self.takes_images = service.takes_images if options.images is None else options.images
         self._model = model
-        self._wishes = wishes
-        headers = {"anthropic-version": VERSION}
-        if service.key:
-            token = {"Authorization": f"Bearer {service.key}"}
-            headers |= token if service.is_bearer else {"x-api-key": service.key}
-        self._endpoint = Endpoint(
-            service, "/v1/messages", model, headers=headers, patience=patience, tape=tape
-        )
+        self._options = options
+        self._client = ModelClient(service, "/v1/messages", model, timeouts=timeouts, tape=tape)
 
     def reply(
         self, history: Sequence[HistoryEntry], tools: Sequence[ToolOffer]
@@ -94,9 +92,9 @@ class MessagesModel:
         names = ToolNames(tools)
 
         def new_reader() -> MessagesReader:
-            return MessagesReader(self._endpoint.refusals, self.name, self._wishes, names)
+            return MessagesReader(self._client.refusals, self.name, self._options, names)
 
-        return self._endpoint.reply(self._body(history, tools, names), new_reader)
+        return self._client.reply(self._body(history, tools, names), new_reader)
 
     def _body(
         self, history: Sequence[HistoryEntry], tools: Sequence[ToolOffer], names: ToolNames
@@ -104,11 +102,11 @@ class MessagesModel:
         messages = conversation(history, self.name, names, takes_images=self.takes_images)
         body: dict[str, Json] = {
             "model": self._model,
-            "max_tokens": self._wishes.max_tokens or LENGTH,
+            "max_tokens": self._options.max_tokens or LENGTH,
             "messages": messages,
             "stream": True,
         }
-        if told := instructions(self._wishes, history):
+        if told := instructions(self._options, history):
             body["system"] = [{"type": "text", "text": told, **CACHED}]
         # What is cached must not be a thought, which moves; a paused reply may end with one.
         if asked := [each for each in messages if each["role"] == "user"]:
@@ -122,7 +120,7 @@ class MessagesModel:
                 }
                 for tool in tools
             ]
-        match self._wishes.thinking:
+        match self._options.thinking:
             case None:
                 pass
             case int(budget):
@@ -248,11 +246,13 @@ class _Block:
 class MessagesReader:
     """Folds the messages of one stream into events."""
 
-    def __init__(self, refusals: Refusals, maker: str, wishes: Wishes, names: ToolNames) -> None:
+    def __init__(
+        self, refusals: Refusals, maker: str, options: ModelOptions, names: ToolNames
+    ) -> None:
         self._names = names
         self._refusals = refusals
         self._maker = maker
-        self._wishes = wishes
+        self._options = options
         self._blocks: dict[Json, _Block] = {}
         self._usage: dict[str, Json] = {}
         self._reason = ""
@@ -356,7 +356,7 @@ class MessagesReader:
             raise self._refusals.cut()
         events: list[ModelEvent] = []
         if self._usage:
-            events.append(used(self._usage, self._wishes))
+            events.append(used(self._usage, self._options))
         if self._reason in STOPS:
             events.append(STOPS[self._reason])
         return events
@@ -376,7 +376,7 @@ def _shown(block: _Block, said: str, thought: str) -> Sequence[ModelEvent]:
     return ()
 
 
-def used(usage: Mapping[str, Json], wishes: Wishes) -> Used:
+def used(usage: Mapping[str, Json], options: ModelOptions) -> Used:
     """Return what the service says that the reply took; it counts what is cached apart."""
     from_cache = count(usage.get("cache_read_input_tokens"))
     into_cache = count(usage.get("cache_creation_input_tokens"))
@@ -385,6 +385,6 @@ def used(usage: Mapping[str, Json], wishes: Wishes) -> Used:
         written=count(usage.get("output_tokens")),
         cached_read=from_cache,
         cached_written=into_cache,
-        window=wishes.window,
+        window=options.window,
     )
-    return wishes.priced(taken)
+    return options.priced(taken)

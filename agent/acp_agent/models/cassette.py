@@ -20,15 +20,15 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Se
 from contextlib import aclosing
 from dataclasses import dataclass
 from hashlib import sha256
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Final
 
 import httpx
 
-from acp_agent.models.mask import MASK, masked, without
-from acp_agent.models.parts import entries, members, text
-from acp_agent.models.refusals import ServiceFailedError
+from acp_agent.models.errors import ServiceFailedError
 from acp_agent.models.services import SHORTEST_SECRET, SettingsError
+from acp_agent.models.wire import entries, members, text
 from acp_protocol.json_text import Json, parse
 
 logger = logging.getLogger(__name__)
@@ -56,6 +56,7 @@ FAULTS: Final[Mapping[str, type[httpx.RequestError]]] = {
 """How an exchange may end but by its end."""
 LEFT: Final = "left"
 """How an exchange ends that we did not hear to its end."""
+MASK: Final = "*"
 _MASKS: Final = re.compile(rf"\{MASK}{{{SHORTEST_SECRET},}}")
 
 
@@ -83,7 +84,7 @@ class Exchange:
             "response": {
                 "status": self.status,
                 "headers": masked(dict(self.headers), secret),
-                "chunks": [_told(chunk) for chunk in without(self.chunks, secret)],
+                "chunks": [_told(chunk) for chunk in _chunks_without(self.chunks, secret)],
                 "end": self.end,
             },
         }
@@ -318,6 +319,30 @@ def _exchange(path: Path, number: int, line: bytes) -> Exchange:
         chunks=chunks,
         end=end,
     )
+
+
+def masked(value: Json, secret: str | None) -> Json:
+    """Return `value` with stars for each literal `secret` in its texts and names."""
+    if not secret:
+        return value
+    stars = MASK * len(secret)
+    if isinstance(value, str):
+        return value.replace(secret, stars)
+    if isinstance(value, list):
+        return [masked(each, secret) for each in entries(value)]
+    if isinstance(value, dict):
+        pairs = members(value).items()
+        return {name.replace(secret, stars): masked(each, secret) for name, each in pairs}
+    return value
+
+
+def _chunks_without(chunks: Sequence[bytes], secret: str | None) -> Sequence[bytes]:
+    """Return `chunks` with stars for each literal `secret`, also where it is cut in two."""
+    if not secret:
+        return chunks
+    body = b"".join(chunks).replace(secret.encode(), MASK.encode() * len(secret.encode()))
+    ends = list(accumulate(map(len, chunks), initial=0))
+    return [body[start:end] for start, end in pairwise(ends)]
 
 
 def _told(chunk: bytes) -> Json:

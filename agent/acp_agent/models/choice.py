@@ -15,13 +15,12 @@ from typing import TYPE_CHECKING, Final, assert_never
 from acp_agent.config.values import PATH, Kind, UnfitError, whole
 from acp_agent.models.demo import DemoModel
 from acp_agent.models.keyring import keyring
-from acp_agent.models.model import Model, takes_images
+from acp_agent.models.model import Effort, Model, ModelOptions, Prices, takes_images
 from acp_agent.models.routed import RoutedModel
 from acp_agent.models.services import SERVICES, Service, SettingsError, service_at, service_found
-from acp_agent.models.wishes import Effort, Prices, Wishes
 
 if TYPE_CHECKING:
-    from acp_agent.models.endpoint import Tape
+    from acp_agent.models.http import Tape
 
 EFFORTS: Final[tuple[Effort, ...]] = ("low", "medium", "high")
 LEAST_THOUGHT: Final = 1024
@@ -59,9 +58,9 @@ class ModelChoice:
     cassette_mode: str = "replay"
 
     @property
-    def wishes(self) -> Wishes:
+    def options(self) -> ModelOptions:
         """What is wanted of the model itself."""
-        return Wishes(
+        return ModelOptions(
             thinking=self.thinking,
             max_tokens=self.max_tokens,
             window=self.window,
@@ -155,17 +154,17 @@ def chosen(choice: ModelChoice, environment: Mapping[str, str]) -> Model:
         return _service(prefix, choice, environment)
 
     def made(service: Service, effort: Effort | None) -> Model:
-        wishes = choice.wishes if effort is None else replace(choice.wishes, thinking=effort)
+        options = choice.options if effort is None else replace(choice.options, thinking=effort)
         # What follows takes longer to import than the rest of the agent takes to start.
         match service.speech:
             case "openai":
                 from acp_agent.models.openai import ChatModel
 
-                return ChatModel(service, rest, wishes, tape=tape)
+                return ChatModel(service, rest, options, tape=tape)
             case "anthropic":
                 from acp_agent.models.anthropic import MessagesModel
 
-                return MessagesModel(service, rest, wishes, tape=tape)
+                return MessagesModel(service, rest, options, tape=tape)
             case _:
                 assert_never(service.speech)
 
@@ -187,9 +186,9 @@ def expanded(choice: ModelChoice, environment: Mapping[str, str]) -> list[ModelC
         return [choice]
     if choice.cassette is not None:
         raise SettingsError("A cassette holds the traffic with one model, not with all.")
-    from acp_agent.models.roster import named_by
+    from acp_agent.models.model_list import list_models
 
-    names = named_by(_service(prefix, choice, environment))
+    names = list_models(_service(prefix, choice, environment))
     return [replace(choice, name=f"{prefix}:{name}") for name in names]
 
 

@@ -1,14 +1,11 @@
-"""A model that needs no network and no key, and does what it is told.
-
-The same prompts on the same files always give the same events: what is streamed is cut by length
-and never by time.
-"""
+"""What the scripts of the demo model are made of."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Sequence
-from typing import Final
+import shlex
+from collections.abc import AsyncIterator, Callable, Generator, Sequence
+from typing import Final, TypeAlias, cast
 
 from acp_agent.models.model import (
     CallTool,
@@ -16,13 +13,347 @@ from acp_agent.models.model import (
     HistoryEntry,
     ModelEvent,
     Say,
+    ShowPlan,
+    Step,
     Think,
     ToolAnswered,
     ToolOffer,
     UserSaid,
 )
-from acp_agent.models.scene import Script
-from acp_agent.models.script import script
+from acp_agent.numbers import is_finite
+from acp_agent.tools.tool import fence
+from acp_protocol.host.text import one_line
+from acp_protocol.json_text import parse
+from acp_protocol.jsonrpc import Json
+
+Script: TypeAlias = Generator[ModelEvent, ToolAnswered | None]
+"""Yields events; is sent the answer behind a `CallTool` and None behind everything else."""
+SHOWN_LINES: Final = 8
+"""Lines of a tool's answer that are repeated in words."""
+
+
+def call(tool: str, **arguments: Json) -> Generator[ModelEvent, ToolAnswered | None, ToolAnswered]:
+    """Call a tool, and return what came of it."""
+    answer = yield CallTool(tool, arguments)
+    assert answer is not None
+    return answer
+
+
+def retell(subject: str, answer: ToolAnswered) -> Say:
+    """Say what came of a tool: the beginning of its answer."""
+    if answer.is_failed:
+        return Say(f"{subject} failed: {answer.text}\n\n")
+    lines = answer.text.splitlines()
+    if not lines:
+        return Say(f"{subject} is done.\n\n")
+    shown = "\n".join(lines[:SHOWN_LINES])
+    more = f"\n… {len(lines) - SHOWN_LINES} more" if len(lines) > SHOWN_LINES else ""
+    count = "1 line" if len(lines) == 1 else f"{len(lines)} lines"
+    return Say(f"{subject} gave {count}:\n\n{fence(shown + more)}\n\n")
+
+
+def plan_after(done: int) -> ShowPlan:
+    """Return the plan of everything that is shown, of which so many steps are done."""
+    names = ("Look around", "Make the change", "Check the result")
+    return ShowPlan(
+        tuple(
+            Step(name, "completed" if at < done else "in_progress" if at == done else "pending")
+            for at, name in enumerate(names)
+        )
+    )
+
+
+TOUR_FILE: Final = "acp-tour.txt"
+TOUR_TEXT: Final = "The tour of the demo agent.\nThis line will be changed.\n"
+
+
+def tour(rest: str) -> Script:
+    """Yield each feature of the protocol once; `rest` is what else was said, and means nothing."""
+    del rest
+    yield Think("I show each feature of the protocol once, and leave the directory as it was.")
+    yield Say(
+        "# The tour\n\nText streams as **Markdown**, with `code`, lists and tables:\n\n"
+        "```python\nprint('hello')\n```\n\n| feature | shown |\n|---|---|\n| text | yes |\n\n"
+    )
+    yield plan_after(0)
+    yield Say("First I write a file, for which I have to ask.\n\n")
+    written = yield from call("write", path=TOUR_FILE, text=TOUR_TEXT, is_new=True)
+    if written.is_failed:
+        # What stands there is not ours to change and to delete.
+        yield Say(f"It was not written: {written.text}. So the tour ends here.\n\n")
+        return
+    yield Say("Then I read it.\n\n")
+    yield from call("read", path=TOUR_FILE)
+    yield plan_after(1)
+    yield Say("I look for a word.\n\n")
+    yield from call("search", pattern="changed", path=".")
+    yield Say("I change a line.\n\n")
+    yield from call("edit", path=TOUR_FILE, old="will be", new="was")
+    yield plan_after(2)
+    yield Say("I run a program.\n\n")
+    yield from call("run", command=["cat", TOUR_FILE])
+    yield Say("Last I clean up.\n\n")
+    cleaned = yield from call("delete", path=TOUR_FILE)
+    yield plan_after(3)
+    stays = f" `{TOUR_FILE}` stays: {cleaned.text}." if cleaned.is_failed else ""
+    yield Say(f"That was the tour.{stays}\n\n")
+
+
+TOOLS: Final = "tools"
+"""The order that is about the tools themselves."""
+ABOUT_WIDTH: Final = 80
+"""Characters of what a tool does that are repeated."""
+
+HELP: Final = """\
+I am the **demo agent**: no network, no key, yet what I do is real. Tell me, one order a line:
+
+| order | what I do |
+|---|---|
+| `read FILE` | read a file of this directory |
+| `search WORD` | look for a word in all files |
+| `list DIRECTORY`, `find PATTERN` | name what is in a directory, or files by pattern |
+| `fetch URL` | read a page of the web, after asking you |
+| `edit FILE: old => new` | replace text, after asking you |
+| `edit FILE` | add a line to its end |
+| `write FILE: text` | give a file a new text |
+| `move FILE to FILE` | move or rename, after asking you |
+| `delete FILE` | delete a file, after asking you |
+| `run COMMAND` | run a program, after asking you |
+| `ask QUESTION: one, other` | ask you by a form, if your client shows one |
+| `form` | ask by a form with every kind of field |
+| `open URL` | ask you to open a page |
+| `call TOOL name=value …` | call any tool, such as one of an MCP server |
+| `tools` | name the tools that there are |
+| `plan`, `think`, `/tour` | show what a plan, a thought, and everything looks like |
+"""
+
+
+def script(prompt: UserSaid, tools: Sequence[ToolOffer] = ()) -> Script:
+    """Yield what is said and done on `prompt`, where `tools` are there."""
+    if prompt.attachments or prompt.images:
+        yield _received(prompt)
+    orders = _orders(prompt.text)
+    if not orders:
+        yield Say(HELP)
+    for order in orders:
+        yield from _list(tools) if _word(order) == TOOLS else _script_of(order)
+
+
+def _orders(text: str) -> list[str]:
+    """Return the orders in `text`; lines that are none and stand together stay together."""
+    orders: list[str] = []
+    was_known = True
+    for line in text.splitlines():
+        for part in _THEN.split(line.strip()):
+            is_known = _word(part) == TOOLS or _script_named(part) is not None
+            if part and (is_known or was_known):
+                orders.append(part)
+            elif part:
+                orders[-1] += f"\n{part}"
+            was_known = is_known if part else was_known
+    return orders
+
+
+def _script_of(order: str) -> Script:
+    found = _script_named(order)
+    if found is not None:
+        return found(order.partition(" ")[2].strip())
+    quoted = order.replace("\n", "\n> ")
+    return _say(f"You said:\n\n> {quoted}\n\nI only do what I know. {HELP}")
+
+
+def _script_named(order: str) -> Callable[[str], Script] | None:
+    word, rest = _word(order), order.partition(" ")[2]
+    return _ALONE.get(word) or (_WITH_OBJECT.get(word) if rest.strip() else None)
+
+
+def _word(order: str) -> str:
+    return order.partition(" ")[0].lower().removeprefix("/")
+
+
+def _help(rest: str) -> Script:
+    del rest
+    yield Say(HELP)
+
+
+def _list(tools: Sequence[ToolOffer]) -> Script:
+    lines = [f"- `{tool.name}`: {one_line(tool.about, ABOUT_WIDTH)}" for tool in tools]
+    yield Say("\n".join(["I can call these tools:\n", *lines, "\n"]))
+
+
+def _think(rest: str) -> Script:
+    subject = rest or "nothing in particular"
+    yield Think(f"Let me think about {subject}" if len(subject) < 40 else subject)
+    yield Say("I have thought about it.\n\n")
+
+
+def _plan(rest: str) -> Script:
+    del rest
+    for done in range(4):
+        yield plan_after(done)
+    yield Say("The plan is done.\n\n")
+
+
+def _read(rest: str) -> Script:
+    yield Say(f"I read `{rest}`.\n\n")
+    yield retell(f"`{rest}`", (yield from call("read", path=rest)))
+
+
+def _search(rest: str) -> Script:
+    word, _, place = rest.partition(" in ")
+    yield Say(f"I look for `{word}`.\n\n")
+    answer = yield from call("search", pattern=word, path=place.strip() or ".")
+    yield retell(f"The search for `{word}`", answer)
+
+
+def _edit(rest: str) -> Script:
+    path, _, change = rest.partition(":")
+    old, arrow, new = (part.strip() for part in change.partition("=>"))
+    if arrow:
+        yield Say(f"I edit `{path}`.\n\n")
+        answer = yield from call("edit", path=path, old=old, new=new)
+    else:
+        added = change.strip() or "This line was added by the demo agent."
+        yield Say(f"I add a line to `{path}`.\n\n")
+        answer = yield from call("edit", path=path, old=None, new=added + "\n")
+    yield retell(f"The edit of `{path}`", answer)
+
+
+def _write(rest: str) -> Script:
+    path, _, text = rest.partition(":")
+    yield Say(f"I write `{path}`.\n\n")
+    answer = yield from call("write", path=path, text=text.strip() + "\n")
+    yield retell(f"Writing `{path}`", answer)
+
+
+def _move(rest: str) -> Script:
+    path, between, goal = (part.strip() for part in rest.partition(" to "))
+    if not between or not path or not goal:
+        yield Say(f"`move {rest}` does not say where to: write `move FILE to FILE`.\n\n")
+        return
+    yield Say(f"I move `{path}` to `{goal}`.\n\n")
+    yield retell(f"Moving `{path}`", (yield from call("move", path=path, to=goal)))
+
+
+def _delete(rest: str) -> Script:
+    yield Say(f"I delete `{rest}`.\n\n")
+    yield retell(f"Deleting `{rest}`", (yield from call("delete", path=rest)))
+
+
+def _run(rest: str) -> Script:
+    try:
+        command = shlex.split(rest)
+    except ValueError:
+        yield Say(f"`{rest}` is no command line that I can take apart.\n\n")
+        return
+    yield Say(f"I run `{rest}`.\n\n")
+    yield retell(f"`{rest}`", (yield from call("run", command=command)))
+
+
+def _use(rest: str) -> Script:
+    name, _, told = rest.partition(" ")
+    arguments = _arguments(told.strip())
+    if arguments is None:
+        yield Say(f"`{told}` are no arguments: write `name=value` or a JSON object.\n\n")
+        return
+    yield Say(f"I call `{name}`.\n\n")
+    yield retell(f"`{name}`", (yield from call(name, **arguments)))
+
+
+def _ask(rest: str) -> Script:
+    question, _, told = rest.partition(":")
+    options = [each.strip() for each in told.split(",") if each.strip()]
+    field = {"name": "answer", "kind": "choice", "options": options}
+    fields: dict[str, Json] = {"fields": [field]} if options else {}
+    yield retell("The question", (yield from call("ask_user", question=question.strip(), **fields)))
+
+
+def _form(rest: str) -> Script:
+    del rest
+    fields: list[Json] = [
+        {"name": "name", "kind": "text"},
+        {"name": "age", "kind": "number", "is_required": False},
+        {"name": "agreed", "kind": "yes_no"},
+        {"name": "colour", "kind": "choice", "options": ["red", "green"]},
+        {"name": "days", "kind": "choices", "options": ["Monday", "Tuesday"]},
+    ]
+    answer = yield from call("ask_user", question="Please fill in this form.", fields=fields)
+    yield retell("The form", answer)
+
+
+def _open(rest: str) -> Script:
+    reason = "The demo agent was told to show you this page."
+    yield retell("The page", (yield from call("open_page", url=rest, reason=reason)))
+
+
+def _arguments(told: str) -> dict[str, Json] | None:
+    """Return the arguments of a call: a JSON object, or names and values; None if neither."""
+    if told.startswith("{"):
+        value = _value(told)
+        return cast("dict[str, Json]", value) if isinstance(value, dict) else None
+    try:
+        pairs = [each.partition("=") for each in shlex.split(told)]
+    except ValueError:
+        return None
+    if not all(name and equals for name, equals, _ in pairs):
+        return None
+    return {name: _value(text) for name, _, text in pairs}
+
+
+def _value(text: str) -> Json:
+    """Return what `text` stands for: JSON, and where it is none, itself."""
+    try:
+        value = parse(text.encode(errors="surrogatepass"))
+    except ValueError:
+        return text
+    return value if is_finite(value) else text
+
+
+def _say(text: str) -> Script:
+    yield Say(text)
+
+
+def _received(prompt: UserSaid) -> Say:
+    lines = [
+        f"- `{each.uri}`" + (", no text" if each.text is None else f", {len(each.text)} characters")
+        for each in prompt.attachments
+    ]
+    lines += [f"- an image, {each.mime_type}, {_size(each.data)} bytes" for each in prompt.images]
+    return Say("\n".join(["You attached:\n", *lines, "\n"]))
+
+
+def _size(data: str) -> int:
+    """Return how many bytes base64 stands for."""
+    return len(data) * 3 // 4 - data[-2:].count("=")
+
+
+_ALONE: Final[dict[str, Callable[[str], Script]]] = {
+    "help": _help,
+    "tour": tour,
+    "plan": _plan,
+    "think": _think,
+    "form": _form,
+}
+"""Orders that need nothing behind their name."""
+_WITH_OBJECT: Final[dict[str, Callable[[str], Script]]] = {
+    "read": _read,
+    "search": _search,
+    "edit": _edit,
+    "write": _write,
+    "move": _move,
+    "delete": _delete,
+    "run": _run,
+    "call": _use,
+    "list": lambda rest: _use(f"list path={shlex.quote(rest)}"),
+    "find": lambda rest: _use(f"find pattern={shlex.quote(rest)}"),
+    "fetch": lambda rest: _use(f"fetch url={shlex.quote(rest)}"),
+    "ask": _ask,
+    "open": _open,
+}
+_ORDER_WORDS: Final = "|".join([*_ALONE, *_WITH_OBJECT, TOOLS])
+_THEN: Final = re.compile(rf"\s+then\s+(?=/?(?:{_ORDER_WORDS})\b)", re.IGNORECASE)
+"""Joins two orders; the word in a sentence does not."""
+
 
 PIECE: Final = 24
 """Characters that one piece of streamed text is about as long as."""

@@ -13,15 +13,15 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from acp_agent.models.arguments import CallIds, read_arguments
-from acp_agent.models.endpoint import Endpoint, Patience, Tape
-from acp_agent.models.instructions import instructions, spoken
+from acp_agent.models.errors import Refusals
+from acp_agent.models.http import ModelClient, Tape, Timeouts
 from acp_agent.models.model import (
     CallTool,
     Command,
     Guidance,
     HistoryEntry,
     ModelEvent,
+    ModelOptions,
     ModelSaid,
     Say,
     Sealed,
@@ -32,11 +32,19 @@ from acp_agent.models.model import (
     Used,
     UserSaid,
 )
-from acp_agent.models.names import ToolNames, schema_of
-from acp_agent.models.parts import amount, count, entries, members, text
-from acp_agent.models.refusals import Refusals
 from acp_agent.models.services import Service
-from acp_agent.models.wishes import Wishes
+from acp_agent.models.system_prompt import instructions, spoken
+from acp_agent.models.wire import (
+    CallIds,
+    ToolNames,
+    amount,
+    count,
+    entries,
+    members,
+    read_arguments,
+    schema_of,
+    text,
+)
 from acp_protocol.json_text import Json
 
 CALLS_LIMIT: Final = 1000
@@ -58,19 +66,18 @@ class ChatModel:
         self,
         service: Service,
         model: str,
-        wishes: Wishes,
+        options: ModelOptions,
         *,
         tape: Tape | None = None,
-        patience: Patience | None = None,
+        timeouts: Timeouts | None = None,
     ) -> None:
         self.name = f"{service.prefix}:{model}"
-        self.takes_images = service.takes_images if wishes.images is None else wishes.images
+        self.takes_images = service.takes_images if options.images is None else options.images
         self._service = service
         self._model = model
-        self._wishes = wishes
-        headers = {"Authorization": f"Bearer {service.key}"} if service.key else {}
-        self._endpoint = Endpoint(
-            service, "/chat/completions", model, headers=headers, patience=patience, tape=tape
+        self._options = options
+        self._client = ModelClient(
+            service, "/chat/completions", model, timeouts=timeouts, tape=tape
         )
 
     def reply(
@@ -80,14 +87,14 @@ class ChatModel:
         names = ToolNames(tools)
 
         def new_reader() -> ChatReader:
-            return ChatReader(self._endpoint.refusals, self.name, self._wishes, names)
+            return ChatReader(self._client.refusals, self.name, self._options, names)
 
-        return self._endpoint.reply(self._body(history, tools, names), new_reader)
+        return self._client.reply(self._body(history, tools, names), new_reader)
 
     def _body(
         self, history: Sequence[HistoryEntry], tools: Sequence[ToolOffer], names: ToolNames
     ) -> dict[str, Json]:
-        told = instructions(self._wishes, history)
+        told = instructions(self._options, history)
         system = [{"role": "system", "content": told}] if told else []
         said = conversation(history, self.name, names, takes_images=self.takes_images)
         body: dict[str, Json] = {
@@ -101,11 +108,11 @@ class ChatModel:
         is_router = self._service.prefix == "openrouter"
         if is_router:
             body["usage"] = {"include": True}
-        if limit := self._wishes.max_tokens:
+        if limit := self._options.max_tokens:
             # The old name is the one that all but OpenAI's newer models know.
             is_first = self._service.prefix == "openai"
             body["max_completion_tokens" if is_first else "max_tokens"] = limit
-        match self._wishes.thinking:
+        match self._options.thinking:
             case None:
                 pass
             case int(budget) if is_router:
@@ -214,11 +221,13 @@ class _Call:
 class ChatReader:
     """Folds the chunks of one answer into events."""
 
-    def __init__(self, refusals: Refusals, maker: str, wishes: Wishes, names: ToolNames) -> None:
+    def __init__(
+        self, refusals: Refusals, maker: str, options: ModelOptions, names: ToolNames
+    ) -> None:
         self._names = names
         self._refusals = refusals
         self._maker = maker
-        self._wishes = wishes
+        self._options = options
         self._calls: list[_Call] = []
         self._places: dict[int, _Call] = {}
         self._details: list[Json] = []
@@ -269,7 +278,7 @@ class ChatReader:
         if self._reason not in CUT:
             events += self._read_calls()
         if self._usage:
-            events.append(used(self._usage, self._wishes))
+            events.append(used(self._usage, self._options))
         if self._reason in CUT:
             events.append(TOO_LONG)
         elif self._has_refused:
@@ -345,7 +354,7 @@ class ChatReader:
         return known
 
 
-def used(usage: Mapping[str, Json], wishes: Wishes) -> Used:
+def used(usage: Mapping[str, Json], options: ModelOptions) -> Used:
     """Return what the service says that the reply took; its own price goes before ours."""
     details = members(usage.get("prompt_tokens_details"))
     written = members(usage.get("completion_tokens_details"))
@@ -356,6 +365,6 @@ def used(usage: Mapping[str, Json], wishes: Wishes) -> Used:
         cached_read=count(details.get("cached_tokens")),
         cached_written=count(details.get("cache_write_tokens")),
         cost=amount(usage.get("cost")),
-        window=wishes.window,
+        window=options.window,
     )
-    return wishes.priced(taken)
+    return options.priced(taken)

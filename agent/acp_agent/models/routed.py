@@ -12,6 +12,7 @@ from typing import cast
 
 from acp_agent.models.model import (
     Command,
+    Effort,
     HistoryEntry,
     Model,
     ModelEvent,
@@ -20,7 +21,6 @@ from acp_agent.models.model import (
     takes_images,
 )
 from acp_agent.models.services import BY_CLIENT, Service, SettingsError, service_at
-from acp_agent.models.wishes import Effort
 
 
 class RoutedModel:

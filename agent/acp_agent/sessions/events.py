@@ -1,7 +1,7 @@
-"""What happened in a session, in words that belong to no version of the protocol.
+"""Events of a session, independent of the version of the protocol.
 
-An event is an object with a `what`; the surfaces find the words of their version for it. So what
-was said in one version is told again in another.
+An event is an object with a `what`. `Updates` of each version turn it into notifications, so that
+a session of one version can be replayed in another.
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ from acp_protocol.jsonrpc import Json
 Event: TypeAlias = Mapping[str, Json]
 
 PIECE_LIMIT: Final = 64 * 1024
-"""Characters that pieces of a message are told again together, at most."""
+"""Characters of a message that are replayed as one update."""
+ROW_LIMIT: Final = 8 * 1024
+"""Characters of a message in one row: rewriting a longer row costs more than adding another."""
 _MEMBERS: Final[Mapping[str, Mapping[str, type]]] = {
     "user": {"id": str, "blocks": list},
     "text": {"kind": str, "id": str, "text": str},
@@ -25,41 +27,41 @@ _MEMBERS: Final[Mapping[str, Mapping[str, type]]] = {
     "compaction": {"id": str, "members": dict},
     "entry": {"entry": dict},
 }
-"""The members of each kind of event. An `entry` is what the model knows, and is told to nobody."""
+"""The members of each kind of event. An `entry` is one of the model's history, and is not sent."""
 
 
 def user(message_id: str, blocks: list[Json]) -> Event:
-    """The user has said something."""
+    """Return the event of a prompt."""
     return {"what": "user", "id": message_id, "blocks": blocks}
 
 
 def text(kind: str, message_id: str, piece: str) -> Event:
-    """The model has said or thought a piece of a message."""
+    """Return the event of a piece of a reply or a thought."""
     return {"what": "text", "kind": kind, "id": message_id, "text": piece}
 
 
 def plan(entries: list[Json]) -> Event:
-    """The plan stands like this now."""
+    """Return the event of a whole plan."""
     return {"what": "plan", "entries": entries}
 
 
 def call(call_id: str, members: Mapping[str, Json]) -> Event:
-    """The model calls a tool."""
+    """Return the event of a new tool call."""
     return {"what": "call", "id": call_id, "members": dict(members)}
 
 
 def tool(call_id: str, members: Mapping[str, Json]) -> Event:
-    """Something about a tool call has changed."""
+    """Return the event of a change of a tool call."""
     return {"what": "tool", "id": call_id, "members": dict(members)}
 
 
 def compaction(id_: str, members: Mapping[str, Json]) -> Event:
-    """Something about a compaction has changed: the model goes on with a summary."""
+    """Return the event of a change of a compaction."""
     return {"what": "compaction", "id": id_, "members": dict(members)}
 
 
 def entry(written: Mapping[str, Json]) -> Event:
-    """The model knows something more."""
+    """Return the event of an entry of the model's history."""
     return {"what": "entry", "entry": dict(written)}
 
 
@@ -80,7 +82,7 @@ def checked(value: Json) -> Event:
 
 
 def replaces(event: Event, before: Event) -> bool:
-    """Return whether nothing is lost where `event` takes the place of the one before it."""
+    """Return whether `event` holds all that the one before it does, and can replace it."""
     if event["what"] != "tool" or before["what"] != "tool" or event["id"] != before["id"]:
         return False
     return before["members"].keys() <= event["members"].keys()
@@ -92,7 +94,7 @@ def joined(events: Iterable[Event]) -> Iterator[Event]:
     for event in events:
         if event["what"] == "entry":
             continue
-        if held is not None and _continues(held, event):
+        if held is not None and continues(held, event, PIECE_LIMIT):
             held = text(held["kind"], held["id"], held["text"] + event["text"])
             continue
         if held is not None:
@@ -102,6 +104,7 @@ def joined(events: Iterable[Event]) -> Iterator[Event]:
         yield held
 
 
-def _continues(held: Event, event: Event) -> bool:
-    is_same = all(held[name] == event.get(name) for name in ("what", "kind", "id") if name in held)
-    return event["what"] == "text" and is_same and len(held["text"]) < PIECE_LIMIT
+def continues(last: Event, event: Event, limit: int) -> bool:
+    """Return whether `event` goes on with the message of `last`, which is not too long for it."""
+    is_same = all(last.get(name) == event.get(name) for name in ("what", "kind", "id"))
+    return event["what"] == "text" and is_same and len(last["text"]) < limit

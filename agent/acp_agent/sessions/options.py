@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, get_args
 
-from acp_agent.models.model import Model, Thinker
-from acp_agent.models.wishes import Effort
+from acp_agent.models.model import Effort, Model, Thinker
 from acp_agent.permissions import MODES, POLICIES
 from acp_agent.rules import PolicyId
 

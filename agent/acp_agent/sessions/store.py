@@ -3,27 +3,30 @@
 What was kept is there for whoever opens the directory next, even if this process is killed right
 behind it. Several processes may have one directory open; a session is written by the one that has
 claimed it. Whoever calls while another process is writing gets a `BusyError` at once, see
-`patience`.
+`retry_busy`.
 """
 
 from __future__ import annotations
 
+import base64
+import json
 import logging
 import os
 import sqlite3
 import weakref
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias, TypeVar
 
-from acp_agent.sessions.claims import Claims
-from acp_agent.sessions.errors import DAMAGED, StoreError, error_for
-from acp_agent.sessions.patience import PATIENCE
+import anyio
+
+from acp_agent.sessions.errors import DAMAGED, BusyError, StoreError, error_for
+from acp_agent.sessions.locks import SessionLocks
 from acp_agent.sessions.records import COLUMNS, Record, now, read_record, written
-from acp_agent.sessions.schema import prepare
 
 logger = logging.getLogger(__name__)
 
@@ -34,6 +37,42 @@ MEMORY_LIMIT: Final = 1000
 """Sessions that are kept where no directory is given; the oldest closed ones make room."""
 _SELECT: Final = f"SELECT {', '.join(COLUMNS)} FROM session"  # noqa: S608 - nobody's words
 
+APPLICATION: Final = 0x41435053
+"""What a database of this program is marked with."""
+Migrations: TypeAlias = tuple[tuple[str, ...], ...]
+MIGRATIONS: Final[Migrations] = (
+    (
+        "CREATE TABLE migration (format INTEGER PRIMARY KEY, applied TEXT NOT NULL)",
+        """CREATE TABLE session (
+            number INTEGER PRIMARY KEY AUTOINCREMENT,
+            id TEXT NOT NULL UNIQUE,
+            cwd TEXT NOT NULL,
+            directories TEXT NOT NULL DEFAULT '[]',
+            title TEXT,
+            is_named INTEGER NOT NULL DEFAULT 0,
+            is_archived INTEGER NOT NULL DEFAULT 0,
+            updated TEXT NOT NULL,
+            settings TEXT NOT NULL DEFAULT '{}',
+            usage TEXT,
+            spent TEXT
+        )""",
+        "CREATE INDEX session_updated ON session (updated, number)",
+        """CREATE TABLE event (
+            place INTEGER PRIMARY KEY AUTOINCREMENT,
+            session INTEGER NOT NULL REFERENCES session (number) ON DELETE CASCADE,
+            body TEXT NOT NULL
+        )""",
+        "CREATE INDEX event_session ON event (session, place)",
+    ),
+    (
+        "ALTER TABLE session ADD COLUMN created TEXT NOT NULL DEFAULT ''",
+        # When the first ones were made is not known: not later than they were used.
+        "UPDATE session SET created = updated",
+    ),
+    # Entries may refer to the words of rows before them, which earlier versions do not read.
+    (),
+)
+"""The statements that lead to format 1, 2, and so on."""
 Archived: TypeAlias = Literal["exclude", "include", "only"]
 
 
@@ -50,7 +89,7 @@ class Wanted:
 class Store:
     """Sessions and what was said in them."""
 
-    def __init__(self, directory: Path | None = None) -> None:
+    def __init__(self, directory: Path | None = None, migrations: Migrations = MIGRATIONS) -> None:
         """Open the store in `directory`, which is made if it is missing; None: in memory.
 
         Raises:
@@ -60,10 +99,10 @@ class Store:
         with _sentences():
             self._database = _connect(directory)
             weakref.finalize(self, self._database.close)
-            prepare(self._database)
+            prepare(self._database, migrations)
             # From now on who has to wait does it where others have their turn meanwhile.
             self._database.execute("PRAGMA busy_timeout = 0")
-            self.claims = Claims(_made(directory / "open") if directory is not None else None)
+            self.claims = SessionLocks(_made(directory / "open") if directory is not None else None)
 
     def create(
         self, id_: str, cwd: str, directories: Sequence[str], settings: dict[str, str]
@@ -222,7 +261,7 @@ def _connect(directory: Path | None) -> sqlite3.Connection:
     else:
         path = _made(directory) / FILE
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
-        database = connect(path, timeout=PATIENCE)
+        database = connect(path, timeout=BUSY_TIMEOUT_S)
         _set(database, "PRAGMA journal_mode = WAL")
     # What is in the log of the database outlives this process; only a fall of the system can take
     # the last of it, and never what was before.
@@ -256,3 +295,91 @@ def _sentences() -> Generator[None]:
         raise StoreError(DAMAGED) from problem
     except OSError as problem:
         raise StoreError("the directory cannot be used: " + (problem.strerror or "")) from problem
+
+
+def prepare(database: sqlite3.Connection, migrations: Migrations) -> None:
+    """Bring `database` to the format of today; an empty one gets its tables.
+
+    Raises:
+        StoreError: it was made by another program, or by a newer version of this one.
+    """
+    database.execute("BEGIN IMMEDIATE")
+    try:
+        _migrate(database, migrations)
+    except BaseException:
+        if database.in_transaction:
+            database.execute("ROLLBACK")
+        raise
+    database.execute("COMMIT")
+
+
+def _migrate(database: sqlite3.Connection, migrations: Migrations) -> None:
+    (application,) = database.execute("PRAGMA application_id").fetchone()
+    (format_,) = database.execute("PRAGMA user_version").fetchone()
+    (tables,) = database.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    if tables and application != APPLICATION:
+        raise StoreError("the store was made by another program")
+    if format_ > len(migrations):
+        raise StoreError(
+            f"the store was written by a newer acp-agent: it has format {format_}, "
+            f"and this version reads formats up to {len(migrations)}"
+        )
+    for number, statements in enumerate(migrations[format_:], format_ + 1):
+        for statement in statements:
+            database.execute(statement)
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        database.execute("INSERT INTO migration VALUES (?, ?)", (number, now))
+    database.execute(f"PRAGMA application_id = {APPLICATION}")
+    database.execute(f"PRAGMA user_version = {len(migrations)}")
+
+
+PAGE: Final = 50
+"""Sessions in one answer."""
+
+
+def cursor_behind(record: Record, wanted: Wanted) -> str:
+    """Return the cursor of what comes behind `record`."""
+    place = [record.updated, record.number, wanted.cwd, wanted.archived]
+    return base64.urlsafe_b64encode(json.dumps(place).encode()).decode().rstrip("=")
+
+
+def continued(cursor: str, wanted: Wanted) -> Wanted | None:
+    """Return what is wanted behind `cursor`; None if it was not given for this filter."""
+    try:
+        padded = cursor + "=" * (-len(cursor) % 4)
+        place = json.loads(base64.b64decode(padded, altchars=b"-_", validate=True))
+    except (ValueError, RecursionError):
+        return None
+    match place:
+        case [str(updated), int(number), cwd, archived] if 0 < number < 2**63:
+            fits = (cwd, archived) == (wanted.cwd, wanted.archived)
+            return replace(wanted, before=(updated, number)) if fits else None
+        case _:
+            return None
+
+
+BUSY_TIMEOUT_S: Final = 5.0
+"""Seconds that a process waits for another one that is writing."""
+PAUSE: Final = 0.01
+"""Seconds between two attempts."""
+
+Result = TypeVar("Result")
+
+
+async def retry_busy(work: Callable[[], Result], max_wait_s: float | None = None) -> Result:
+    """Return what comes of `work`, which is tried again while the store is busy.
+
+    Nobody else has a turn meanwhile where it is not busy.
+
+    Raises:
+        StoreError: it cannot be done; also where the store was busy for `max_wait_s`, which
+            are `BUSY_TIMEOUT_S` if not given.
+    """
+    deadline = anyio.current_time() + (BUSY_TIMEOUT_S if max_wait_s is None else max_wait_s)
+    while True:
+        try:
+            return work()
+        except BusyError:
+            if anyio.current_time() >= deadline:
+                raise
+        await anyio.sleep(PAUSE)

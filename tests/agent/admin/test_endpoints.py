@@ -64,9 +64,9 @@ async def test_a_session_that_sleeps_is_told_as_before(cwd: Path) -> None:
     ):
         await it.prompt("read notes.md")
         [before] = (await client.get("/admin/acp/sessions")).json()["sessions"]
-        surface = it.server._surface
+        surface = it.server._handlers
         assert surface is not None
-        await surface.open.put_away(surface.open.awake[it.session_id])
+        await surface.open.suspend(surface.open.awake[it.session_id])
         [after] = (await client.get("/admin/acp/sessions")).json()["sessions"]
         status = (await client.get("/admin/acp/status")).json()
     assert after == before | {"asleep": True}

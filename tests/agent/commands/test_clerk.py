@@ -18,7 +18,7 @@ from acp_agent.models.model import (
     UserSaid,
 )
 from acp_agent.sessions import events
-from acp_agent.sessions.chronicle import Chronicle
+from acp_agent.sessions.log import SessionLog
 from acp_agent.sessions.store import Store
 from tests.agent.visits import items, visit
 
@@ -114,7 +114,7 @@ async def test_a_command_that_was_cut_off_before_it_began_is_one_still(
         await it.ask("session/close", sessionId=session_id)
         record = store.get(session_id)
         assert record is not None
-        Chronicle(store, record).keep(events.user("m", [{"type": "text", "text": text}]))
+        SessionLog(store, record).keep(events.user("m", [{"type": "text", "text": text}]))
     for again in (1, 2):
         async with visit(cwd, version, store=store, model=model, namespace="acp") as it:
             await it.reopen(session_id)

@@ -64,13 +64,13 @@ async def bridged(
 
 async def connected(bridge: Bridge, id_: str = "w") -> str:
     """Open a connection; return its id."""
-    return (await bridge.answerers["mcp/connect"]({"id": id_}))["connectionId"]
+    return (await bridge.handlers["mcp/connect"]({"id": id_}))["connectionId"]
 
 
 async def say(bridge: Bridge, connection: str, **message: Json) -> Json:
     """Send a message; return the answer."""
     params: Json = {"connectionId": connection, "message": {"jsonrpc": "2.0", **message}}
-    return await bridge.answerers["mcp/message"](params)
+    return await bridge.handlers["mcp/message"](params)
 
 
 async def greet(bridge: Bridge, connection: str) -> None:
@@ -113,7 +113,7 @@ async def test_disconnecting_ends_the_server_and_what_it_has_started(tmp_path: P
         call: Json = {"name": "family", "arguments": {}}
         answer = await say(bridge, connection, id=1, method="tools/call", params=call)
         pids = answer["result"]["structuredContent"]["result"]
-        assert await bridge.answerers["mcp/disconnect"]({"connectionId": connection}) == {}
+        assert await bridge.handlers["mcp/disconnect"]({"connectionId": connection}) == {}
         assert [pid for pid in pids if is_running(pid)] == []
         with pytest.raises(RequestFailedError, match="no such MCP connection"):
             await say(bridge, connection, id=2, method="tools/list")
@@ -124,7 +124,7 @@ async def test_only_configured_and_allowed_servers_are_reached(tmp_path: Path) -
     async with bridged(tmp_path, *servers, allowed=("x",)) as (bridge, _):
         for id_ in ("w", "nobody"):
             with pytest.raises(RequestFailedError, match="no such MCP server") as refused:
-                await bridge.answerers["mcp/connect"]({"id": id_})
+                await bridge.handlers["mcp/connect"]({"id": id_})
             assert refused.value.code == -33001
         assert await connected(bridge, "x") == "c-1"
 
@@ -133,7 +133,7 @@ async def test_only_configured_and_allowed_servers_are_reached(tmp_path: Path) -
 async def test_what_can_be_no_server_is_refused_by_the_rule(tmp_path: Path, id_: Json) -> None:
     async with bridged(tmp_path, weather()) as (bridge, _):
         with pytest.raises(RequestFailedError, match="an id has at most 128") as refused:
-            await bridge.answerers["mcp/connect"]({"id": id_})
+            await bridge.handlers["mcp/connect"]({"id": id_})
         assert refused.value.code == -32602
 
 
@@ -143,7 +143,7 @@ async def test_connections_are_counted(tmp_path: Path) -> None:
         connection = await connected(bridge)
         with pytest.raises(RequestFailedError, match="Too many MCP connections: 1 may"):
             await connected(bridge)
-        await bridge.answerers["mcp/disconnect"]({"connectionId": connection})
+        await bridge.handlers["mcp/disconnect"]({"connectionId": connection})
         await connected(bridge)
 
 
@@ -180,7 +180,7 @@ async def test_what_is_no_message_is_refused(tmp_path: Path, message: Json) -> N
     async with bridged(tmp_path, weather()) as (bridge, _):
         connection = await connected(bridge)
         with pytest.raises(RequestFailedError, match="message is no") as refused:
-            await bridge.answerers["mcp/message"]({"connectionId": connection, "message": message})
+            await bridge.handlers["mcp/message"]({"connectionId": connection, "message": message})
         assert refused.value.code == -32602
 
 

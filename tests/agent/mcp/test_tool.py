@@ -62,7 +62,7 @@ class Forecaster:
 
 async def forecast(it: Talk) -> None:
     """Run the turn in a session whose tools are its own and those of a server."""
-    surface = it.server._surface
+    surface = it.server._handlers
     assert surface is not None
     desk = surface.open.awake[it.session_id]._context.desk
     async with OwnedTasks() as tasks:

@@ -6,11 +6,11 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from acp_agent.models.anthropic import LENGTH, MessagesModel, MessagesReader, conversation
-from acp_agent.models.instructions import INSTRUCTIONS
+from acp_agent.models.errors import Refusals, ServiceFailedError
 from acp_agent.models.model import (
     CallTool,
     Guidance,
@@ -18,8 +18,10 @@ from acp_agent.models.model import (
     Image,
     ModelEvent,
     ModelFailedError,
+    ModelOptions,
     ModelSaid,
     Paused,
+    Prices,
     Say,
     Sealed,
     Stopped,
@@ -29,10 +31,9 @@ from acp_agent.models.model import (
     Used,
     UserSaid,
 )
-from acp_agent.models.names import ToolNames
-from acp_agent.models.refusals import Refusals, ServiceFailedError
 from acp_agent.models.services import SERVICES
-from acp_agent.models.wishes import Prices, Wishes
+from acp_agent.models.system_prompt import INSTRUCTIONS
+from acp_agent.models.wire import ToolNames
 from acp_protocol.jsonrpc import Json
 from tests.agent.models.provider import found, providing, replied, sse, streamed
 
@@ -86,9 +87,9 @@ def ended(reason: str) -> Json:
     }
 
 
-def folded(*messages: Json, wishes: Wishes | None = None) -> list[ModelEvent]:
+def folded(*messages: Json, options: ModelOptions | None = None) -> list[ModelEvent]:
     reading = MessagesReader(
-        Refusals(SERVICES["anthropic"], "m"), "anthropic:m", wishes or Wishes(), NAMES
+        Refusals(SERVICES["anthropic"], "m"), "anthropic:m", options or ModelOptions(), NAMES
     )
     events = [event for message in messages for event in reading.feed(message)]
     return events if reading.is_over else [*events, *reading.ended()]
@@ -98,7 +99,7 @@ async def test_a_reply_streams_and_the_request_is_as_the_service_wants_it() -> N
     answer = sse(START, {"type": "ping"}, *text(0, "Grüß ", "dich 語"), ended("end_turn"), STOP)
     tool = ToolOffer("read", "Reads.", {"type": "object"})
     async with providing(streamed(answer)) as provider:
-        model = MessagesModel(found("anthropic", provider.url), "claude-x", Wishes())
+        model = MessagesModel(found("anthropic", provider.url), "claude-x", ModelOptions())
         events = await replied(model, [UserSaid("hi")], [tool])
     assert events == [Say("Grüß "), Say("dich 語"), Used(130, 30, 0, 100, 20)]
     [asked] = provider.asked
@@ -118,7 +119,7 @@ async def test_a_reply_streams_and_the_request_is_as_the_service_wants_it() -> N
 
 async def test_what_the_project_tells_stands_behind_what_we_tell() -> None:
     async with providing(streamed(sse(START, ended("end_turn"), STOP))) as provider:
-        model = MessagesModel(found("anthropic", provider.url), "claude-x", Wishes())
+        model = MessagesModel(found("anthropic", provider.url), "claude-x", ModelOptions())
         await replied(model, [Guidance("Use tabs."), UserSaid("hi")])
     body = provider.asked[0].body
     told = f"{INSTRUCTIONS}\nUse tabs."
@@ -160,8 +161,8 @@ def test_tools_are_called_as_the_service_takes_it() -> None:
 
 
 def test_what_a_reply_took_is_told_with_its_price() -> None:
-    wishes = Wishes(prices=Prices(3.0, 15.0, 0.3, 3.75), window=1000)
-    [used] = folded(START, ended("end_turn"), STOP, wishes=wishes)
+    options = ModelOptions(prices=Prices(3.0, 15.0, 0.3, 3.75), window=1000)
+    [used] = folded(START, ended("end_turn"), STOP, options=options)
     cost = (10 * 3 + 30 * 15 + 100 * 0.3 + 20 * 3.75) / 1e6
     assert used == Used(130, 30, 0, 100, 20, cost, 1000)
 
@@ -194,7 +195,7 @@ async def test_a_paused_reply_is_sent_back_as_it_came_and_goes_on() -> None:
     first = sse(START, *begun, *text(3, "So \n"), ended("pause_turn"), STOP)
     second = sse(START, *text(0, "it is."), ended("end_turn"), STOP)
     async with providing(streamed(first), streamed(second)) as provider:
-        model = MessagesModel(found("anthropic", provider.url), "m", Wishes())
+        model = MessagesModel(found("anthropic", provider.url), "m", ModelOptions())
         events = await replied(model, [UserSaid("hi")])
         assert events[-1] == Paused()
         kept = tuple(event for event in events if not isinstance(event, Used | Paused))
@@ -313,9 +314,11 @@ def test_images_go_to_who_takes_them_and_are_named_to_others() -> None:
 async def test_wishes_are_told_in_the_words_of_the_service(
     thinking: Any, members: dict[str, Json]
 ) -> None:
-    wishes = Wishes(thinking=thinking, max_tokens=9)
+    options = ModelOptions(thinking=thinking, max_tokens=9)
     async with providing(streamed(sse(STOP))) as provider:
-        await replied(MessagesModel(found("anthropic", provider.url), "m", wishes), [UserSaid("x")])
+        await replied(
+            MessagesModel(found("anthropic", provider.url), "m", options), [UserSaid("x")]
+        )
     body = provider.asked[0].body
     assert {name: body.get(name) for name in members} == members
 
@@ -343,6 +346,7 @@ def oddities(draw: st.DrawFn) -> Json:
     return {"index": 0, "type": draw(kinds), **message}
 
 
+@settings(deadline=None)
 @given(messages=st.lists(oddities(), max_size=8))
 def test_whatever_comes_is_read_or_refused(messages: list[Json]) -> None:
     with suppress(ModelFailedError):

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acp_agent.models.anthropic import ID
-from acp_agent.models.arguments import CallIds, read_arguments
+from acp_agent.models.wire import CallIds, read_arguments
 
 
 def test_who_has_an_id_of_its_own_keeps_it_and_others_get_one() -> None:

@@ -7,11 +7,9 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_agent.models.arguments import read_arguments
-from acp_agent.models.characters import whole
-from acp_agent.models.model import UserSaid
+from acp_agent.models.model import ModelOptions, UserSaid
 from acp_agent.models.openai import ChatModel
-from acp_agent.models.wishes import Wishes
+from acp_agent.models.wire import read_arguments, replace_surrogates
 from acp_protocol.jsonrpc import Json
 from tests.agent.models.provider import found, providing, replied, said, streamed
 
@@ -25,9 +23,9 @@ VALUES: st.SearchStrategy[Json] = st.recursive(
 
 @given(VALUES)
 def test_what_is_whole_has_a_utf8_form_and_stays_as_it_is(value: Json) -> None:
-    made = whole(value)
+    made = replace_surrogates(value)
     json.dumps(made, ensure_ascii=False).encode()
-    assert whole(made) == made
+    assert replace_surrogates(made) == made
     try:
         json.dumps(value, ensure_ascii=False).encode()
     except UnicodeEncodeError:
@@ -50,6 +48,6 @@ async def test_half_a_character_in_a_reply_is_said_as_one_that_is_missing() -> N
     )
     answer = b"data: " + spelled + b"\n\ndata: [DONE]\n\n"
     async with providing(streamed(answer)) as provider:
-        model = ChatModel(found("openai", provider.url), "gpt-x", Wishes())
+        model = ChatModel(found("openai", provider.url), "gpt-x", ModelOptions())
         events = await replied(model, [UserSaid("hi")])
     assert said(events) == "a\ufffdb\U0001f600"

@@ -97,11 +97,11 @@ def test_who_looks_at_images_can_be_told(arguments: tuple[str, ...], does: bool)
 
 async def test_a_cassette_records_and_then_stands_in_for_the_service(tmp_path: Path) -> None:
     tape = ("--model", "openai:x", "--cassette", str(tmp_path / "tape"))
-    wishes = ("--max-tokens", "5", "--thinking", "high")
+    options = ("--max-tokens", "5", "--thinking", "high")
     async with providing(streamed(sse(STOP, done=True))) as provider:
         environment = {"OPENAI_BASE_URL": f"{provider.url}/v1", "OPENAI_API_KEY": "k"}
-        model = choice(*tape, *wishes, "--cassette-mode", "record", environment=environment)
+        model = choice(*tape, *options, "--cassette-mode", "record", environment=environment)
         assert await replied(model, [UserSaid("hi")]) == []
     assert provider.asked[0].path == "/v1/chat/completions"
     assert provider.asked[0].body["reasoning_effort"] == "high"
-    assert await replied(choice(*tape, *wishes), [UserSaid("hi")]) == []
+    assert await replied(choice(*tape, *options), [UserSaid("hi")]) == []

@@ -12,10 +12,9 @@ import pytest
 from anyio.to_thread import run_sync
 
 from acp_agent.models.anthropic import MessagesModel
-from acp_agent.models.endpoint import Patience
-from acp_agent.models.model import Model
+from acp_agent.models.http import Timeouts
+from acp_agent.models.model import Model, ModelOptions, Prices
 from acp_agent.models.openai import ChatModel
-from acp_agent.models.wishes import Prices, Wishes
 from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import Json
@@ -24,8 +23,8 @@ from tests.agent.models.provider import found, providing, refused, sse, streamed
 from tests.agent.test_main import COMMAND, LIMIT, Agent, has_content
 
 KEY = "sk-canary-0123456789"
-WISHES = Wishes(window=1000, prices=Prices(1.0, 1.0))
-QUICK = Patience(first_rest=0.0, tries=2)
+WISHES = ModelOptions(window=1000, prices=Prices(1.0, 1.0))
+QUICK = Timeouts(first_delay_s=0.0, max_attempts=2)
 
 
 def chat(*deltas: Json, reason: str) -> bytes:
@@ -95,11 +94,11 @@ async def test_a_cancelled_turn_hangs_up_on_the_service(cwd: Path) -> None:
 
 
 def openai(url: str) -> Model:
-    return ChatModel(found("openai", url, KEY), "m", WISHES, patience=QUICK)
+    return ChatModel(found("openai", url, KEY), "m", WISHES, timeouts=QUICK)
 
 
 def anthropic(url: str) -> Model:
-    return MessagesModel(found("anthropic", url, KEY), "m", WISHES, patience=QUICK)
+    return MessagesModel(found("anthropic", url, KEY), "m", WISHES, timeouts=QUICK)
 
 
 MESSAGE = sse({"type": "message_start", "message": {}}, {"type": "message_stop"})

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acp_agent.models.model import ToolOffer
-from acp_agent.models.names import LENGTH, ToolNames, schema_of
+from acp_agent.models.wire import LENGTH, ToolNames, schema_of
 from acp_protocol.jsonrpc import Json
 
 

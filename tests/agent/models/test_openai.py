@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_agent.models.endpoint import Patience
-from acp_agent.models.instructions import INSTRUCTIONS
+from acp_agent.models.errors import Refusals, ServiceFailedError
+from acp_agent.models.http import Timeouts
 from acp_agent.models.model import (
     Attachment,
     CallTool,
@@ -19,7 +19,9 @@ from acp_agent.models.model import (
     Image,
     ModelEvent,
     ModelFailedError,
+    ModelOptions,
     ModelSaid,
+    Prices,
     Say,
     Sealed,
     Stopped,
@@ -29,16 +31,15 @@ from acp_agent.models.model import (
     Used,
     UserSaid,
 )
-from acp_agent.models.names import ToolNames
 from acp_agent.models.openai import FILTERED, TOO_LONG, ChatModel, ChatReader, conversation
-from acp_agent.models.refusals import Refusals, ServiceFailedError
 from acp_agent.models.services import SERVICES
-from acp_agent.models.wishes import Prices, Wishes
+from acp_agent.models.system_prompt import INSTRUCTIONS
+from acp_agent.models.wire import ToolNames
 from acp_protocol.jsonrpc import Json
 from tests.agent.models.provider import found, providing, replied, sse, streamed
 
 READ = ToolOffer("read", "Reads.", {"type": "object"})
-NONE = Wishes()
+NONE = ModelOptions()
 NAMES = ToolNames([READ, ToolOffer("git.hub__find", "Finds.", {})])
 
 
@@ -55,12 +56,12 @@ def piece(index: int | None, arguments: Json, **members: Json) -> dict[str, Json
     return chunk(tool_calls=[{**place, "function": function, **members}])
 
 
-def reader(wishes: Wishes = NONE) -> ChatReader:
-    return ChatReader(Refusals(SERVICES["openai"], "m"), "openai:m", wishes, NAMES)
+def reader(options: ModelOptions = NONE) -> ChatReader:
+    return ChatReader(Refusals(SERVICES["openai"], "m"), "openai:m", options, NAMES)
 
 
-def folded(*messages: Json, wishes: Wishes = NONE) -> list[ModelEvent]:
-    reading = reader(wishes)
+def folded(*messages: Json, options: ModelOptions = NONE) -> list[ModelEvent]:
+    reading = reader(options)
     return [event for message in messages for event in reading.feed(message)] + [*reading.ended()]
 
 
@@ -192,10 +193,10 @@ def test_what_a_reply_took_is_told_with_its_price() -> None:
         "prompt_tokens_details": {"cached_tokens": 600},
         "completion_tokens_details": {"reasoning_tokens": 40},
     }
-    wishes = Wishes(prices=Prices(2.0, 10.0, cached_read=0.5), window=8000)
-    [used] = folded(chunk("stop"), {"choices": [], "usage": usage}, wishes=wishes)
+    options = ModelOptions(prices=Prices(2.0, 10.0, cached_read=0.5), window=8000)
+    [used] = folded(chunk("stop"), {"choices": [], "usage": usage}, options=options)
     assert used == Used(1000, 100, 40, 600, 0, (400 * 2 + 100 * 10 + 600 * 0.5) / 1e6, 8000)
-    [told] = folded(chunk("stop"), {"choices": [], "usage": {**usage, "cost": 7}}, wishes=wishes)
+    [told] = folded(chunk("stop"), {"choices": [], "usage": {**usage, "cost": 7}}, options=options)
     assert isinstance(told, Used)
     assert told.cost == 7
 
@@ -280,8 +281,8 @@ async def test_an_end_that_is_told_without_a_reason_is_one(
 )
 async def test_an_end_that_is_told_amid_an_answer_is_none(chunks: list[Json]) -> None:
     async with providing(streamed(sse(*chunks, done=True))) as provider:
-        once = Patience(tries=1)
-        model = ChatModel(found("llamacpp", provider.url), "m", NONE, patience=once)
+        once = Timeouts(max_attempts=1)
+        model = ChatModel(found("llamacpp", provider.url), "m", NONE, timeouts=once)
         with pytest.raises(ModelFailedError, match=r"was cut before the answer was whole\.$"):
             await replied(model, [UserSaid("x")], [READ])
 
@@ -348,9 +349,9 @@ def test_images_go_to_who_takes_them_and_are_named_to_others() -> None:
 async def test_wishes_are_told_in_the_words_of_the_service(
     prefix: str, thinking: Any, members: dict[str, Json]
 ) -> None:
-    wishes = Wishes(thinking=thinking, max_tokens=9)
+    options = ModelOptions(thinking=thinking, max_tokens=9)
     async with providing(streamed(sse(chunk("stop"), done=True))) as provider:
-        await replied(ChatModel(found(prefix, provider.url), "m", wishes), [UserSaid("hi")])
+        await replied(ChatModel(found(prefix, provider.url), "m", options), [UserSaid("hi")])
     body = provider.asked[0].body
     assert {name: body.get(name) for name in members} == members
 

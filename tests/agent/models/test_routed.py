@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from acp_agent.models.choice import ModelChoice, chosen
-from acp_agent.models.model import Model, Thinker, UserSaid
-from acp_agent.models.wishes import Effort
+from acp_agent.models.model import Effort, Model, Thinker, UserSaid
 from tests.agent.models.provider import Provider, providing, replied, said, sse, streamed
 from tests.agent.visits import visit
 

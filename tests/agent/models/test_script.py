@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from acp_agent.models.demo import HELP, TOUR_FILE, script
 from acp_agent.models.model import (
     Attachment,
     CallTool,
@@ -15,8 +16,6 @@ from acp_agent.models.model import (
     ToolOffer,
     UserSaid,
 )
-from acp_agent.models.script import HELP, script
-from acp_agent.models.tour import TOUR_FILE
 
 DONE = ToolAnswered("any", "")
 

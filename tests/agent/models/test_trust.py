@@ -16,9 +16,9 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from acp_agent.models.refusals import ServiceFailedError
+from acp_agent.models.errors import ServiceFailedError
 from tests.agent.models.provider import LIMIT, replied
-from tests.agent.models.test_endpoint import GO, model_at
+from tests.agent.models.test_http import GO, model_at
 
 
 @asynccontextmanager

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from acp_agent.models.model import Used
-from acp_agent.models.wishes import Prices, Wishes
+from acp_agent.models.model import ModelOptions, Prices, Used
 
 USED = Used(1_000_000, 500_000, cached_read=200_000, cached_written=100_000)
 
@@ -21,11 +20,11 @@ USED = Used(1_000_000, 500_000, cached_read=200_000, cached_written=100_000)
 )
 def test_what_is_cached_has_its_own_price(prices: Prices, cost: float) -> None:
     assert prices.of(USED) == pytest.approx(cost)
-    assert Wishes(prices=prices).priced(USED).cost == pytest.approx(cost)
+    assert ModelOptions(prices=prices).priced(USED).cost == pytest.approx(cost)
 
 
 def test_without_prices_nobody_says_what_it_costs() -> None:
-    assert Wishes().priced(USED) is USED
+    assert ModelOptions().priced(USED) is USED
 
 
 def test_what_is_used_adds_up() -> None:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_agent.sessions.paging import continued, cursor_behind
-from acp_agent.sessions.store import Store, Wanted
+from acp_agent.sessions.store import Store, Wanted, continued, cursor_behind
 
 
 @given(st.text() | st.binary().map(lambda content: content.decode("latin-1")))

@@ -26,16 +26,16 @@ import sys
 from functools import partial
 from pathlib import Path
 import anyio
-from acp_agent.sessions.patience import patiently
+from acp_agent.sessions.store import retry_busy
 from acp_agent.sessions.store import Store
 store = Store(Path(sys.argv[1]))
 async def write():
     for n in range(int(sys.argv[3])):
-        record = await patiently(partial(store.create, f"{sys.argv[2]}_{n}", "/", [], {}))
+        record = await retry_busy(partial(store.create, f"{sys.argv[2]}_{n}", "/", [], {}))
         for m in range(5):
-            await patiently(partial(store.append, record.number, f'{{"n": {m}}}'))
+            await retry_busy(partial(store.append, record.number, f'{{"n": {m}}}'))
         title = f"{sys.argv[2]} {n}"
-        await patiently(partial(store.change, record.number, title=title))
+        await retry_busy(partial(store.change, record.number, title=title))
         store.claims.release(record.number)
 anyio.run(write)
 """

@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
+from acp_agent.models.demo import script
 from acp_agent.models.model import CallTool, UserSaid
-from acp_agent.models.script import script
 from acp_agent.permissions import Permissions
 from acp_agent.tools.catalogue import TOOLS
 from acp_agent.tools.tool import NAME_WIDTH, REASON_LIMIT, TEXT_LIMIT, Content, ToolFailedError

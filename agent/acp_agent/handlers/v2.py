@@ -1,0 +1,254 @@
+"""Handlers of version 2, a draft.
+
+A prompt gets its response as soon as it is part of the conversation; the outcome is sent as a state
+update. A prompt that arrives while a turn runs waits until the turn has ended.
+
+Source: ACP version 2, Initialization; Session Setup; Prompt Lifecycle; Session Config Options.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import cast
+
+import anyio
+
+from acp_agent.elicitation import ways_in
+from acp_agent.handlers.providers import ProviderHandlers
+from acp_agent.handlers.replay import replay, respond_then
+from acp_agent.handlers.sessions import SessionHandlers
+from acp_agent.params import Handler, Params, invalid, markers, members_of, value_of
+from acp_agent.prompts import blocks_of, read_prompt
+from acp_agent.services import AgentServices
+from acp_agent.session import Session
+from acp_agent.sessions.errors import StoreError
+from acp_agent.sessions.log import SessionLog
+from acp_agent.surface import Handlers
+from acp_agent.updates import Said, new_message_id
+from acp_agent.updates_v2 import UpdatesV2, call_of
+from acp_agent.workspace import Workspace
+from acp_protocol import jsonrpc
+from acp_protocol.errors import ConnectionClosedError, RequestFailedError
+from acp_protocol.handling import Followed
+from acp_protocol.jsonrpc import Json
+
+logger = logging.getLogger(__name__)
+
+
+class HandlersV2(Handlers):
+    """Handles the methods of version 2."""
+
+    version = 2
+
+    def __init__(self, services: AgentServices) -> None:
+        super().__init__(services)
+        self.handlers = {
+            "session/new": self._new_session,
+            "session/resume": self._resume_session,
+            "session/close": self._close_session,
+            "session/set_config_option": self._set_config_option,
+            "session/prompt": self._prompt,
+            "tool_call/cancel": self._cancel_call,
+            "terminal/cancel": self._cancel_terminal,
+            **(self._unstable() if services.is_unstable else {}),
+            **self.auth.handlers,
+            **SessionHandlers(self, self._state).handlers,
+        }
+
+    def initialized(self, params: Params) -> Json:
+        """Return the capabilities of the agent; files and terminals are its own in this version."""
+        able = members_of(params.get("capabilities"))
+        self.ways = ways_in(able)
+        terminals = members_of(able.get("auth")).get("terminal")
+        offers = ["delete", "additionalDirectories"]
+        if self.services.is_unstable:
+            offers += ["fork", "archive", "status", "title"]
+        servers = ["stdio", "http"] + (["acp"] if self.services.is_unstable else [])
+        session = markers(offers) | {
+            "prompt": markers(["embeddedContext"] + (["image"] if self.takes_images else [])),
+            "mcp": markers(servers),
+        }
+        claims = markers(["providers"] if self.services.is_unstable else [])
+        return {
+            "protocolVersion": self.version,
+            "info": self.info(),
+            "capabilities": {"session": session, **self.auth.claims(), **claims},
+            "authMethods": self.auth.offered(has_terminal=terminals is not None),
+        }
+
+    def cancel(self, session: Session) -> None:
+        """Cancel the running turn, and refuse the prompts that wait for it."""
+        session.prompts.cancel()
+        session.cancel()
+
+    def updates_for(self, log: SessionLog) -> UpdatesV2:
+        """Return what notifies the client of a session."""
+        return UpdatesV2(self.services.client, log.record.id, log)
+
+    def workspace_for(self, session_id: str, directories: Sequence[Path]) -> Workspace:
+        """Return a workspace of our own files: clients of this version offer none."""
+        return Workspace(session_id, directories[0], additional=directories[1:])
+
+    def _unstable(self) -> Mapping[str, Handler]:
+        """Return the handlers of unstable methods."""
+        providers = ProviderHandlers(self.services.models).handlers
+        return {"session/fork": self._fork_session, **providers}
+
+    async def _new_session(self, params: Params) -> Json:
+        session = await self.new(params)
+        return respond_then(
+            self, session, {"sessionId": session.id, **self._offered(session)}, session.warn
+        )
+
+    async def _resume_session(self, params: Params) -> Json:
+        start: Json = params.get("replayFrom")
+        if start is not None and start.get("type") != "start":
+            raise invalid(f"replayFrom.type: {start.get('type')!r} is not supported")
+        session = await self.reopened(params)
+        told = session.log.told() if start is not None else ()
+
+        def then() -> Said:
+            yield from session.surroundings() if start is not None else ()
+            yield "state_update", self._state(session)
+
+        await replay(self, session, told, then)
+        return respond_then(self, session, self._offered(session), session.warn)
+
+    async def _fork_session(self, params: Params) -> Json:
+        session = await self.forked(params)
+        return respond_then(
+            self, session, {"sessionId": session.id, **self._offered(session)}, session.warn
+        )
+
+    async def _close_session(self, params: Params) -> Json:
+        # One that is not open, or not there, counts as closed.
+        await self.close(params["sessionId"])
+        return {}
+
+    async def _set_config_option(self, params: Params) -> Json:
+        async with self.using(params) as session:
+            if (option := session.option(params["configId"])) is None:
+                raise invalid(f"configId: there is no option {params['configId']!r}")
+            if params["type"] != "id":
+                raise invalid(f"type: {params['type']!r} does not fit this option")
+            await session.choose(option, value_of(option, params["value"], "value"))
+            return session.settings()
+
+    async def _cancel_call(self, params: Params) -> Json:
+        if not self._end_call(params, params["toolCallId"]):
+            raise invalid("toolCallId: no such tool call runs")
+        return {}
+
+    async def _cancel_terminal(self, params: Params) -> Json:
+        """Cancel the tool call that runs in a terminal."""
+        if not self._end_call(params, call_of(params["terminalId"])):
+            raise invalid("terminalId: nothing runs in such a terminal")
+        return {}
+
+    def _end_call(self, params: Params, call_id: str) -> bool:
+        """Cancel one tool call; return whether it was running."""
+        session_id = params["sessionId"]
+        if (session := self.open.awake.get(session_id)) is not None:
+            return session.end_call(call_id)
+        if session_id not in self.open.asleep:
+            raise self.closed(session_id)
+        return False
+
+    async def _prompt(self, params: Params) -> Json:
+        async with self.prompting(params) as session:
+            if session is None:
+                raise _cancelled()
+            blocks = blocks_of(params, session.model)
+            if not blocks:
+                raise invalid("params.prompt is empty")
+            message_id = new_message_id()
+            await self._accept(session, partial(session.updates.user, message_id, blocks))
+            return Followed(
+                {"messageId": message_id}, partial(self._turn, session, message_id, blocks)
+            )
+
+    async def _accept(self, session: Session, record: Callable[[], Awaitable[None]]) -> None:
+        """Return when the prompt is recorded and its turn is next.
+
+        Raises:
+            RequestFailedError: it was cancelled before; then it is no part of the conversation.
+        """
+        prompts = session.prompts
+        with anyio.CancelScope() as scope:
+            prompts.waiting.add(scope)
+            try:
+                await prompts.turn.acquire()
+                prompts.is_cancelled = False
+                try:
+                    await record()
+                except BaseException:
+                    self._release(session)
+                    raise
+            finally:
+                prompts.waiting.discard(scope)
+        if scope.cancelled_caught:
+            raise _cancelled()
+
+    def _release(self, session: Session) -> None:
+        session.prompts.turn.release()
+        self.open.notify_idle()
+
+    async def _turn(self, session: Session, message_id: str, blocks: Sequence[Params]) -> None:
+        """Run one turn, from the echo of the prompt to the idle state that ends it."""
+        updates = cast("UpdatesV2", session.updates)
+        try:
+            ended = await self._outcome(session, updates, message_id, blocks)
+            used = session.take_used()
+            if self.services.is_unstable:
+                ended |= used
+            await updates.state("idle", **ended)
+        finally:
+            updates.is_asking = False
+            self._release(session)
+
+    async def _outcome(
+        self, session: Session, updates: UpdatesV2, message_id: str, blocks: Sequence[Params]
+    ) -> dict[str, Json]:
+        """Run one turn; return its outcome as fields of a state update."""
+        try:
+            await updates.echo(message_id, blocks)
+            await updates.state("running")
+            # The answer may have waited for its reader, and the cancellation not for the turn.
+            if session.prompts.is_cancelled:
+                return {"stopReason": "cancelled"}
+            with self.auth.offering():
+                return {"stopReason": await session.prompt(read_prompt(blocks, session.cwd))}
+        except ConnectionClosedError:
+            raise
+        except (RequestFailedError, StoreError) as problem:
+            return {"stopReason": "error", "error": _error(problem)}
+        except Exception:
+            # The prompt has its answer: what goes wrong now can only be told by a state.
+            logger.exception("a turn failed")
+            error = {"code": jsonrpc.INTERNAL_ERROR, "message": "Internal error"}
+            return {"stopReason": "error", "error": error}
+
+    def _state(self, session: Session) -> dict[str, Json]:
+        """Return the state of a session as fields of a state update."""
+        if not session.prompts.is_busy:
+            return {"state": "idle"}
+        is_asking = cast("UpdatesV2", session.updates).is_asking
+        return {"state": "requires_action" if is_asking else "running"}
+
+    def _offered(self, session: Session) -> dict[str, Json]:
+        return {**session.settings(), "availableCommands": session.commands()}
+
+
+def _cancelled() -> RequestFailedError:
+    return RequestFailedError(jsonrpc.REQUEST_CANCELLED, "Request cancelled")
+
+
+def _error(problem: RequestFailedError | StoreError) -> dict[str, Json]:
+    """Return the error as a field of a state update, as the prompt has its response."""
+    if isinstance(problem, RequestFailedError):
+        data = {"data": problem.data} if problem.data is not None else {}
+        return {"code": problem.code, "message": problem.message, **data}
+    return {"code": jsonrpc.INTERNAL_ERROR, "message": f"The session cannot be kept: {problem}"}

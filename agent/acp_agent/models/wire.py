@@ -1,0 +1,153 @@
+"""What the formats of all services share: JSON fields, names of tools, and tool calls.
+
+A field of the wrong type counts as absent. Names of tools may hold dots, as those of MCP servers
+do, and be of any length; services take letters, digits, `_` and `-`, 64 at most.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, cast
+
+from acp_agent.models.model import CallTool, ToolOffer
+from acp_agent.numbers import is_finite
+from acp_protocol.json_text import Json, parse
+
+
+def members(value: Json) -> Mapping[str, Json]:
+    """Return the members of an object; none for what is no object."""
+    return cast("Mapping[str, Json]", value) if isinstance(value, dict) else {}
+
+
+def entries(value: Json) -> Sequence[Json]:
+    """Return the entries of an array; none for what is no array."""
+    return cast("Sequence[Json]", value) if isinstance(value, list) else ()
+
+
+def text(value: Json) -> str:
+    """Return a string; an empty one for what is no string."""
+    return value if isinstance(value, str) else ""
+
+
+def count(value: Json) -> int:
+    """Return a whole number that is not negative and can be counted to; 0 for what is none."""
+    return value if type(value) is int and 0 <= value < 2**53 else 0
+
+
+def amount(value: Json) -> float | None:
+    """Return a number that is not negative; None for what is none."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return float(value) if is_number and 0 <= value < 1e12 else None
+
+
+_HALF: Final = re.compile("[\ud800-\udfff]")
+_INSTEAD: Final = "\ufffd"
+
+
+def replace_surrogates(value: Json) -> Json:
+    """Return `value` with U+FFFD in place of each half character, in names of members, too."""
+    if isinstance(value, str):
+        return _HALF.sub(_INSTEAD, value)
+    if isinstance(value, dict):
+        return {
+            _HALF.sub(_INSTEAD, name): replace_surrogates(each)
+            for name, each in members(value).items()
+        }
+    if isinstance(value, list):
+        return [replace_surrogates(each) for each in entries(value)]
+    return value
+
+
+LENGTH: Final = 64
+
+
+class ToolNames:
+    """The names of one request, there and back."""
+
+    def __init__(self, tools: Sequence[ToolOffer]) -> None:
+        # Who has a name that is taken as it is keeps it, whoever else would get the same.
+        kept = {tool.name for tool in tools if _fitted(tool.name) == tool.name}
+        self._told: dict[str, str] = {name: name for name in kept}
+        self._meant: dict[str, str] = dict(self._told)
+        for tool in tools:
+            self._add(tool.name)
+
+    def told(self, name: str) -> str:
+        """Return what a tool is called before the service, one that is not offered too."""
+        return self._told.get(name) or _fitted(name)
+
+    def meant(self, told: str) -> str:
+        """Return the tool that the service calls so; a name that nobody has stays as it is."""
+        return self._meant.get(told, told)
+
+    def _add(self, name: str) -> None:
+        if name in self._told:
+            return
+        fitted = _fitted(name)
+        number = 2
+        while fitted in self._meant:
+            end = f"_{number}"
+            fitted = _fitted(name)[: LENGTH - len(end)] + end
+            number += 1
+        self._told[name] = fitted
+        self._meant[fitted] = name
+
+
+def _fitted(name: str) -> str:
+    return re.sub(r"[^a-zA-Z0-9_-]", "_", name)[:LENGTH] or "_"
+
+
+def schema_of(tool: ToolOffer) -> dict[str, Json]:
+    """Return the schema of a tool's arguments: an object, whether it says so or not."""
+    parameters: Mapping[str, Json] = tool.parameters
+    return {"properties": {}, **parameters, "type": "object"}
+
+
+ANYTHING: Final = re.compile(r".+", re.DOTALL)
+
+
+class CallIds:
+    """Names the calls of a history apart, whatever those who made them have called them.
+
+    Some count the calls of each reply anew, and some call all of them the same; services refuse a
+    history in which two calls have one id, or one whose signs they do not know.
+    """
+
+    def __init__(self, prefix: str, fit: re.Pattern[str] = ANYTHING) -> None:
+        self._prefix = prefix
+        self._fit = fit
+        self._taken: set[str] = set()
+
+    def at(self, place: int) -> Callable[[str], str]:
+        """Return what gives the calls of the reply at `place` their ids, one after the other."""
+        numbers = itertools.count()
+
+        def id_of(told: str) -> str:
+            number = next(numbers)
+            if told in self._taken or not self._fit.fullmatch(told):
+                told = f"{self._prefix}_{place}_{number}"
+                while told in self._taken:
+                    told += "_"
+            self._taken.add(told)
+            return told
+
+        return id_of
+
+
+def read_arguments(name: str, written: str, id_: str = "") -> CallTool:
+    """Return the call; what is no JSON object is told to the model, and never carried out."""
+    if not written.strip():
+        return CallTool(name, {}, id_)
+    try:
+        arguments = parse(written.encode("utf-8", "surrogatepass"))
+    except ValueError as problem:
+        return CallTool(name, {}, id_, f"the arguments are no JSON: {problem}")
+    if not isinstance(arguments, dict):
+        return CallTool(name, {}, id_, "the arguments are no JSON object")
+    if not is_finite(arguments):
+        return CallTool(name, {}, id_, "a number in the arguments is out of range")
+    if replace_surrogates(arguments) != arguments:
+        return CallTool(name, {}, id_, "half a character in the arguments has no UTF-8 form")
+    return CallTool(name, members(arguments), id_)

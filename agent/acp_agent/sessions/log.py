@@ -1,0 +1,293 @@
+"""The log of one session: each event is in the store before the client is notified of it.
+
+Another process may be writing to the store, or the disk be full. What cannot be written at once is
+written, in its order, as soon as that is over; callers that depend on it wait for it.
+
+A streamed message takes one row, which each piece of it rewrites, up to `ROW_LIMIT` characters.
+Each piece is committed before it is sent: a process that is killed loses nothing that the client
+has seen. The model's reply refers to these rows and holds only words that are in none of them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import MISSING, fields
+from functools import partial
+from itertools import groupby
+from typing import Any, Final, Self, cast
+
+from acp_agent.memory import Aside, Compacted, Kept
+from acp_agent.models.model import (
+    Attachment,
+    CallTool,
+    Image,
+    ModelEvent,
+    ModelSaid,
+    Say,
+    Sealed,
+    ShowPlan,
+    Step,
+    Stopped,
+    Think,
+    ToolAnswered,
+    UserSaid,
+)
+from acp_agent.sessions import events
+from acp_agent.sessions.errors import DAMAGED, StoreError
+from acp_agent.sessions.events import Event
+from acp_agent.sessions.records import Record, now, read_json
+from acp_agent.sessions.store import Store, retry_busy
+from acp_protocol.jsonrpc import Json
+
+
+class SessionLog:
+    """Writes the events and the record of a session whose lock this process holds."""
+
+    def __init__(self, store: Store, record: Record) -> None:
+        self.record = record
+        """The record as it was when the session was opened."""
+        self.texts = Texts()
+        """What was said since the last entry, as the rows hold it."""
+        self._store = store
+        self._last: tuple[int, Event] | None = None
+        self._due = deque[Callable[[], object]]()
+        """Writes that are not done yet, in order."""
+
+    async def secure(self, event: Event) -> None:
+        """Append an event; when this returns, it is committed.
+
+        Raises:
+            StoreError: it cannot be written, and will not be later.
+        """
+        await self._surely(partial(self._write, event))
+
+    async def confirm(self, **members: Json) -> None:
+        """Change fields of the record, such as `settings` and `usage`, in the same way.
+
+        Raises:
+            StoreError: as for `secure`.
+        """
+        await self._surely(partial(self._store.change, self.record.number, **members))
+
+    async def settle(self, patience: float | None = None) -> None:
+        """Return when everything is written; wait up to `patience` seconds for others.
+
+        Raises:
+            StoreError: it cannot be written now, and is tried again later.
+        """
+        await retry_busy(self._flush, patience)
+
+    def is_settled(self) -> bool:
+        """Try to write what is due; return whether everything is written."""
+        with suppress(StoreError):
+            self._flush()
+        return not self._due
+
+    def keep(self, event: Event) -> None:
+        """Append an event as soon as possible."""
+        self._soon(partial(self._write, event))
+
+    def remember(self, entry: Kept) -> None:
+        """Append an entry of the model's history as soon as possible."""
+        # Only then is it known which of its words are in rows.
+        self._soon(lambda: self._write(events.entry(write_entry(entry, self.texts))))
+
+    def events(self) -> Iterator[Event]:
+        """Yield all events, in order."""
+        for body in self._store.events(self.record.number):
+            yield events.checked(read_json(body))
+
+    def told(self) -> Iterator[Event]:
+        """Yield the events to replay to the client, in order."""
+        return events.joined(self.events())
+
+    def current(self) -> Record:
+        """Return the record as it is now; other processes may have changed it."""
+        return self._store.get(self.record.id) or self.record
+
+    def touch(self) -> str:
+        """Note that the session was used; return the time as the record holds it."""
+        at = now()
+        self.note(updated=at)
+        return at
+
+    def suggest_title(self, title: str) -> bool:
+        """Set the title unless there is one; return whether it is set."""
+        if self.current().title is not None:
+            return False
+        self._soon(partial(self._store.suggest_title, self.record.number, title))
+        return True
+
+    def note(self, **members: Json) -> None:
+        """Change fields of the record as soon as possible."""
+        self._soon(partial(self._store.change, self.record.number, **members))
+
+    def _write(self, event: Event) -> None:
+        row, last = self._last if self._last is not None else (0, None)
+        if last is not None and events.continues(last, event, events.ROW_LIMIT):
+            whole = events.text(last["kind"], last["id"], last["text"] + event["text"])
+            self._store.replace(row, json.dumps(whole))
+        elif last is not None and events.replaces(event, last):
+            whole = event
+            self._store.replace(row, json.dumps(event))
+        else:
+            whole = event
+            row = self._store.append(self.record.number, json.dumps(event))
+        self._last = (row, whole)
+        self.texts.take(event)
+
+    def _soon(self, work: Callable[[], object]) -> None:
+        self._due.append(work)
+        # Whoever waits for a later write gets the error.
+        self.is_settled()
+
+    async def _surely(self, work: Callable[[], object]) -> None:
+        self._due.append(work)
+        try:
+            await self.settle()
+        except BaseException:
+            with suppress(ValueError):
+                self._due.remove(work)
+            raise
+
+    def _flush(self) -> None:
+        while self._due:
+            self._due[0]()
+            self._due.popleft()
+
+
+class Texts(list[tuple[str, str]]):
+    """Kind and text of what was said since the last entry; neighbours of one kind are one."""
+
+    _is_open = False
+
+    def take(self, event: Event) -> None:
+        """Add an event of the log."""
+        if event["what"] == "entry":
+            self.clear()
+        elif event["what"] == "text" and self._is_open and self[-1][0] == event["kind"]:
+            self[-1] = (event["kind"], self[-1][1] + event["text"])
+        elif event["what"] == "text":
+            self.append((event["kind"], event["text"]))
+        self._is_open = event["what"] == "text"
+
+
+class History(list[Kept]):
+    """The history of the model; entries that are added are written to the log."""
+
+    def __init__(self, entries: Sequence[Kept], log: SessionLog) -> None:
+        super().__init__(entries)
+        self._log = log
+
+    def append(self, entry: Kept, /) -> None:
+        """Add an entry, as it will be after it was restored."""
+        if isinstance(entry, ModelSaid):
+            entry = ModelSaid(tuple(joined(entry.events)))
+        super().append(entry)
+        self._log.remember(entry)
+
+    def extend(self, entries: object, /) -> None:
+        """Add several entries."""
+        for entry in cast("Sequence[Kept]", entries):
+            self.append(entry)
+
+    def __iadd__(self, entries: object, /) -> Self:
+        """Add several entries."""
+        self.extend(entries)
+        return self
+
+
+_CLASSES: Final[Mapping[str, type[Any]]] = {
+    # The names are those of the file format, and outlive the names of the classes.
+    "UserSaid": UserSaid,
+    "Attachment": Attachment,
+    "Image": Image,
+    "ModelSaid": ModelSaid,
+    "Say": Say,
+    "Think": Think,
+    "ShowPlan": ShowPlan,
+    "Step": Step,
+    "CallTool": CallTool,
+    "Sealed": Sealed,
+    "Stopped": Stopped,
+    "ToolAnswered": ToolAnswered,
+    "Aside": Aside,
+    "Compacted": Compacted,
+}
+_NAMES: Final[Mapping[type[Any], str]] = {kind: name for name, kind in _CLASSES.items()}
+_KINDS: Final[Mapping[type[Any], str]] = {
+    Say: "agent_message_chunk",
+    Think: "agent_thought_chunk",
+}
+
+
+def write_entry(entry: Kept, texts: Sequence[tuple[str, str]] = ()) -> dict[str, Json]:
+    """Return an entry as JSON; words that are among `texts` are written as their index there."""
+    return _written(entry, list(texts))
+
+
+def read_entry(value: Json, texts: Sequence[tuple[str, str]] = ()) -> Kept:
+    """Return an entry from its JSON; `texts` are those that it was written with.
+
+    Fields that this version does not know are left out, and so are events of unknown types.
+
+    Raises:
+        StoreError: it is none.
+    """
+    entry = _read(value, texts)
+    if not isinstance(entry, UserSaid | ModelSaid | ToolAnswered | Aside | Compacted):
+        raise StoreError(DAMAGED)
+    return entry
+
+
+def joined(said: Sequence[ModelEvent]) -> Iterator[ModelEvent]:
+    """Yield events with neighbouring pieces of text, or of thought, as one."""
+    for kind, group in groupby(said, type):
+        if kind in _KINDS:
+            yield kind("".join(cast("Say | Think", each).text for each in group))
+        else:
+            yield from group
+
+
+def _written(entry: Any, texts: list[tuple[str, str]]) -> dict[str, Json]:
+    members: dict[str, Json] = {}
+    parts: dict[str, Json] = {}
+    for field in fields(entry):
+        value = getattr(entry, field.name)
+        if isinstance(value, tuple):
+            parts[field.name] = [_written(part, texts) for part in cast("tuple[Any, ...]", value)]
+        else:
+            members[field.name] = value
+    written = {"is": _NAMES[type(entry)], "members": members} | ({"parts": parts} if parts else {})
+    kind = _KINDS.get(cast("type[Any]", type(entry)))
+    for place, (shown_as, shown) in enumerate(texts):
+        if shown_as == kind and shown and entry.text.startswith(shown):
+            members["text"] = entry.text[len(shown) :]
+            return written | {"behind": place}
+    return written
+
+
+def _read(value: Json, texts: Sequence[tuple[str, str]]) -> Any:
+    try:
+        kind: Any = _CLASSES[value["is"]]
+        parts = {
+            name: tuple(_read(part, texts) for part in each if part["is"] in _CLASSES)
+            for name, each in value.get("parts", {}).items()
+        }
+        given = {**value["members"], **parts}
+        if "behind" in value:
+            given["text"] = texts[value["behind"]][1] + given["text"]
+        known = {field.name: field for field in fields(kind)}
+        missing = {
+            name
+            for name, field in known.items()
+            if name not in given and field.default is MISSING and field.default_factory is MISSING
+        }
+    except (KeyError, IndexError, TypeError, AttributeError):
+        raise StoreError(DAMAGED) from None
+    if missing:
+        raise StoreError(DAMAGED)
+    return kind(**{name: each for name, each in given.items() if name in known})

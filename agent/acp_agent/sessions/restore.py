@@ -1,0 +1,156 @@
+"""Restores a session that was closed, or whose process was killed in the middle of a turn.
+
+What was interrupted is completed in the store: an open tool call becomes a failed one, and a
+partial reply becomes an entry of the history.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, cast
+
+from acp_agent.memory import Aside, Compacted, Kept
+from acp_agent.models.model import (
+    CallTool,
+    ModelEvent,
+    ModelSaid,
+    Say,
+    Think,
+    ToolAnswered,
+    UserSaid,
+)
+from acp_agent.prompts import read_prompt
+from acp_agent.sessions import events
+from acp_agent.sessions.events import Event
+from acp_agent.sessions.log import SessionLog, Texts, read_entry
+from acp_protocol.jsonrpc import Json
+
+REASON: Final = "broken off: the agent ended before it"
+_FINAL: Final = frozenset({"completed", "failed", "cancelled"})
+
+
+@dataclass
+class Revived:
+    """The state that a session goes on with."""
+
+    history: list[Kept] = field(default_factory=list[Kept])
+    calls: int = 0
+    """Tool calls so far."""
+    unheard: UserSaid | None = None
+    """The last prompt, if it is not in the history: the session knows whether it is a command."""
+    loose: tuple[ModelEvent, ...] = ()
+    """What was streamed in reply to it."""
+
+
+def revive(log: SessionLog) -> Revived:
+    """Return the state of a session, after completing in its log what was interrupted."""
+    reading = _Reading()
+    for event in log.events():
+        reading.take(event)
+    log.texts = reading.texts
+    for call_id, content in reading.open_calls.items():
+        said = {"type": "content", "content": {"type": "text", "text": REASON}}
+        members = {"status": "failed", "rawOutput": {"error": REASON}}
+        log.keep(events.tool(call_id, members | {"content": [*content, said]}))
+    for compaction_id, members in reading.open_compactions.items():
+        log.keep(events.compaction(compaction_id, members))
+    loose = tuple(reading.loose)
+    for entry in reading.missing():
+        log.remember(entry)
+        reading.history.append(entry)
+    unheard = reading.unheard(Path(log.record.cwd))
+    return Revived(reading.history, reading.calls, unheard, loose if unheard is not None else ())
+
+
+class _Reading:
+    """Folds the events of a log."""
+
+    def __init__(self) -> None:
+        self.history: list[Kept] = []
+        self.calls = 0
+        self.open_calls: dict[str, list[Json]] = {}
+        """The content of each tool call that has not ended."""
+        self.open_compactions: dict[str, Mapping[str, Json]] = {}
+        """By id of each compaction that has not ended, the fields with which it ends."""
+        self.texts = Texts()
+        self._prompt: list[Mapping[str, Json]] | None = None
+        """The blocks of a prompt that is not in the history yet."""
+
+    @property
+    def loose(self) -> list[ModelEvent]:
+        """What the model has said since its last entry."""
+        if self.history and isinstance(self.history[-1], Aside):
+            # A reply of the agent itself, of which the model knows nothing.
+            return []
+        return [
+            Say(text) if kind == "agent_message_chunk" else Think(text) for kind, text in self.texts
+        ]
+
+    def take(self, event: Event) -> None:
+        """Add an event of the log."""
+        self._take(event)
+        self.texts.take(event)
+
+    def _take(self, event: Event) -> None:
+        match event["what"]:
+            case "entry":
+                self._know(read_entry(event["entry"], self.texts))
+            case "user":
+                self._prompt = event["blocks"]
+            case "call":
+                # A call that was never told of has used up its number all the same.
+                self.calls = max(self.calls + 1, _number(event["id"]))
+                self.open_calls[event["id"]] = event["members"].get("content", [])
+            case "compaction" if event["members"].get("status") == "in_progress":
+                self.open_compactions[event["id"]] = {"status": "cancelled"}
+            case "compaction":
+                self.open_compactions.pop(event["id"], None)
+            case "tool":
+                self._change(event["id"], event["members"])
+            case _:
+                pass
+
+    def _know(self, entry: Kept) -> None:
+        self.history.append(entry)
+        self._prompt = None
+        if isinstance(entry, Compacted):
+            summary = [{"type": "text", "text": entry.summary}]
+            for id_ in self.open_compactions:
+                self.open_compactions[id_] = {"status": "completed", "summary": summary}
+
+    def missing(self) -> list[Kept]:
+        """Return the entries that complete the history."""
+        added = _unanswered(self.history)
+        last = self.history[-1] if self.history else None
+        if self._prompt is None and (self.loose or isinstance(last, UserSaid)):
+            added.append(ModelSaid(tuple(self.loose)))
+        return added
+
+    def unheard(self, cwd: Path) -> UserSaid | None:
+        """Return the prompt that is not in the history yet."""
+        return read_prompt(self._prompt, cwd) if self._prompt is not None else None
+
+    def _change(self, call_id: str, members: Mapping[str, Json]) -> None:
+        if members.get("status") in _FINAL:
+            self.open_calls.pop(call_id, None)
+        elif call_id in self.open_calls and isinstance(members.get("content"), list):
+            self.open_calls[call_id] = cast("list[Json]", members["content"])
+
+
+def _number(call_id: str) -> int:
+    """Return the number at the end of a call's id; 0 if there is none."""
+    number = call_id.rpartition("_")[2]
+    return int(number) if number.isascii() and number.isdecimal() else 0
+
+
+def _unanswered(history: list[Kept]) -> list[Kept]:
+    """Return results for the calls at the end of `history` that have none."""
+    for answers, entry in enumerate(reversed(history)):
+        if isinstance(entry, ModelSaid):
+            calls = [event for event in entry.events if isinstance(event, CallTool)]
+            return [ToolAnswered(call.name, REASON, is_failed=True) for call in calls[answers:]]
+        if isinstance(entry, UserSaid | Aside | Compacted):
+            break
+    return []

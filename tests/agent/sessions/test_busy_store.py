@@ -1,0 +1,242 @@
+"""A store in which another process is writing: the agent waits for it, and does all else."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import anyio
+import pytest
+
+from acp_agent.sessions.errors import BusyError
+from acp_agent.sessions.store import FILE, Store, Wanted, retry_busy
+from acp_protocol.errors import RequestFailedError
+from acp_protocol.jsonrpc import Json
+from tests.agent.visits import Visit, items, visit
+
+VERSIONS = pytest.mark.parametrize("version", [1, 2])
+
+
+@contextmanager
+def locked(directory: Path) -> Generator[None]:
+    """Write in a store, and do not come to an end with it."""
+    database = sqlite3.connect(directory / FILE, isolation_level=None)
+    database.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+    finally:
+        database.execute("ROLLBACK")
+        database.close()
+
+
+async def test_what_finds_the_store_busy_is_tried_again() -> None:
+    attempts = 0
+
+    def work() -> str:
+        nonlocal attempts
+        attempts += 1
+        if attempts < 3:
+            raise BusyError("busy")
+        return "done"
+
+    assert await retry_busy(work) == "done"
+    attempts = 0
+    with pytest.raises(BusyError):
+        await retry_busy(work, 0.0)
+    assert attempts == 1
+
+
+@VERSIONS
+async def test_a_turn_is_cancelled_while_the_store_is_busy(
+    cwd: Path, version: int, tmp_path: Path
+) -> None:
+    store = Store(tmp_path / "kept")
+    async with visit(cwd, version, store=store) as it, anyio.create_task_group() as tasks:
+        session_id = await it.new()
+        it.visitor.is_silent = True
+        has_ended = anyio.Event()
+
+        async def turn() -> None:
+            assert await it.turn(session_id, "write a.txt: x") == "cancelled"
+            has_ended.set()
+
+        tasks.start_soon(turn)
+        await it.visitor.until(lambda: it.visitor.asked)
+        with locked(tmp_path / "kept"):
+            assert len((await it.ask("session/list"))["sessions"]) == 1
+            await it.cancel(session_id)
+            await has_ended.wait()
+            (call,) = [item for item in items(it.conversation(session_id)) if len(item) == 7]
+            assert call[2] in {"failed", "cancelled"}
+        it.visitor.is_silent = False
+        assert await it.turn(session_id, "hello") == "end_turn"
+    await tells_the_same(it, store, tmp_path / "kept")
+
+
+@VERSIONS
+async def test_what_is_said_waits_for_a_busy_store_and_is_told_then(
+    cwd: Path, version: int, tmp_path: Path
+) -> None:
+    store = Store(tmp_path / "kept")
+    async with visit(cwd, version, store=store) as it, anyio.create_task_group() as tasks:
+        session_id = await it.new()
+        with locked(tmp_path / "kept"):
+            tasks.start_soon(it.turn, session_id, "hello")
+            tasks.start_soon(it.choose, session_id, "mode", "code")
+            for _ in range(3):
+                await it.ask("session/list")
+            assert {"available_commands_update"} >= set(it.visitor.kinds())
+    await tells_the_same(it, store, tmp_path / "kept")
+
+
+@VERSIONS
+async def test_a_prompt_that_waits_for_a_busy_store_is_cancelled_and_leaves_nothing(
+    cwd: Path, version: int, tmp_path: Path
+) -> None:
+    async with visit(cwd, version, store=Store(tmp_path / "kept")) as it:
+        session_id = await it.new()
+        with locked(tmp_path / "kept"):
+            async with anyio.create_task_group() as tasks:
+
+                async def prompt() -> None:
+                    if version == 1:
+                        assert (await it.say(session_id, "hello"))["stopReason"] == "cancelled"
+                    else:
+                        with pytest.raises(RequestFailedError, match="Request cancelled"):
+                            await it.say(session_id, "hello")
+
+                tasks.start_soon(prompt)
+                await it.ask("session/list")
+                await it.cancel(session_id)
+        assert it.server._handlers is not None
+        session = it.server._handlers.open.awake[session_id]
+        assert list(session.log.told()) == []
+
+
+@VERSIONS
+async def test_a_store_that_stays_busy_is_told_as_such(
+    cwd: Path, version: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with visit(cwd, version, store=Store(tmp_path / "kept"), unstable=True) as it:
+        session_id = await it.new()
+        monkeypatch.setattr("acp_agent.sessions.store.BUSY_TIMEOUT_S", 0.02)
+        with locked(tmp_path / "kept"):
+            for asked in (
+                it.say(session_id, "hello"),
+                it.choose(session_id, "mode", "code"),
+                it.ask("session/set_title", sessionId=session_id, title="it"),
+                it.new(),
+            ):
+                with pytest.raises(RequestFailedError, match="another process keeps the store"):
+                    await asked
+        assert await it.turn(session_id, "hello") == "end_turn"
+
+
+@VERSIONS
+@pytest.mark.parametrize("is_asleep", [True, False])
+async def test_a_session_is_not_opened_while_its_deletion_waits_for_a_busy_store(
+    cwd: Path, version: int, tmp_path: Path, *, is_asleep: bool
+) -> None:
+    store = Store(tmp_path / "kept")
+    async with visit(cwd, version, store=store) as it:
+        session_id = await it.new()
+        await it.turn(session_id, "hello")
+        handlers = it.server._handlers
+        assert handlers is not None
+        if is_asleep:
+            await handlers.open.suspend(handlers.open.awake[session_id])
+        async with anyio.create_task_group() as tasks:
+
+            async def delete() -> None:
+                await it.ask("session/delete", sessionId=session_id)
+
+            async def reopen() -> None:
+                with pytest.raises(RequestFailedError, match="no such session"):
+                    await it.reopen(session_id)
+
+            with locked(tmp_path / "kept"):
+                tasks.start_soon(delete)
+                tasks.start_soon(reopen)
+                for _ in range(3):
+                    await it.ask("session/list")
+        assert (await it.ask("session/list"))["sessions"] == []
+        assert not handlers.open.awake
+        assert not handlers.open.asleep
+        assert not store.claims.is_taken(1)
+
+
+@VERSIONS
+async def test_a_session_sleeps_only_when_all_of_it_is_kept(
+    cwd: Path, version: int, tmp_path: Path
+) -> None:
+    store = Store(tmp_path / "kept")
+    async with visit(cwd, version, store=store) as it:
+        session_id = await it.new()
+        await it.turn(session_id, "hello")
+        handlers = it.server._handlers
+        assert handlers is not None
+        session = handlers.open.awake[session_id]
+        with locked(tmp_path / "kept"):
+            session.log.note(title="it")
+            await handlers.open.suspend_idle(0.0)
+            assert session_id in handlers.open.awake
+        await handlers.open.suspend_idle(0.0)
+        assert session_id in handlers.open.asleep
+        assert session.log.current().title == "it"
+
+
+@VERSIONS
+async def test_a_place_is_free_as_soon_as_the_store_is(
+    cwd: Path, version: int, tmp_path: Path
+) -> None:
+    async with visit(cwd, version, store=Store(tmp_path / "kept"), limit=1) as it:
+        first, second = await it.new(), await it.new()
+        handlers = it.server._handlers
+        assert handlers is not None
+        async with anyio.create_task_group() as tasks:
+            with locked(tmp_path / "kept"):
+                handlers.open.awake[second].log.note(title="it")
+                tasks.start_soon(it.choose, first, "mode", "code")
+                await it.ask("session/list")
+        assert (list(handlers.open.awake), list(handlers.open.asleep)) == ([first], [second])
+
+
+@VERSIONS
+async def test_where_the_store_keeps_a_place_taken_that_is_told(
+    cwd: Path, version: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("acp_agent.sessions.store.BUSY_TIMEOUT_S", 0.0)
+    async with visit(cwd, version, store=Store(tmp_path / "kept"), limit=1) as it:
+        first, second = await it.new(), await it.new()
+        handlers = it.server._handlers
+        assert handlers is not None
+        with locked(tmp_path / "kept"):
+            handlers.open.awake[second].log.note(title="it")
+            with pytest.raises(RequestFailedError, match="sessions cannot be kept"):
+                await it.say(first, "hello")
+        assert await it.turn(first, "hello") == "end_turn"
+
+
+async def tells_the_same(it: Visit, store: Store, directory: Path) -> None:
+    """Hold what is told again in another process to what was told."""
+    store.close()
+    kept = Store(directory)
+    (record,) = kept.page(Wanted(), 2)
+    session_id = record.id
+    async with visit(it.cwd, it.version, store=kept) as again:
+        await again.reopen(session_id)
+    assert it.said(session_id)
+    assert spoken(again, session_id) == spoken(it, session_id)
+
+
+def spoken(it: Visit, session_id: str) -> list[Json]:
+    """Return what a user sees; in version 1 a mode that changes meanwhile parts a message."""
+    joined: list[Json] = []
+    for item in items(it.conversation(session_id)):
+        if joined and len(item) == 3 and joined[-1][0] == item[0]:
+            joined[-1] = (item[0], joined[-1][1] + item[1], joined[-1][2] + item[2])
+        else:
+            joined.append(item)
+    return joined

@@ -1,0 +1,248 @@
+"""What becomes of a session that the store cannot keep: nothing is lost but what was refused."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from acp_agent.models.model import ModelSaid, Say, Sealed, ShowPlan, Think, UserSaid
+from acp_agent.sessions import events
+from acp_agent.sessions.errors import BusyError, StoreError
+from acp_agent.sessions.log import History, SessionLog
+from acp_agent.sessions.restore import revive
+from acp_agent.sessions.store import Store
+from acp_protocol import jsonrpc
+from acp_protocol.errors import RequestFailedError
+from tests.agent.conftest import selected
+from tests.agent.sessions.test_busy_store import locked, tells_the_same
+from tests.agent.visits import Visit, items, visit
+
+VERSIONS = pytest.mark.parametrize("version", [1, 2])
+FULL = "there is no room left on the disk"
+
+
+def fill(store: Store) -> None:
+    """Leave no room in a store, not even for a few words."""
+    (pages,) = store._database.execute("PRAGMA page_count").fetchone()
+    store._database.execute(f"PRAGMA max_page_count = {pages}")
+    filler = store.get("filler")
+    assert filler is not None
+    for size in (3000, 300, 30, 1):
+        while True:
+            try:
+                store.append(filler.number, " " * size)
+            except StoreError:
+                break
+
+
+def make_room(store: Store) -> None:
+    store._database.execute("PRAGMA max_page_count = 1000000")
+
+
+def fillable(directory: Path) -> Store:
+    store = Store(directory)
+    store.claims.release(store.create("filler", "/", [], {}).number)
+    return store
+
+
+def pieces(log: SessionLog) -> list[str]:
+    return [event["text"] for event in log.events()]
+
+
+def piece(text: str) -> events.Event:
+    return events.text("agent_message_chunk", "m", text)
+
+
+async def test_what_could_not_be_kept_at_once_is_kept_in_its_order(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    log = SessionLog(store, store.create("a", "/", [], {}))
+    await log.secure(piece("one"))
+    with locked(tmp_path):
+        log.keep(piece("two"))
+        log.note(title="it")
+        assert not log.is_settled()
+        with pytest.raises(BusyError):
+            await log.settle(0.0)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(log.secure, piece("given up"))
+            await anyio.lowlevel.checkpoint()
+            tasks.cancel_scope.cancel()
+        assert pieces(log) == ["one"]
+        assert log.current().title is None
+    await log.secure(piece("three"))
+    assert pieces(log) == ["onetwothree"]
+    assert log.current().title == "it"
+    assert log.is_settled()
+
+
+async def test_pieces_of_one_message_take_one_row(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    log = SessionLog(store, store.create("a", "/", [], {}))
+    for text in ("one ", "two ", "three"):
+        await log.secure(piece(text))
+        # Whatever was secured is in the store, in case the process is killed.
+        assert pieces(SessionLog(store, log.record))[-1].endswith(text)
+    assert pieces(log) == ["one two three"]
+    await log.secure(events.plan([]))
+    await log.secure(piece("four"))
+    await log.secure(events.text("agent_message_chunk", "other", "five"))
+    await log.secure(events.text("agent_thought_chunk", "other", "six"))
+    told = [event.get("text") for event in log.events()]
+    assert told == ["one two three", None, "four", "five", "six"]
+
+
+async def test_a_long_message_takes_several_rows(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    log = SessionLog(store, store.create("a", "/", [], {}))
+    for _ in range(30):
+        await log.secure(piece("x" * 1000))
+    lengths = [len(each) for each in pieces(log)]
+    assert sum(lengths) == 30_000
+    assert max(lengths) <= events.ROW_LIMIT + 1000
+    assert len(lengths) < 6
+
+
+async def test_the_words_of_a_reply_are_stored_once(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    log = SessionLog(store, store.create("a", "/", [], {}))
+    history = History([], log)
+    await log.secure(events.user("u", [{"type": "text", "text": "hello"}]))
+    history.append(UserSaid("hello"))
+    await log.secure(events.text("agent_thought_chunk", "t", "First I "))
+    await log.secure(events.text("agent_thought_chunk", "t", "think."))
+    await log.secure(piece("A "))
+    await log.secure(piece("reply."))
+    await log.secure(events.plan([]))
+    await log.secure(piece(" More."))
+    seal = Sealed("service", {"signature": "x"})
+    said = (Think("First I "), Think("think."), seal, Say("A "), Say("reply."), ShowPlan(()))
+    history.append(ModelSaid((*said, Say(" More."), Say("unseen"))))
+    bodies = "\n".join(store.events(log.record.number))
+    for words in ("think.", "reply.", "More.", "unseen"):
+        assert bodies.count(words) == 1
+    joined = (Think("First I think."), seal, Say("A reply."), ShowPlan(()))
+    # Words that were not shown are a part of the reply all the same.
+    known = [UserSaid("hello"), ModelSaid((*joined, Say(" More.unseen")))]
+    assert revive(SessionLog(store, log.record)).history == known
+
+
+async def test_what_was_refused_for_want_of_room_is_not_kept_later(tmp_path: Path) -> None:
+    store = fillable(tmp_path)
+    log = SessionLog(store, store.create("a", "/", [], {}))
+    fill(store)
+    log.keep(piece("known " * 99))
+    with pytest.raises(StoreError, match=FULL):
+        await log.secure(piece("refused " * 99))
+    make_room(store)
+    await log.settle()
+    assert pieces(log) == ["known " * 99]
+
+
+def calls(it: Visit, session_id: str) -> list[Any]:
+    """Return status and content of the tool calls so far."""
+    return [
+        (item[2], str(item[3])) for item in items(it.conversation(session_id)) if len(item) == 7
+    ]
+
+
+async def fails(it: Visit, session_id: str, text: str) -> str:
+    """Say something; return with what error its turn ends."""
+    if it.version == 1:
+        with pytest.raises(RequestFailedError) as caught:
+            await it.say(session_id, text)
+        assert caught.value.code == jsonrpc.INTERNAL_ERROR
+        return caught.value.message
+    assert await it.turn(session_id, text) == "error"
+    error = it.visitor.idles(session_id)[-1]["error"]
+    assert error["code"] == jsonrpc.INTERNAL_ERROR
+    return error["message"]
+
+
+@VERSIONS
+@pytest.mark.parametrize(
+    "text", ["write a.txt: x", 'run sh -c "while sleep 0.02; do echo $((21 * 2))x; done"']
+)
+async def test_a_disk_that_fills_up_amid_a_turn_ends_its_calls_and_the_turn(
+    cwd: Path, version: int, text: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    store = fillable(tmp_path / "kept")
+    async with visit(cwd, version, store=store, lints=False) as it:
+        session_id = await it.new()
+
+        def allowed(_: object) -> object:
+            if text.startswith("write"):
+                fill(store)
+            return selected("allow")
+
+        it.visitor.answers["session/request_permission"] = allowed
+        async with anyio.create_task_group() as tasks:
+
+            async def fill_amid() -> None:
+                # In version 2 it is told in base64.
+                await it.visitor.until(lambda: re.search("42x|NDJ4", str(it.visitor.updates)))
+                fill(store)
+
+            if text.startswith("run"):
+                tasks.start_soon(fill_amid)
+            assert FULL in await fails(it, session_id, text)
+        ((status, content),) = calls(it, session_id)
+        assert status == "failed"
+        assert f"broken off: {FULL}" in content
+        assert "Traceback" not in caplog.text
+        make_room(store)
+        assert await it.turn(session_id, "hello") == "end_turn"
+        known = [type(entry).__name__ for entry in history_of(it, session_id)]
+    assert known[:3] == ["UserSaid", "ModelSaid", "ToolAnswered"]
+    store.delete(1)
+    await tells_the_same(it, store, tmp_path / "kept")
+
+
+@VERSIONS
+async def test_a_prompt_that_cannot_be_kept_is_refused_and_leaves_nothing(
+    cwd: Path, version: int, tmp_path: Path
+) -> None:
+    store = fillable(tmp_path / "kept")
+    async with visit(cwd, version, store=store) as it:
+        session_id = await it.new()
+        await it.ask("session/list")
+        before = len(it.visitor.updates)
+        fill(store)
+        with pytest.raises(RequestFailedError, match=FULL) as caught:
+            await it.say(session_id, "hello " * 99)
+        assert caught.value.code == jsonrpc.INTERNAL_ERROR
+        assert len(it.visitor.updates) == before
+        assert history_of(it, session_id) == []
+        make_room(store)
+        assert await it.turn(session_id, "hello") == "end_turn"
+        record = it.server.recorded(session_id)
+        assert record is not None
+        told = [event["what"] for event in SessionLog(store, record).told()]
+        assert told.count("user") == 1
+
+
+@VERSIONS
+async def test_a_turn_that_is_cancelled_on_a_full_disk_was_cancelled(
+    cwd: Path, version: int, tmp_path: Path
+) -> None:
+    store = fillable(tmp_path / "kept")
+    async with visit(cwd, version, store=store) as it, anyio.create_task_group() as tasks:
+        session_id = await it.new()
+        it.visitor.is_silent = True
+
+        async def turn() -> None:
+            assert await it.turn(session_id, "write a.txt: x") == "cancelled"
+
+        tasks.start_soon(turn)
+        await it.visitor.until(lambda: it.visitor.asked)
+        fill(store)
+        await it.cancel(session_id)
+        await it.visitor.until(lambda: calls(it, session_id)[0][0] in {"failed", "cancelled"})
+
+
+def history_of(it: Visit, session_id: str) -> list[Any]:
+    assert it.server._handlers is not None
+    return list(it.server._handlers.open.awake[session_id]._context.history)
