@@ -12,7 +12,7 @@ from typing import Final, Literal, TypeAlias, get_args
 import click
 
 from acp_console.cli import exits
-from acp_console.cli.ignores import ignore_option, ignores_of, tell_ignores
+from acp_console.cli.ignores import FilterSelector, ignore_option, ignores_of, tell_ignores
 from acp_console.cli.printer import ascii_json
 from acp_console.cli.studies import FATES, entries_of, filter_of, tell_complaint
 from acp_inspector.analysis.diff import ABSENT, Comparison, Difference, compare
@@ -79,10 +79,9 @@ def command(
     acp-console diff --ignore 'update == usage_update' --ignore '$.params.clientInfo' A B
     """  # noqa: D301 - the mark by which click keeps lines apart
     ignores = ignores_of(ignored, lacks=FATES)
-    stretches = (
-        filter_of(ours, option="--only-left", lacks=FATES),
-        filter_of(theirs, option="--only-right", lacks=FATES),
-    )
+    only_left = filter_of(ours, option="--only-left", lacks=FATES)
+    only_right = filter_of(theirs, option="--only-right", lacks=FATES)
+    stretches = FilterSelector(only_left), FilterSelector(only_right)
     entries = list(entries_of(left)), list(entries_of(right))
     found = compare(*entries, level=level, ignores=ignores, stretches=stretches)
     if format_ == "json":
@@ -90,8 +89,8 @@ def command(
     else:
         for line in comparison_lines(found, left, right):
             click.echo(line)
-    for option, stretch in zip(("--only-left", "--only-right"), stretches, strict=True):
-        tell_complaint(stretch, option=option)
+    tell_complaint(only_left, option="--only-left")
+    tell_complaint(only_right, option="--only-right")
     if not tell_ignores(ignores):
         return exits.USAGE
     return exits.FOUND if found.differences else exits.DONE

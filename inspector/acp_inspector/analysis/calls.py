@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from acp_inspector.analysis.past import Growth, Past
+from acp_inspector.analysis.history import Versioned, VersionedList
 from acp_protocol.jsonrpc import Json, RequestId
 
 ENDED: Final = frozenset({"completed", "failed", "cancelled"})
@@ -54,8 +54,8 @@ class Terminal:
 
     def __init__(self, key: str, facts: TerminalFacts | None = None) -> None:
         self.key = key
-        self._facts = Past(facts or TerminalFacts())
-        self._output = Growth[bytes]()
+        self._facts = Versioned(facts or TerminalFacts())
+        self._output = VersionedList[bytes]()
 
     @property
     def facts(self) -> TerminalFacts:
@@ -142,9 +142,9 @@ class ToolCall:
 
     def __init__(self, key: str, *, n: int = 0) -> None:
         self.key = key
-        self._facts = Past(CallFacts(), n)
-        self._content = Growth[Json]()
-        self._permissions = Growth[Permission]()
+        self._facts = Versioned(CallFacts(), n)
+        self._content = VersionedList[Json]()
+        self._permissions = VersionedList[Permission]()
         self._terminals: dict[str, Terminal] = {}
 
     @property

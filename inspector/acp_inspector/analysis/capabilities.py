@@ -5,11 +5,11 @@ Source: ACP, Initialization; the same of version 2; the method table of the sche
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias, cast
 
-from acp_inspector.analysis.exchanges import Exchange
+from acp_inspector.analysis.exchanges import Exchange, PairedMessage
 from acp_inspector.analysis.features import AGENT, CLIENT, FEATURES, used_by_answer, used_by_call
 from acp_inspector.analysis.items import member
 from acp_inspector.journal import Frame
@@ -18,7 +18,6 @@ from acp_protocol.jsonrpc import (
     METHOD_NOT_FOUND,
     Failure,
     Json,
-    Message,
     Notification,
     Request,
     Result,
@@ -86,21 +85,18 @@ class Capabilities:
         """Return every capability of the version that was agreed on, and each other claim."""
         return [row for row in self._rows.values() if row.is_known or row.is_claimed or row.used]
 
-    def apply(
-        self, frame: Frame, messages: Sequence[Message], exchanges: Iterable[Exchange]
-    ) -> None:
-        """Take the next frame, with the exchanges that it belongs to."""
-        pairs = {exchange.request.id: exchange for exchange in exchanges}
-        for message in messages:
+    def apply(self, frame: Frame, paired: Sequence[PairedMessage]) -> None:
+        """Take the next frame: its messages and their exchanges."""
+        for message, exchange in paired:
             match message:
-                case Request(id=id_, method=method, params=params):
+                case Request(method=method, params=params):
                     used = self._call(frame, method, params, "request")
-                    if used and id_ in pairs:
-                        self._used[pairs[id_]] = used
+                    if used and exchange is not None:
+                        self._used[exchange] = used
                 case Notification(method=method, params=params):
                     self._call(frame, method, params, "notification")
-                case Result(id=id_) | Failure(id=id_) if id_ in pairs:
-                    self._answer(frame, message, pairs[id_])
+                case Result() | Failure() if exchange is not None:
+                    self._answer(frame, message, exchange)
                 case _:
                     pass
 

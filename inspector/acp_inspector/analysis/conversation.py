@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, TypeVar, cast
 
 from acp_inspector.analysis.calls import ENDED, Terminal, ToolCall
+from acp_inspector.analysis.history import Versioned, VersionedList
 from acp_inspector.analysis.items import (
     AgentMessage,
     Elicitation,
@@ -30,7 +31,6 @@ from acp_inspector.analysis.items import (
     member,
     string,
 )
-from acp_inspector.analysis.past import Growth, Past
 from acp_inspector.analysis.snapshot import Snapshot, Stretch, Surroundings, Trouble
 from acp_inspector.analysis.turns import Cursor, Turn
 from acp_protocol.jsonrpc import Json
@@ -66,9 +66,9 @@ class Conversation:
         """How often the agent has said what it is at (version 2)."""
         self.unbound: list[UserMessage] = []
         """Prompts that have no message id yet (version 2), oldest first."""
-        self.troubles = Growth[Trouble]()
-        self.elicitations = Growth[Elicitation]()
-        self._surroundings = Past(Surroundings())
+        self.troubles = VersionedList[Trouble]()
+        self.elicitations = VersionedList[Elicitation]()
+        self._surroundings = Versioned(Surroundings())
         self._stretches = [Stretch(0)]
         """Its items; a replay of the whole session begins a new stretch."""
         self._stretch = self._stretches[0]

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import Self, TypeAlias, cast
 
 from acp_inspector.analysis.calls import Permission, Terminal, ToolCall
-from acp_inspector.analysis.past import Growth, Past
+from acp_inspector.analysis.history import Versioned, VersionedList
+from acp_inspector.messages import member
 from acp_protocol.jsonrpc import Json, RequestId
 
 __all__ = [
@@ -34,12 +35,6 @@ __all__ = [
     "member",
     "string",
 ]
-
-
-def member(value: Json, name: str) -> Json:
-    """Return a member of what may be an object; None for what is not there."""
-    # Asked many times for each frame: a plain test for what the parser makes.
-    return cast("dict[str, Json]", value).get(name) if isinstance(value, dict) else None
 
 
 def string(value: Json, name: str) -> str:
@@ -66,8 +61,8 @@ class Text:
 
     def __init__(self, key: str, message_id: str | None = None, *, n: int = 0) -> None:
         self.key = key
-        self._id = Past(message_id, n)
-        self._content = Growth[Json]()
+        self._id = Versioned(message_id, n)
+        self._content = VersionedList[Json]()
         # What has been read of the content, so that a long text is not joined again and again.
         self._text = ""
         self._read = self._begin = 0
@@ -147,12 +142,12 @@ class SessionMessage(AgentMessage):
 
     def __init__(self, key: str, message_id: str | None = None, *, n: int = 0) -> None:
         super().__init__(key, message_id, n=n)
-        self.sender = Past("")
+        self.sender = Versioned("")
 
     def at(self, n: int) -> Self:
         """Return it as it stood after frame `n`."""
         copy = super().at(n)
-        copy.sender = Past(self.sender.at(n))
+        copy.sender = Versioned(self.sender.at(n))
         return copy
 
 
@@ -164,7 +159,7 @@ class Plan:
     def __init__(self, key: str, plan_id: str = "", steps: list[Json] | None = None) -> None:
         self.key = key
         self.plan_id = plan_id
-        self._entries = Past(steps or [])
+        self._entries = Versioned(steps or [])
 
     @property
     def entries(self) -> list[Json]:
@@ -208,7 +203,7 @@ class Notice:
 
     def __init__(self, key: str, text: str, n: int = 0) -> None:
         self.key = key
-        self._text = Past(text, n)
+        self._text = Versioned(text, n)
 
     @property
     def text(self) -> str:
@@ -237,8 +232,8 @@ class Compaction(Notice):
 
     def __init__(self, key: str, text: str, n: int = 0) -> None:
         super().__init__(key, text, n)
-        self._status = Past("in_progress", n)
-        self._summary = Growth[Json]()
+        self._status = Versioned("in_progress", n)
+        self._summary = VersionedList[Json]()
 
     @property
     def status(self) -> str:
@@ -284,7 +279,7 @@ class Elicitation(Notice):
         self.mode = ""
         self.schema: Json = None
         """The form, or the address."""
-        self._outcome = Past[Json](None, n)
+        self._outcome = Versioned[Json](None, n)
 
     @property
     def outcome(self) -> Json:

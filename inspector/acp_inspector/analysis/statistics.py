@@ -5,12 +5,12 @@ Each frame is counted once, when it comes; percentiles are made when they are as
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from acp_inspector.analysis.conversations import Conversations
-from acp_inspector.analysis.exchanges import Ending, Exchange
+from acp_inspector.analysis.exchanges import Ending, Exchange, PairedMessage
 from acp_inspector.analysis.items import member, string
 from acp_inspector.analysis.measures import Durations
 from acp_inspector.analysis.turns import Turn
@@ -171,24 +171,19 @@ class Statistics:
     def apply(
         self,
         frame: Frame,
-        messages: Sequence[Message],
-        exchanges: Iterable[Exchange],
+        paired: Sequence[PairedMessage],
         talks: Conversations,
     ) -> None:
         """Count the next frame.
 
         Args:
             frame: The next one.
-            messages: What it means in official words.
-            exchanges: Those that it belongs to.
+            paired: Its messages and their exchanges.
             talks: The conversations, which have seen it.
         """
         self.total.take(frame, len(frame.raw))
-        pairs = {exchange.request.id: exchange for exchange in exchanges}
-        said = [inner for each in messages for inner in _flat(each)]
-        share = len(frame.raw) // max(len(said), 1)
-        for message in said:
-            exchange = pairs.get(message.id) if isinstance(message, _WITH_ID) else None
+        share = len(frame.raw) // max(len(paired), 1)
+        for message, exchange in paired:
             session = _session(message, exchange)
             places = self._places(frame, session, talks.turn_of(session), share)
             self._count(frame, message, exchange, share, (self.total, *places))
@@ -245,13 +240,6 @@ class Statistics:
         if key not in self.methods:
             self.methods[key] = MethodTally(*key)
         return self.methods[key]
-
-
-_WITH_ID: Final = (Request, Result, Failure)
-
-
-def _flat(message: Message) -> tuple[Message, ...]:
-    return message.entries if isinstance(message, Batch) else (message,)
 
 
 def _session(message: Message, exchange: Exchange | None) -> str | None:

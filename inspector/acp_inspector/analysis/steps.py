@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias, cast
 
-from acp_inspector.analysis.exchanges import Exchange
+from acp_inspector.analysis.exchanges import Exchange, PairedMessage
 from acp_inspector.analysis.items import entries, member, string
 from acp_inspector.journal import Frame
 from acp_protocol.framing import Side
@@ -24,7 +24,6 @@ from acp_protocol.jsonrpc import (
     Failure,
     Json,
     Malformed,
-    Message,
     Notification,
     Request,
     RequestId,
@@ -89,15 +88,10 @@ class Steps:
         self._values: dict[tuple[str | None, str], Step] = {}
         self._entities: dict[tuple[str | None, str], Step] = {}
 
-    def apply(
-        self, frame: Frame, messages: Sequence[Message], exchanges: Sequence[Exchange]
-    ) -> None:
-        """Take the next frame, with the exchanges that it belongs to."""
-        pairs = {exchange.request.id: exchange for exchange in exchanges}
-        for message in messages:
+    def apply(self, frame: Frame, paired: Sequence[PairedMessage]) -> None:
+        """Take the next frame: its messages and their exchanges."""
+        for message, exchange in paired:
             match message:
-                case Batch(entries=inner):
-                    self.apply(frame, inner, exchanges)
                 case Request(id=id_, method=method, params=params):
                     self._request(frame, id_, method, params)
                 case Notification(method="session/update", params=params):
@@ -105,11 +99,11 @@ class Steps:
                 case Notification(method=method, params=params):
                     self._add(frame, method, _session(params), params)
                 case Result(id=id_, result=result):
-                    self._answer(frame, id_, pairs.get(id_), {"result": result})
+                    self._answer(frame, id_, exchange, {"result": result})
                 case Failure(id=id_, code=code, message=text, data=data):
                     error = {"code": code, "message": text, "data": data}
-                    self._answer(frame, id_, pairs.get(id_), {"error": error})
-                case Malformed():
+                    self._answer(frame, id_, exchange, {"error": error})
+                case Malformed() | Batch():
                     self._add(frame, "no message", None, frame.raw.decode(errors="replace"))
 
     def finished(self) -> list[Step]:

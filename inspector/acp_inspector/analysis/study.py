@@ -8,23 +8,23 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Final
 
+from acp_inspector.analysis.annotations import Notes, intervention_of
 from acp_inspector.analysis.capabilities import Capabilities
 from acp_inspector.analysis.conversations import Conversations
-from acp_inspector.analysis.exchanges import Exchange, Exchanges
+from acp_inspector.analysis.exchanges import Exchanges, PairedMessage
+from acp_inspector.analysis.history import Versioned
 from acp_inspector.analysis.items import string
-from acp_inspector.analysis.past import Past
-from acp_inspector.analysis.reading import Reader
 from acp_inspector.analysis.statistics import Statistics
 from acp_inspector.analysis.waiting import Circumstances, WaitingGraph, waiting_graph
-from acp_inspector.filter.facts import Notes
 from acp_inspector.journal import Entry, Frame, JournalEvent
+from acp_inspector.messages import Decoder
 from acp_protocol.dialects.dialect import Dialect
 from acp_protocol.framing import Side
-from acp_protocol.jsonrpc import Message, Notification, Request
+from acp_protocol.jsonrpc import Notification, Request
 
 FAR: Final = 2**40
 """Numbers that may be left out at once, and seconds that a journal may last."""
@@ -37,14 +37,13 @@ class Study:
 
     def __init__(self, dialect: Dialect | None = None) -> None:
         """Read what is spoken in `dialect`; None: recognise it."""
-        self._chosen = dialect
-        self._reader = Reader(dialect)
+        self._decoder = Decoder(dialect)
         self.exchanges = Exchanges()
         self.conversations = Conversations(dialect)
         self.capabilities = Capabilities()
         self.statistics = Statistics()
-        self.said: tuple[Message, ...] = ()
-        """What the last frame means in official words."""
+        self.last_paired: tuple[PairedMessage, ...] = ()
+        """The messages of the last frame, each with its exchange."""
         self.n = 0
         """The last entry that was read."""
         self.at = 0.0
@@ -53,14 +52,14 @@ class Study:
         """The session that the last frame was about."""
         self._times = array("d")
         self._numbers = array("Q")
-        self._gone = Past[frozenset[Side]](frozenset())
-        self._held = Past[dict[int, float]]({})
+        self._gone = Versioned[frozenset[Side]](frozenset())
+        self._held = Versioned[dict[int, float]]({})
         self._heard: dict[tuple[Side, str | None], tuple[array[int], array[float]]] = {}
 
     @property
     def dialect(self) -> str | None:
         """The name of the dialect that is spoken; None for the published protocol."""
-        return self._reader.dialect
+        return self._decoder.dialect
 
     def read(self, entries: Iterable[Entry]) -> None:
         """Take the next entries."""
@@ -83,13 +82,12 @@ class Study:
             self._note(entry)
         if not isinstance(entry, Frame):
             return entry
-        messages = self.said = self._reader.messages(entry)
-        exchanges = self._pair(entry, messages)
-        self.conversations.apply(entry, messages)
-        self.capabilities.apply(entry, messages, exchanges)
-        self._hear(entry, messages)
+        paired = self.last_paired = self.exchanges.pair(self._decoder.decode(entry))
+        self.conversations.apply(entry, paired)
+        self.capabilities.apply(entry, paired)
+        self._hear(entry, paired)
         if counts is None or counts(entry):
-            self.statistics.apply(entry, messages, exchanges, self.conversations)
+            self.statistics.apply(entry, paired, self.conversations)
         return entry
 
     def notes(self) -> Notes:
@@ -137,12 +135,6 @@ class Study:
     def _is_asking(self, session_id: str, n: int) -> bool:
         return self.conversations.sessions[session_id].at(n).surroundings.state == "requires_action"
 
-    def _pair(self, frame: Frame, messages: tuple[Message, ...]) -> tuple[Exchange, ...]:
-        if len(messages) == 1:
-            self.exchanges.apply(frame, messages[0])
-            return self.exchanges.all_of(frame)
-        return self.exchanges.apply_all(frame, messages)
-
     def _note(self, event: JournalEvent) -> None:
         match event.name, event.data:
             case "eof", {"from": "client"}:
@@ -151,12 +143,17 @@ class Study:
                 self._leave("agent", event.n)
             case "spawn", _:
                 self._gone.set(event.n, frozenset())
-                self._reader = Reader(self._chosen)
+                self._decoder.restart()
                 self.exchanges.restart(event.n)
                 self.conversations.restart(event.n, event.at)
-            case "held", {"of": int(n)}:
+            case _:
+                self._note_intervention(event)
+
+    def _note_intervention(self, event: JournalEvent) -> None:
+        match intervention_of(event):
+            case n, "held":
                 self._held.set(event.n, self._held.now | {n: event.at})
-            case (("released" | "discarded" | "answered"), {"of": int(n)}) if n in self._held.now:
+            case n, "released" if n in self._held.now:
                 left = {key: at for key, at in self._held.now.items() if key != n}
                 self._held.set(event.n, left)
             case _:
@@ -166,12 +163,12 @@ class Study:
         gone: frozenset[Side] = frozenset({*self._gone.now, side})
         self._gone.set(n, gone)
 
-    def _hear(self, frame: Frame, messages: tuple[Message, ...]) -> None:
+    def _hear(self, frame: Frame, paired: Sequence[PairedMessage]) -> None:
         sessions: list[str | None] = [
             string(message.params, "sessionId") or None
-            for message in messages
+            for message, _ in paired
             if isinstance(message, Request | Notification)
-        ] or [exchange.session for exchange in self.exchanges.all_of(frame)]
+        ] or [exchange.session for _, exchange in paired if exchange is not None]
         self._session = next(filter(None, sessions), None)
         for session in (None, *sessions):
             spoken = self._heard.get((frame.side, session))

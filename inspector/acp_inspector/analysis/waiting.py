@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
 from typing import Final, Literal, TypeAlias
 
+from acp_inspector.analysis.conversations import subject_of
 from acp_inspector.analysis.exchanges import Exchange, other
 from acp_inspector.analysis.items import entries, member, string
-from acp_inspector.analysis.questions import subject_of
 from acp_inspector.analysis.turns import Turn
 from acp_protocol.framing import Side
 from acp_protocol.jsonrpc import Json, RequestId

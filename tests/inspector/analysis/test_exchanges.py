@@ -109,12 +109,12 @@ def test_an_id_of_another_type_answers_nothing_and_is_named_as_the_mistake() -> 
     exchanges = paired(frames(ask("client", 1, "initialize"), answer("agent", "1", {})))
     assert len(exchanges.open()) == 1
     (fault,) = exchanges.faults
-    assert (fault.kind, fault.why) == ("orphan", "the question's id is of another type")
+    assert (fault.kind, fault.why) == ("orphan", "the id of the request is of another type")
 
 
 def test_who_answers_its_own_question_is_told_so() -> None:
     (fault,) = paired(frames(ask("agent", 7, "x"), answer("agent", 7, {}))).faults
-    assert fault.why == "only the agent itself has asked with this id"
+    assert fault.why == "only the agent itself has sent a request with this id"
 
 
 @pytest.mark.parametrize("raw", [b"", b"no JSON", b"[]", b'{"jsonrpc":"2.0","id":7,"result":1}'])
@@ -150,7 +150,7 @@ def test_who_asks_badly_may_be_answered() -> None:
 def test_an_id_that_lost_its_last_digits_is_named_as_that() -> None:
     exchanges = paired(frames(ask("client", 2**53 + 1, "a"), answer("agent", 2**53, {})))
     (fault,) = exchanges.faults
-    assert fault.why == "the question's id has more digits: it was read as a float"
+    assert fault.why == "the id of the request has more digits: it was read as a float"
 
 
 def test_an_answer_to_a_withdrawn_question_is_late_unless_it_says_cancelled() -> None:

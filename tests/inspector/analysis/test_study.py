@@ -20,8 +20,8 @@ from acp_inspector.filter.frames import FrameFacts
 from acp_inspector.filter.language import compile_filter
 from acp_inspector.journal import Entry, Frame, JournalEvent, StderrText
 from tests.inspector.analysis.talkers import TRAFFIC, real_frames, talks
-from tests.inspector.analysis.test_reading import ACPEX
 from tests.inspector.talks import Said, answer, ask, chunk, frames, prompt
+from tests.inspector.test_messages import ACPEX
 
 METHODS = (
     *("initialize", "session/new", "session/load", "session/fork", "session/prompt"),

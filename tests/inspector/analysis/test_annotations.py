@@ -6,9 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_console.tui.annotations import LARGEST, Annotations
-from acp_inspector.filter.facts import Notes, Verdict
-from acp_inspector.filter.frames import NO_NOTES
+from acp_inspector.analysis.annotations import LARGEST, NO_NOTES, Annotations, Notes, Verdict
 from acp_inspector.journal import Frame, JournalEvent
 from acp_inspector.lint.catalogue import SEVERITIES, Severity, rules
 from acp_inspector.lint.engine import Finding
