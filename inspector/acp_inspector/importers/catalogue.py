@@ -7,14 +7,19 @@ from dataclasses import dataclass
 from typing import BinaryIO, Final, Literal, TypeAlias
 
 from acp_inspector.importers.acp_el import is_acp_el, read_acp_el
-from acp_inspector.importers.capture import is_capture, read_capture
-from acp_inspector.importers.conductor import is_conductor, read_conductor
-from acp_inspector.importers.devtools import is_devtools, read_devtools
 from acp_inspector.importers.har import is_har, read_har
-from acp_inspector.importers.items import Item
-from acp_inspector.importers.jetbrains import is_jetbrains, read_jetbrains
-from acp_inspector.importers.plain import is_plain, read_plain
-from acp_inspector.importers.zed import is_zed, read_zed
+from acp_inspector.importers.json_exports import is_devtools, is_zed, read_devtools, read_zed
+from acp_inspector.importers.line_logs import (
+    is_capture,
+    is_conductor,
+    is_jetbrains,
+    is_plain,
+    read_capture,
+    read_conductor,
+    read_jetbrains,
+    read_plain,
+)
+from acp_inspector.importers.model import Item
 from acp_inspector.recording.format import RecordingError
 
 Clock: TypeAlias = Literal["none", "start", "1970"]
