@@ -16,6 +16,7 @@ from acp_inspector.analysis.changes import (
     SurroundingsChanged,
     TextGrew,
 )
+from acp_inspector.analysis.conversation import Snapshot
 from acp_inspector.analysis.items import (
     Elicitation,
     Item,
@@ -30,7 +31,6 @@ from acp_inspector.analysis.items import (
     string,
 )
 from acp_inspector.analysis.picture import statuses
-from acp_inspector.analysis.snapshot import Snapshot
 from acp_protocol.host.text import one_line, visible
 from acp_protocol.jsonrpc import Json
 

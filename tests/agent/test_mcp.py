@@ -15,7 +15,7 @@ import pytest
 from acp_agent.mcp.declarations import StdioServer, WebServer
 from acp_agent.mcp.limits import Limits
 from acp_agent.mcp.servers import McpServers, McpSettings
-from acp_inspector.analysis.calls import ToolCall
+from acp_inspector.analysis.items import ToolCall
 from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import Json

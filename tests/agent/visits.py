@@ -25,10 +25,17 @@ from acp_agent.models.model import (
 from acp_agent.server import AgentServer, Keeping
 from acp_agent.sessions.store import Store
 from acp_agent.surface_auth import AuthMode
-from acp_inspector.analysis.calls import ToolCall
 from acp_inspector.analysis.conversation import Conversation
 from acp_inspector.analysis.conversations import Conversations
-from acp_inspector.analysis.items import AgentMessage, Item, Plan, Text, Thought, UserMessage
+from acp_inspector.analysis.items import (
+    AgentMessage,
+    Item,
+    Plan,
+    Text,
+    Thought,
+    ToolCall,
+    UserMessage,
+)
 from acp_inspector.journal import Entry, Frame, Journal
 from acp_inspector.lint.engine import Linter
 from acp_protocol.connection import Connection

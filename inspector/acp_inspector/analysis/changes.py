@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from acp_inspector.analysis.conversation import Snapshot, Surroundings
 from acp_inspector.analysis.items import Item, Text
 from acp_inspector.analysis.picture import (
     item_picture,
@@ -16,7 +17,6 @@ from acp_inspector.analysis.picture import (
     terminal_picture,
     turn_picture,
 )
-from acp_inspector.analysis.snapshot import Snapshot, Surroundings
 from acp_protocol.jsonrpc import Json
 
 

@@ -1,8 +1,10 @@
 """One session as its user sees it, now and after any earlier frame.
 
 The first mention of a message, a tool call or a plan fixes its place; later frames change it there.
-Nothing is forgotten: `at` returns the state after a frame, which costs no folding and is the same
-as that of a fold that was stopped there.
+The history is kept: `at` returns the state after a frame without folding again, the same state that
+a fold stopped at that frame would have.
+
+A turn is one prompt up to its stop reason, or in version 2 the work up to `idle`.
 
 Source: ACP, Prompt Turn; ACP version 2, Prompt Lifecycle.
 """
@@ -11,10 +13,10 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
-from dataclasses import dataclass, replace
-from typing import Any, Final, TypeVar, cast
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, TypeVar, cast, overload
 
-from acp_inspector.analysis.calls import ENDED, Terminal, ToolCall
 from acp_inspector.analysis.history import Versioned, VersionedList
 from acp_inspector.analysis.items import (
     AgentMessage,
@@ -23,17 +25,240 @@ from acp_inspector.analysis.items import (
     Notice,
     Plan,
     SessionMessage,
+    Terminal,
     Text,
     Thought,
+    ToolCall,
     TurnEnd,
     UserMessage,
     entries,
-    member,
     string,
 )
-from acp_inspector.analysis.snapshot import Snapshot, Stretch, Surroundings, Trouble
-from acp_inspector.analysis.turns import Cursor, Turn
+from acp_inspector.analysis.words import FINAL_STATUSES, OUTPUT
+from acp_inspector.messages import member
+from acp_protocol.framing import Side
 from acp_protocol.jsonrpc import Json
+
+
+@dataclass(slots=True)
+class Cursor:
+    """Where a fold stands: what it has read last."""
+
+    n: int = 0
+    """Number of the frame."""
+    at: float = 0.0
+    """Seconds since the journal began."""
+    turns: int = 0
+    """Turns that have begun, in all sessions."""
+
+
+@dataclass(slots=True, eq=False)
+class Turn:
+    """One turn of a session."""
+
+    number: int
+    """Among all of the connection, from 1."""
+    session_id: str
+    began: int
+    """The frame that began it."""
+    began_at: float
+    """Seconds since the journal began, as all times here."""
+    is_prompted: bool = True
+    """A prompt began it, and not the agent by itself (version 2)."""
+    first_update: float | None = None
+    """Seconds from its begin to the first update of the session."""
+    first_output: float | None = None
+    """Seconds from its begin to the first word, thought, tool call or plan."""
+    first_frames: tuple[int, int] = (0, 0)
+    """The frames of these two."""
+    has_run: bool = False
+    """The agent has said that it works (version 2)."""
+    ended: int | None = None
+    """The frame that ended it."""
+    ended_at: float | None = None
+    stop_reason: str | None = None
+    error: str | None = None
+    usage: Json = None
+
+    @property
+    def duration(self) -> float | None:
+        """Seconds from begin to end; None while it goes on."""
+        return None if self.ended_at is None else self.ended_at - self.began_at
+
+    def update(self, cursor: Cursor, name: str) -> None:
+        """Take note of an update of its session."""
+        after = cursor.at - self.began_at
+        update_frame, output_frame = self.first_frames
+        if self.first_update is None:
+            self.first_update, update_frame = after, cursor.n
+        if self.first_output is None and name in OUTPUT:
+            self.first_output, output_frame = after, cursor.n
+        self.first_frames = update_frame, output_frame
+
+    def end(
+        self, cursor: Cursor, stop_reason: str | None, error: str | None = None, usage: Json = None
+    ) -> None:
+        """End it here."""
+        self.ended, self.ended_at = cursor.n, cursor.at
+        self.stop_reason, self.error, self.usage = stop_reason, error, usage
+
+    def at(self, n: int) -> Turn:
+        """Return it as it stood after frame `n`; whether it has run is not told."""
+        update_frame, output_frame = self.first_frames
+        copy = replace(self, has_run=False)
+        if update_frame > n:
+            copy.first_update = None
+        if output_frame > n:
+            copy.first_output = None
+        copy.first_frames = (
+            update_frame if update_frame <= n else 0,
+            output_frame if output_frame <= n else 0,
+        )
+        if self.ended is not None and self.ended > n:
+            copy.ended = copy.ended_at = copy.stop_reason = copy.error = copy.usage = None
+        return copy
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """An error answer to a question about the session."""
+
+    n: int
+    by: Side
+    """Who answered so."""
+    method: str
+    code: int
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What is known of a session beside what was said in it."""
+
+    cwd: str | None = None
+    opened_by: str | None = None
+    """The method that created, loaded, resumed or forked it."""
+    parent: str | None = None
+    """The session that it was forked from, or works for."""
+    is_closed: bool = False
+    title: str | None = None
+    modes: Json = None
+    current_mode: str | None = None
+    config_options: list[Json] = field(default_factory=list[Json])
+    commands: list[Json] = field(default_factory=list[Json])
+    usage: Json = None
+    state: str | None = None
+    """What the agent says it is at (version 2); None until it has said so."""
+    background: list[Json] = field(default_factory=list[Json])
+    """Work that goes on beside (version 2)."""
+    open_prompts: int = 0
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a prompt waits for its answer, or the agent is at work."""
+        return self.open_prompts > 0 or self.state not in {None, "idle"}
+
+
+class Stretch:
+    """Items in the order of their first mention, and the frames of these."""
+
+    __slots__ = ("begun", "items", "numbers")
+
+    def __init__(
+        self, begun: int, items: list[Item] | None = None, numbers: array[int] | None = None
+    ) -> None:
+        self.begun = begun
+        """The frame from which on these are the session's items."""
+        self.items: list[Item] = [] if items is None else items
+        self.numbers = array("Q") if numbers is None else numbers
+
+    def add(self, n: int, item: Item) -> None:
+        """Append an item that frame `n` mentions first."""
+        self.items.append(item)
+        self.numbers.append(n)
+
+
+class ItemsThen(Sequence[Item]):
+    """The items as they stood after a frame; each is built when it is asked for."""
+
+    def __init__(self, stretch: Stretch, n: int) -> None:
+        self._stretch = stretch
+        self._n = n
+        self._count = bisect_right(stretch.numbers, n)
+
+    def __len__(self) -> int:
+        """Return how many there were."""
+        return self._count
+
+    @overload
+    def __getitem__(self, index: int) -> Item: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Item]: ...
+    def __getitem__(self, index: int | slice) -> Item | list[Item]:
+        """Return one as it stood, or several."""
+        found = range(self._count)[index]
+        if isinstance(found, range):
+            return [self._stretch.items[place].at(self._n) for place in found]
+        return self._stretch.items[found].at(self._n)
+
+    def __iter__(self) -> Iterator[Item]:
+        """Yield each as it stood."""
+        return (self[place] for place in range(self._count))
+
+    def is_earlier(self, other: ItemsThen) -> bool:
+        """Tell whether `other` are the same items, later or at the same time."""
+        return self._stretch is other._stretch and self._n <= other._n
+
+    def changed_since(self, n: int) -> Iterator[tuple[int, Item]]:
+        """Yield the place of each that a frame behind `n` may have changed, and how it stood."""
+        for place, item in enumerate(self._stretch.items[: self._count]):
+            if item.last > n:
+                yield place, item.at(self._n)
+
+
+class Snapshot:
+    """A session as it stood; what is asked for is built when it is asked for."""
+
+    def __init__(
+        self,
+        *,
+        session_id: str,
+        version: int,
+        n: int,
+        stretch: Stretch,
+        surroundings: Surroundings,
+        turns: tuple[Sequence[Turn], int],
+        terminals: tuple[Sequence[Terminal], int],
+        troubles: Sequence[Trouble],
+    ) -> None:
+        """Look at a conversation; of its turns and terminals, only at the first so many."""
+        self.session_id = session_id
+        self.version = version
+        self.n = n
+        """The frame after which it stood so."""
+        self.surroundings = surroundings
+        self.troubles = troubles
+        self.items = ItemsThen(stretch, n)
+        self._turns = turns
+        self._terminals = terminals
+
+    @property
+    def turns(self) -> list[Turn]:
+        """Every turn that had begun."""
+        turns, count = self._turns
+        return [turn.at(self.n) for turn in turns[:count]]
+
+    @property
+    def terminals(self) -> list[Terminal]:
+        """Every terminal that had been named."""
+        terminals, count = self._terminals
+        return [terminal.at(self.n) for terminal in terminals[:count]]
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a prompt waited for its answer, or the agent was at work."""
+        return self.surroundings.is_busy
+
 
 GONE: Final = "the agent has ended"
 """The error of a turn whose end nobody told."""
@@ -291,7 +516,7 @@ class Conversation:
 
     def open_calls(self) -> list[ToolCall]:
         """Return the tool calls that have not ended."""
-        return [call for call in self._calls.values() if call.status not in ENDED]
+        return [call for call in self._calls.values() if call.status not in FINAL_STATUSES]
 
     def planned(self, plan_id: str) -> tuple[Plan, bool]:
         """Return the plan of that id, and whether it is new."""

@@ -11,24 +11,32 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
 
-from acp_inspector.analysis.calls import Permission, ToolCall
-from acp_inspector.analysis.conversation import Change, Conversation
+from acp_inspector.analysis.conversation import (
+    Change,
+    Conversation,
+    Cursor,
+    Snapshot,
+    Stretch,
+    Trouble,
+    Turn,
+)
 from acp_inspector.analysis.exchanges import Exchange, Exchanges, PairedMessage
-from acp_inspector.analysis.items import Elicitation, UserMessage, entries, member, string
-from acp_inspector.analysis.snapshot import Snapshot, Stretch, Trouble
-from acp_inspector.analysis.turns import Cursor, Turn
+from acp_inspector.analysis.items import (
+    Elicitation,
+    Permission,
+    ToolCall,
+    UserMessage,
+    entries,
+    string,
+)
 from acp_inspector.analysis.updates import apply_call, apply_update, exit_facts, shown
+from acp_inspector.analysis.words import CHOOSING_METHODS, CLOSING_METHODS, OPENING_METHODS
 from acp_inspector.journal import Frame
-from acp_inspector.messages import Decoder
+from acp_inspector.messages import Decoder, member
 from acp_protocol.dialects.dialect import Dialect
 from acp_protocol.framing import Side
 from acp_protocol.jsonrpc import Failure, Json, Message, Notification, Request, Result
-
-OPENING: Final = frozenset({"session/new", "session/load", "session/resume", "session/fork"})
-_CHOOSING: Final = frozenset({"session/set_mode", "session/set_config_option"})
-_CLOSING: Final = frozenset({"session/close", "session/delete"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +194,7 @@ def take_response(
         return []
     if isinstance(response, Failure):
         _note_error(talks, side, request, response)
-    if request.method in OPENING:
+    if request.method in OPENING_METHODS:
         return _opened(talks, request, response)
     if not request.session_id:
         return []
@@ -211,9 +219,9 @@ def take_response(
 def _succeeded(talk: Conversation, request: OpenRequest, result: Json) -> list[Change]:
     if request.method.startswith("terminal/"):
         return _terminal(talk, request, result)
-    if request.method in _CLOSING:
+    if request.method in CLOSING_METHODS:
         talk.set(is_closed=True)
-    elif request.method in _CHOOSING:
+    elif request.method in CHOOSING_METHODS:
         if mode := string(request.params, "modeId"):
             talk.set(current_mode=mode)
         talk.offer(result)

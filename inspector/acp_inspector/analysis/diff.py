@@ -19,11 +19,14 @@ from typing import Final, Literal, Protocol, TypeAlias, cast
 from acp_inspector.analysis.annotations import Notes
 from acp_inspector.analysis.exchanges import Exchanges
 from acp_inspector.analysis.id_map import GENERATED_IDS, TIMESTAMPS, IdMap
-from acp_inspector.analysis.items import member, string
+from acp_inspector.analysis.items import (
+    string,
+)
 from acp_inspector.analysis.steps import Level, Step, Steps
 from acp_inspector.analysis.study import Study
 from acp_inspector.filter.paths import Member, Path, look_up
 from acp_inspector.journal import Entry, Frame
+from acp_inspector.messages import member
 from acp_protocol.framing import Side
 from acp_protocol.jsonrpc import Failure, Json, Message, Notification, Request, Result, id_key
 

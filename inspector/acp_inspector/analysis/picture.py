@@ -7,23 +7,23 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from acp_inspector.analysis.calls import Permission, Terminal
+from acp_inspector.analysis.conversation import Snapshot, Surroundings, Trouble, Turn
 from acp_inspector.analysis.items import (
     AgentMessage,
     Compaction,
     Elicitation,
     Item,
     Notice,
+    Permission,
     Plan,
     SessionMessage,
+    Terminal,
     Text,
     Thought,
     ToolCall,
     TurnEnd,
     UserMessage,
 )
-from acp_inspector.analysis.snapshot import Snapshot, Surroundings, Trouble
-from acp_inspector.analysis.turns import Turn
 from acp_protocol.jsonrpc import Json
 
 

@@ -16,8 +16,13 @@ from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias, cast
 
 from acp_inspector.analysis.exchanges import Exchange, PairedMessage
-from acp_inspector.analysis.items import entries, member, string
+from acp_inspector.analysis.items import (
+    entries,
+    string,
+)
+from acp_inspector.analysis.words import CALL_OUTPUT, LAST_VALUE, TERMINAL_UPDATES, TEXT_CHUNKS
 from acp_inspector.journal import Frame
+from acp_inspector.messages import member
 from acp_protocol.framing import Side
 from acp_protocol.jsonrpc import (
     Batch,
@@ -34,20 +39,6 @@ Level: TypeAlias = Literal["strict", "semantic", "shape"]
 
 DEPTH: Final = 20
 """Levels of nesting of which the shape is looked at."""
-_CHUNKS: Final = frozenset(
-    {
-        *("agent_message_chunk", "agent_thought_chunk", "user_message_chunk"),
-        *("session_message_chunk", "compaction_summary_chunk"),
-    }
-)
-_LAST_VALUE: Final = frozenset(
-    {
-        *("plan", "plan_update", "current_mode_update", "config_option_update", "usage_update"),
-        *("session_info_update", "available_commands_update"),
-    }
-)
-_CALLS: Final = frozenset({"tool_call", "tool_call_update", "tool_call_content_chunk"})
-_TERMINALS: Final = frozenset({"terminal_update", "terminal_output_chunk"})
 _SHAPE: Final = frozenset(
     {
         *("sessionUpdate", "status", "states", "kind", "stopReason", "state", "code", "outcome"),
@@ -153,13 +144,13 @@ class Steps:
         name = string(update, "sessionUpdate") or "update without a name"
         if self._level == "strict":
             self._add(frame, name, session, update)
-        elif name in _CHUNKS:
+        elif name in TEXT_CHUNKS:
             self._chunk(frame, session, name, update)
-        elif name in _CALLS and string(update, "toolCallId"):
+        elif name in CALL_OUTPUT and string(update, "toolCallId"):
             self._call(frame, session, name, update)
-        elif name in _TERMINALS and string(update, "terminalId"):
+        elif name in TERMINAL_UPDATES and string(update, "terminalId"):
             self._terminal(frame, session, update)
-        elif name in _LAST_VALUE:
+        elif name in LAST_VALUE:
             self._value(frame, session, name, update)
         else:
             self._add(frame, name, session, update)

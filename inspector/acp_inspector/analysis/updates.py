@@ -10,19 +10,21 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias, cast
 
-from acp_inspector.analysis.calls import Terminal, ToolCall, terminal_keys
 from acp_inspector.analysis.conversation import Change, Conversation
 from acp_inspector.analysis.items import (
     AgentMessage,
     Compaction,
     Notice,
     SessionMessage,
+    Terminal,
     Thought,
+    ToolCall,
     UserMessage,
     entries,
-    member,
     string,
+    terminal_keys,
 )
+from acp_inspector.messages import member
 from acp_protocol.jsonrpc import Json
 
 Apply: TypeAlias = Callable[[Conversation, Json], Change]

@@ -14,10 +14,15 @@ from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
 from typing import Final, Literal, TypeAlias
 
+from acp_inspector.analysis.conversation import Turn
 from acp_inspector.analysis.conversations import subject_of
 from acp_inspector.analysis.exchanges import Exchange, other
-from acp_inspector.analysis.items import entries, member, string
-from acp_inspector.analysis.turns import Turn
+from acp_inspector.analysis.items import (
+    entries,
+    string,
+)
+from acp_inspector.analysis.words import USER_METHODS
+from acp_inspector.messages import member
 from acp_protocol.framing import Side
 from acp_protocol.jsonrpc import Json, RequestId
 
@@ -25,7 +30,6 @@ Party: TypeAlias = Literal["client", "agent", "user", "terminal", "hold", "nobod
 
 HANG: Final = 30.0
 """Seconds without a sign of life after which something that is waited for counts as hung."""
-_OF_THE_USER: Final = frozenset({"session/request_permission", "elicitation/create"})
 _TELLING: Final = frozenset({"session/load", "session/resume", "session/prompt"})
 """Questions within which the agent asks back."""
 
@@ -157,7 +161,7 @@ def _whom(exchange: Exchange, known: Circumstances) -> Party:
         return "hold"
     if other(exchange.asker) in known.gone:
         return "nobody"
-    if exchange.asker == "agent" and exchange.request.method in _OF_THE_USER:
+    if exchange.asker == "agent" and exchange.request.method in USER_METHODS:
         return "user"
     if exchange.request.method == "terminal/wait_for_exit":
         return "terminal"

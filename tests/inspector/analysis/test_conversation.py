@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_inspector.analysis.calls import ToolCall
 from acp_inspector.analysis.conversations import Conversations
-from acp_inspector.analysis.items import Compaction, Elicitation
+from acp_inspector.analysis.items import Compaction, Elicitation, ToolCall
 from acp_inspector.analysis.picture import picture
 from acp_inspector.journal import Frame
 from acp_protocol.jsonrpc import Json
