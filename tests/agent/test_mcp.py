@@ -65,7 +65,7 @@ def declared(how: str = "stdio", name: str = "w", version: int = 1) -> Json:
 def ended(it: Visit, session_id: str) -> list[tuple[str, str]]:
     """Return title and last status of each tool call."""
     calls = [item for item in it.conversation(session_id).items if isinstance(item, ToolCall)]
-    return [(call.title or "", call.status or "") for call in calls]
+    return [(call.facts.title or "", call.facts.status or "") for call in calls]
 
 
 @VERSIONS

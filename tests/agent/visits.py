@@ -286,7 +286,11 @@ def items(talk: Conversation) -> list[Json]:
 
 def surroundings(talk: Conversation) -> Json:
     """Return what a user sees beside the conversation."""
-    return (talk.title, talk.current_mode, talk.config_options, talk.commands, talk.usage)
+    known = talk.surroundings
+    return (
+        *(known.title, known.current_mode, known.config_options),
+        *(known.commands, known.usage),
+    )
 
 
 def _shown(item: Item) -> Json:
@@ -296,8 +300,9 @@ def _shown(item: Item) -> Json:
         case Plan():
             return ("plan", item.entries)
         case ToolCall():
-            members = ("title", "kind", "status", "content", "locations", "raw_input", "raw_output")
-            return tuple(getattr(item, name) for name in members)
+            facts = item.facts
+            raw = facts.raw_input, facts.raw_output
+            return (facts.title, facts.kind, facts.status, item.content, facts.locations, raw)
         case _:
             return None
 

@@ -254,11 +254,6 @@ class Snapshot:
         terminals, count = self._terminals
         return [terminal.at(self.n) for terminal in terminals[:count]]
 
-    @property
-    def is_busy(self) -> bool:
-        """Whether a prompt waited for its answer, or the agent was at work."""
-        return self.surroundings.is_busy
-
 
 GONE: Final = "the agent has ended"
 """The error of a turn whose end nobody told."""
@@ -318,46 +313,6 @@ class Conversation:
     def surroundings(self) -> Surroundings:
         """What is known beside the items."""
         return self._surroundings.now
-
-    @property
-    def title(self) -> str | None:
-        """Its title."""
-        return self.surroundings.title
-
-    @property
-    def modes(self) -> Json:
-        """The modes that there are, as the agent told them (version 1)."""
-        return self.surroundings.modes
-
-    @property
-    def current_mode(self) -> str | None:
-        """The mode it is in."""
-        return self.surroundings.current_mode
-
-    @property
-    def config_options(self) -> list[Json]:
-        """What there is to choose from, and what is chosen."""
-        return self.surroundings.config_options
-
-    @property
-    def commands(self) -> list[Json]:
-        """The commands that the agent takes."""
-        return self.surroundings.commands
-
-    @property
-    def usage(self) -> Json:
-        """Tokens and cost, as the agent told them last."""
-        return self.surroundings.usage
-
-    @property
-    def state(self) -> str | None:
-        """What the agent says it is at (version 2); None until it has said so."""
-        return self.surroundings.state
-
-    @property
-    def is_busy(self) -> bool:
-        """Whether a prompt waits for its answer, or the agent is at work."""
-        return self.surroundings.is_busy
 
     @property
     def plan(self) -> Plan | None:
@@ -516,7 +471,7 @@ class Conversation:
 
     def open_calls(self) -> list[ToolCall]:
         """Return the tool calls that have not ended."""
-        return [call for call in self._calls.values() if call.status not in FINAL_STATUSES]
+        return [call for call in self._calls.values() if call.facts.status not in FINAL_STATUSES]
 
     def planned(self, plan_id: str) -> tuple[Plan, bool]:
         """Return the plan of that id, and whether it is new."""
@@ -588,7 +543,7 @@ class Conversation:
 
     def _read_mode(self) -> None:
         """Version 2 has its modes among the options."""
-        for option in self.config_options:
+        for option in self.surroundings.config_options:
             if member(option, "category") == "mode":
-                mode = string(option, "currentValue") or self.current_mode
+                mode = string(option, "currentValue") or self.surroundings.current_mode
                 self.set(current_mode=mode)

@@ -64,26 +64,6 @@ class Terminal:
         return self._facts.now
 
     @property
-    def command(self) -> str | None:
-        """What runs in it."""
-        return self.facts.command
-
-    @property
-    def exit_code(self) -> int | None:
-        """How that ended, where it was by itself."""
-        return self.facts.exit_code
-
-    @property
-    def signal(self) -> str | None:
-        """What ended it, where it was not by itself."""
-        return self.facts.signal
-
-    @property
-    def is_over(self) -> bool:
-        """Whether it has ended."""
-        return self.facts.is_over
-
-    @property
     def text(self) -> str:
         """All of its output so far."""
         return b"".join(self._output.now()).decode(errors="replace")
@@ -152,36 +132,6 @@ class ToolCall:
     def facts(self) -> CallFacts:
         """What is known of it beside its content."""
         return self._facts.now
-
-    @property
-    def title(self) -> str:
-        """What it does, for people."""
-        return self.facts.title
-
-    @property
-    def kind(self) -> str:
-        """What sort of tool it is."""
-        return self.facts.kind
-
-    @property
-    def status(self) -> str:
-        """How far it is."""
-        return self.facts.status
-
-    @property
-    def locations(self) -> Sequence[Json]:
-        """The files that it touches."""
-        return self.facts.locations
-
-    @property
-    def raw_input(self) -> Json:
-        """What the tool was given."""
-        return self.facts.raw_input
-
-    @property
-    def raw_output(self) -> Json:
-        """What the tool gave."""
-        return self.facts.raw_output
 
     @property
     def content(self) -> list[Json]:

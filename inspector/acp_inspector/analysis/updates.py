@@ -130,7 +130,7 @@ def _user_chunk(talk: Conversation, update: Json) -> Change:
     last = next((item for item in reversed(talk.items) if isinstance(item, UserMessage)), None)
     text = member(member(update, "content"), "text")
     is_known = last is not None and isinstance(text, str) and text in last.text
-    if talk.is_busy and is_known and not string(update, "messageId"):
+    if talk.surroundings.is_busy and is_known and not string(update, "messageId"):
         return Change(talk.session_id, None)
     return talk.chunk(UserMessage, update)
 
@@ -151,7 +151,7 @@ def _bound(talk: Conversation, update: Json) -> bool:
 
 
 def _state(talk: Conversation, update: Json) -> Change:
-    before, state = talk.state, string(update, "state") or "unknown"
+    before, state = talk.surroundings.state, string(update, "state") or "unknown"
     talk.states += 1
     talk.set(state=state)
     if isinstance(background := member(update, "background"), list):
@@ -189,7 +189,7 @@ def _plan_removed(talk: Conversation, update: Json) -> Change:
 
 def _mode(talk: Conversation, update: Json) -> Change:
     mode = string(update, "currentModeId")
-    talk.set(current_mode=mode or talk.current_mode)
+    talk.set(current_mode=mode or talk.surroundings.current_mode)
     return talk.notice(f"mode: {mode}")
 
 
@@ -247,7 +247,9 @@ def _usage(talk: Conversation, update: Json) -> Change:
     usage: dict[str, Json] = {}
     if talk.version >= 2 and "cost" not in (update or {}):
         # Version 2: a cost that is not told again stays.
-        usage = {"cost": cost} if (cost := member(talk.usage, "cost")) is not None else {}
+        usage = (
+            {"cost": cost} if (cost := member(talk.surroundings.usage, "cost")) is not None else {}
+        )
     told = cast("Mapping[str, Json]", update).items()
     usage |= {name: value for name, value in told if name != "sessionUpdate"}
     talk.set(usage=usage)

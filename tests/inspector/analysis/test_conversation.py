@@ -105,7 +105,7 @@ def test_a_tool_call_has_a_history() -> None:
     ]
     (then,) = told.get("s1").at(2).items
     assert isinstance(then, ToolCall)
-    assert then.status == "in_progress"
+    assert then.facts.status == "in_progress"
 
 
 def test_what_is_told_again_does_not_stand_twice_and_what_stood_is_not_lost() -> None:
