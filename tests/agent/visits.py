@@ -301,8 +301,10 @@ def _shown(item: Item) -> Json:
             return ("plan", item.entries)
         case ToolCall():
             facts = item.facts
-            raw = facts.raw_input, facts.raw_output
-            return (facts.title, facts.kind, facts.status, item.content, facts.locations, raw)
+            return (
+                *(facts.title, facts.kind, facts.status, item.content, facts.locations),
+                *(facts.raw_input, facts.raw_output),
+            )
         case _:
             return None
 
