@@ -45,7 +45,7 @@ _UPDATES: Final[Mapping[str, str]] = {
     "session_message": f"{CLIENT}.subagents",
     "session_message_chunk": f"{CLIENT}.subagents",
 }
-"""Updates that version 1 needs leave for; version 2 needs none."""
+"""Updates that need a capability in version 1; in version 2 they need none."""
 
 FEATURES: Final[Mapping[int, tuple[str, ...]]] = {
     1: (
@@ -69,7 +69,7 @@ FEATURES: Final[Mapping[int, tuple[str, ...]]] = {
         f"{CLIENT}.elicitation.url",
     ),
 }
-"""Every capability that `used_by_call` and `used_by_answer` can tell of, by version."""
+"""Every capability that `used_by_call` and `used_by_answer` can return, by version."""
 
 
 def used_by_call(method: str, params: Json, version: int) -> set[str]:
@@ -87,7 +87,7 @@ def used_by_call(method: str, params: Json, version: int) -> set[str]:
 
 
 def used_by_answer(method: str, result: Json, version: int) -> set[str]:
-    """Return the capabilities that an answer makes use of."""
+    """Return the capabilities that a response makes use of."""
     if method == "initialize":
         kinds = {string(each, "type") for each in entries(member(result, "authMethods"))}
         return {f"{CLIENT}.auth.terminal"} if "terminal" in kinds else set()
@@ -144,7 +144,7 @@ class Capability:
     """One capability, and what happened to it."""
 
     side: Side
-    """Whose it is."""
+    """The side that claims it."""
     path: str
     """Where it is claimed, from the capabilities of its side on."""
     is_known: bool = True
@@ -159,11 +159,11 @@ class Capability:
     first_used: int | None = None
     """The frame of the first time."""
     worked: int = 0
-    """Uses that were answered well."""
+    """Uses with a result."""
     failed: int = 0
-    """Uses that were answered by an error."""
+    """Uses with an error."""
     refused: int = 0
-    """Of these, uses that were answered as if there were no such method."""
+    """Of these, uses whose error says that there is no such method."""
 
     @property
     def mark(self) -> Mark:

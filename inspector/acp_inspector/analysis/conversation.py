@@ -72,7 +72,7 @@ class Turn:
     first_frames: tuple[int, int] = (0, 0)
     """The frames of these two."""
     has_run: bool = False
-    """The agent has said that it works (version 2)."""
+    """The agent has sent that it runs (version 2)."""
     ended: int | None = None
     """The frame that ended it."""
     ended_at: float | None = None
@@ -86,7 +86,7 @@ class Turn:
         return None if self.ended_at is None else self.ended_at - self.began_at
 
     def update(self, cursor: Cursor, name: str) -> None:
-        """Take note of an update of its session."""
+        """Apply an update of its session."""
         after = cursor.at - self.began_at
         update_frame, output_frame = self.first_frames
         if self.first_update is None:
@@ -103,7 +103,7 @@ class Turn:
         self.stop_reason, self.error, self.usage = stop_reason, error, usage
 
     def at(self, n: int) -> Turn:
-        """Return it as it stood after frame `n`; whether it has run is not told."""
+        """Return it as it was after frame `n`; `has_run` is not kept."""
         update_frame, output_frame = self.first_frames
         copy = replace(self, has_run=False)
         if update_frame > n:
@@ -121,11 +121,11 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """An error answer to a question about the session."""
+    """An error response to a request about the session."""
 
     n: int
     by: Side
-    """Who answered so."""
+    """The side that has sent it."""
     method: str
     code: int
     message: str
@@ -133,7 +133,7 @@ class Trouble:
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What is known of a session beside what was said in it."""
+    """What is known of a session beside its items."""
 
     cwd: str | None = None
     opened_by: str | None = None
@@ -148,14 +148,14 @@ class Surroundings:
     commands: list[Json] = field(default_factory=list[Json])
     usage: Json = None
     state: str | None = None
-    """What the agent says it is at (version 2); None until it has said so."""
+    """The last `state_update` (version 2); None if there was none."""
     background: list[Json] = field(default_factory=list[Json])
     """Work that goes on beside (version 2)."""
     open_prompts: int = 0
 
     @property
     def is_busy(self) -> bool:
-        """Whether a prompt waits for its answer, or the agent is at work."""
+        """Whether a prompt has no response yet, or the agent works."""
         return self.open_prompts > 0 or self.state not in {None, "idle"}
 
 
@@ -244,19 +244,19 @@ class Snapshot:
 
     @property
     def turns(self) -> list[Turn]:
-        """Every turn that had begun."""
+        """Every turn that had begun until then."""
         turns, count = self._turns
         return [turn.at(self.n) for turn in turns[:count]]
 
     @property
     def terminals(self) -> list[Terminal]:
-        """Every terminal that had been named."""
+        """Every terminal that was named until then."""
         terminals, count = self._terminals
         return [terminal.at(self.n) for terminal in terminals[:count]]
 
 
 GONE: Final = "the agent has ended"
-"""The error of a turn whose end nobody told."""
+"""The error of a turn that the end of the agent has cut off."""
 
 Spoken = TypeVar("Spoken", UserMessage, AgentMessage, Thought, SessionMessage)
 
@@ -283,7 +283,7 @@ class Conversation:
         self.turns: list[Turn] = []
         self._open_turns: list[Turn] = []
         self.states = 0
-        """How often the agent has said what it is at (version 2)."""
+        """Number of `state_update` so far (version 2)."""
         self.unbound: list[UserMessage] = []
         """Prompts that have no message id yet (version 2), oldest first."""
         self.troubles = VersionedList[Trouble]()
@@ -355,11 +355,11 @@ class Conversation:
         return Change(self.session_id, item, is_new=True)
 
     def notice(self, text: str) -> Change:
-        """Append a line that tells of something."""
+        """Append a line."""
         return self.add(Notice(self.next_key("notice"), text, self.cursor.n))
 
     def entity(self, kind: type[Notice], key: str, text: str) -> tuple[Notice, bool]:
-        """Return the line that tells of the entity `key`, and whether it is new."""
+        """Return the line of the entity `key`, and whether it is new."""
         known = self._notices.get(key)
         if known is not None:
             return known, False
@@ -373,7 +373,7 @@ class Conversation:
         return f"{kind}-{self._count}"
 
     def restart(self) -> Stretch:
-        """Begin anew, since the agent will tell all of it again; return what stood until now."""
+        """Begin anew, since the agent will replay everything; return the items until now."""
         before = self._stretch
         self._begin(Stretch(self.cursor.n))
         self._calls.clear()
@@ -384,7 +384,7 @@ class Conversation:
         return before
 
     def restore(self, stretch: Stretch) -> None:
-        """Return to what stood before `restart`: nothing was told again."""
+        """Return to the items before `restart`: the replay has failed."""
         self._begin(Stretch(self.cursor.n, stretch.items, stretch.numbers))
         for item in stretch.items:
             if isinstance(item, ToolCall):
@@ -428,7 +428,7 @@ class Conversation:
         return message, True
 
     def bind(self, message: UserMessage, message_id: str) -> None:
-        """Let a prompt be known by the id that the agent has given it."""
+        """Give a prompt the message id that the agent has assigned."""
         message.bind(message_id, self.cursor.n)
         self._messages[UserMessage, message_id] = message
         if message in self.unbound:
@@ -461,7 +461,7 @@ class Conversation:
         return terminal
 
     def show(self, call: ToolCall, terminal: Terminal) -> None:
-        """Let `call` be the one that shows `terminal`."""
+        """Note that `call` shows `terminal`."""
         call.show(terminal)
         self._showers[terminal.key] = call
 
@@ -484,7 +484,7 @@ class Conversation:
     # Turns and surroundings
 
     def prompted(self, blocks: Json) -> UserMessage:
-        """Append what the user says; it waits for its answer."""
+        """Append a prompt, which has no response yet."""
         self.set(open_prompts=self.surroundings.open_prompts + 1)
         message = UserMessage(self.next_key("usermessage"), n=self.cursor.n)
         message.replace(entries(blocks), self.cursor.n)
@@ -519,7 +519,7 @@ class Conversation:
         return self.add(TurnEnd(key, stop_reason, error, usage, self.cursor.n))
 
     def cut_off(self) -> None:
-        """Note that the agent is gone, and with it what it was at."""
+        """End all turns, because the agent has ended."""
         for turn in list(self._open_turns):
             self.ended(None, GONE, turn=turn)
         self.unbound.clear()
@@ -527,12 +527,12 @@ class Conversation:
             self.set(open_prompts=0, state=None)
 
     def set(self, **surroundings: Any) -> None:
-        """Take over what is told of what surrounds the items."""
+        """Update what is known beside the items."""
         new = replace(self._surroundings.now, **surroundings)
         self._surroundings.set(self.cursor.n, new)
 
     def offer(self, source: Json) -> None:
-        """Take over what there is to choose from, as far as an answer or an update tells it."""
+        """Take over modes, options and commands, as far as a response or an update has them."""
         if isinstance(modes := member(source, "modes"), dict):
             self.set(modes=modes, current_mode=string(modes, "currentModeId") or None)
         if isinstance(member(source, "configOptions"), list):

@@ -20,18 +20,18 @@ from acp_protocol.jsonrpc import Json, RequestId
 
 @dataclass(slots=True, eq=False)
 class Permission:
-    """A question for consent; `outcome` None: it is still open."""
+    """A permission request; `outcome` None: it is still open."""
 
     request_id: RequestId
     options: list[Json]
     outcome: Json | None = None
     asked: int = 0
-    """The frame of the question."""
+    """The frame of the request."""
     answered: int | None = None
-    """The frame of the answer."""
+    """The frame of the response."""
 
     def at(self, n: int) -> Permission:
-        """Return it as it stood after frame `n`."""
+        """Return it as it was after frame `n`."""
         is_answered = self.answered is not None and self.answered <= n
         return self if is_answered else replace(self, outcome=None, answered=None)
 
@@ -74,7 +74,7 @@ class Terminal:
         return max(self._facts.last, self._output.last)
 
     def change(self, n: int, **facts: Any) -> None:
-        """Take over what is told of it at frame `n`."""
+        """Change some facts at frame `n`."""
         self._facts.set(n, replace(self._facts.now, **facts))
 
     def add(self, data: str, n: int = 0) -> None:
@@ -96,7 +96,7 @@ class Terminal:
             self._output.add(n, output[len(known) :])
 
     def at(self, n: int) -> Terminal:
-        """Return it as it stood after frame `n`."""
+        """Return it as it was after frame `n`."""
         copy = Terminal(self.key, self._facts.at(n))
         for piece in self._output.at(n):
             copy._output.add(0, piece)
@@ -140,13 +140,13 @@ class ToolCall:
 
     @property
     def permission(self) -> Permission | None:
-        """The last question for consent about it."""
+        """The last permission request about it."""
         asked = self._permissions.now()
         return asked[-1] if asked else None
 
     @property
     def permissions(self) -> list[Permission]:
-        """Every question for consent about it."""
+        """Every permission request about it."""
         return self._permissions.now()
 
     @property
@@ -168,7 +168,7 @@ class ToolCall:
         return max(self._facts.last, self._content.last, *asked, *shown)
 
     def change(self, n: int, **facts: Any) -> None:
-        """Take over what is told of it at frame `n`."""
+        """Change some facts at frame `n`."""
         self._facts.set(n, replace(self._facts.now, **facts))
 
     def replace(self, content: list[Json], n: int) -> None:
@@ -180,15 +180,15 @@ class ToolCall:
         self._content.add(n, content)
 
     def show(self, terminal: Terminal) -> None:
-        """Let its content be able to show `terminal`."""
+        """Add a terminal that its content may show."""
         self._terminals[terminal.key] = terminal
 
     def ask(self, permission: Permission, n: int) -> None:
-        """Let it wait for consent."""
+        """Add a permission request about it."""
         self._permissions.add(n, permission)
 
     def at(self, n: int) -> ToolCall:
-        """Return it as it stood after frame `n`."""
+        """Return it as it was after frame `n`."""
         copy = ToolCall(self.key)
         copy._facts = self._facts.until(n)
         for content in self._content.at(n):
@@ -232,7 +232,7 @@ def entries(value: Json) -> list[Json]:
 
 
 class _Words(str):
-    """A block of nothing but text, kept in a fourth of the room; no block is a bare string."""
+    """A block of nothing but text, which takes a fourth of the memory of the block."""
 
     __slots__ = ()
 
@@ -290,11 +290,11 @@ class Text:
         self._content.add(n, _lean(block))
 
     def bind(self, message_id: str, n: int) -> None:
-        """Let it be known by an id from frame `n` on."""
+        """Give it a message id from frame `n` on."""
         self._id.set(n, message_id)
 
     def at(self, n: int) -> Self:
-        """Return it as it stood after frame `n`."""
+        """Return it as it was after frame `n`."""
         copy = type(self)(self.key, self._id.at(n))
         copy.replace(list(map(_block, self._content.at(n))))
         return copy
@@ -328,7 +328,7 @@ class SessionMessage(AgentMessage):
         self.sender = Versioned("")
 
     def at(self, n: int) -> Self:
-        """Return it as it stood after frame `n`."""
+        """Return it as it was after frame `n`."""
         copy = super().at(n)
         copy.sender = Versioned(self.sender.at(n))
         return copy
@@ -359,7 +359,7 @@ class Plan:
         self._entries.set(n, steps)
 
     def at(self, n: int) -> Plan:
-        """Return it as it stood after frame `n`."""
+        """Return it as it was after frame `n`."""
         return Plan(self.key, self.plan_id, self._entries.at(n))
 
 
@@ -399,12 +399,12 @@ class Notice:
         return self._text.last
 
     def rewrite(self, text: str, n: int) -> None:
-        """Let the line be `text` from frame `n` on."""
+        """Change the line to `text` from frame `n` on."""
         if text != self._text.now:
             self._text.set(n, text)
 
     def at(self, n: int) -> Self:
-        """Return it as it stood after frame `n`."""
+        """Return it as it was after frame `n`."""
         return type(self)(self.key, self._text.at(n))
 
 
@@ -434,7 +434,7 @@ class Compaction(Notice):
         return max(self._text.last, self._status.last, self._summary.last)
 
     def change(self, n: int, status: str, summary: list[Json] | None) -> None:
-        """Take over what an update tells at frame `n`; `summary` None leaves it."""
+        """Apply an update at frame `n`; `summary` None leaves the summary as it is."""
         self._status.set(n, status)
         self.rewrite(f"context compaction: {status}", n)
         if summary is not None:
@@ -445,14 +445,14 @@ class Compaction(Notice):
         self._summary.add(n, block)
 
     def at(self, n: int) -> Self:
-        """Return it as it stood after frame `n`."""
+        """Return it as it was after frame `n`."""
         copy = super().at(n)
         copy.change(0, self._status.at(n), self._summary.at(n))
         return copy
 
 
 class Elicitation(Notice):
-    """A question for what only the user knows; `outcome` None: it is still open."""
+    """An elicitation: a question to the user; `outcome` None: it is still open."""
 
     __slots__ = ("_outcome", "mode", "request_id", "schema")
 
@@ -479,7 +479,7 @@ class Elicitation(Notice):
         self._outcome.set(n, outcome)
 
     def at(self, n: int) -> Self:
-        """Return it as it stood after frame `n`."""
+        """Return it as it was after frame `n`."""
         copy = super().at(n)
         copy.request_id, copy.mode, copy.schema = self.request_id, self.mode, self.schema
         copy.answer(self._outcome.at(n), 0)

@@ -60,7 +60,7 @@ class Durations:
     def __init__(self) -> None:
         self._values = array("d")
         self._summary: Summary | None = None
-        """Made anew only when there is one more: a screen asks again and again."""
+        """Computed again only after a new value: screens ask again and again."""
         self._bars = [0] * (len(BOUNDS) + 1)
 
     def __len__(self) -> int:
@@ -100,22 +100,22 @@ class Durations:
 
 
 MOST: Final = 1e15
-"""No cost is as much: what says so is not counted."""
+"""Larger costs are wrong and not counted."""
 
 
 @dataclass(slots=True)
 class MethodTally:
-    """What was said by one method; of `session/update`, by one kind of update."""
+    """Counts of one method; of `session/update`, of one kind of update."""
 
     side: Side
-    """Who calls it."""
+    """The side that sends it."""
     method: str
     update: str
     """The kind of update; empty for anything else."""
     count: int = 0
     """Requests or notifications."""
     bytes: int = 0
-    """Of these and of their answers."""
+    """Of these and of their responses."""
     endings: dict[Ending, int] = field(default_factory=dict[Ending, int])
     """How its exchanges ended; `open` for those that have not."""
     latencies: Durations = field(default_factory=Durations)
@@ -131,9 +131,9 @@ class MethodTally:
         self.endings["open"] = self.endings.get("open", 0) + 1
 
     def close(self, exchange: Exchange, size: int) -> None:
-        """Count an answer."""
+        """Count a response."""
         self.bytes += size
-        # A filter may have kept the question away from us.
+        # A filter may have excluded the request.
         self.endings["open"] = max(self.endings.get("open", 0) - 1, 0)
         self.endings[exchange.ending] = self.endings.get(exchange.ending, 0) + 1
         if exchange.latency is not None:
@@ -142,25 +142,25 @@ class MethodTally:
 
 @dataclass(slots=True)
 class Tally:
-    """What happened in a session, in a turn, or in all of a connection."""
+    """Counts of a session, of a turn, or of the whole connection."""
 
     frames: int = 0
     bytes: dict[Side, int] = field(default_factory=lambda: {"client": 0, "agent": 0})
     """By who sent them."""
     malformed: int = 0
     errors: int = 0
-    """Error answers."""
+    """Error responses."""
     chunks: int = 0
     streamed: float = 0.0
-    """Seconds between chunks that follow each other without a question between them."""
+    """Seconds between chunks that follow each other with no request between them."""
     gaps: int = 0
     """Such spaces between chunks."""
     tool_calls: dict[str, str] = field(default_factory=dict[str, str])
     """The last status of each tool call."""
     approvals: Durations = field(default_factory=Durations)
-    """Times from a question for consent to its answer."""
+    """Seconds from permission requests to their responses."""
     usage: Json = None
-    """What the agent told last of tokens and cost."""
+    """The last `usage_update`."""
     cost_before: float | None = None
     """The cost of the session before it."""
     began: float | None = None
@@ -172,7 +172,7 @@ class Tally:
 
     @property
     def chunk_rate(self) -> float | None:
-        """Chunks a second while they came; None if there are too few to tell."""
+        """Chunks a second while they came; None if there are too few."""
         return self.gaps / self.streamed if self.gaps and self.streamed > 0 else None
 
     @property
@@ -195,7 +195,7 @@ class Tally:
         self.last = frame.at
 
     def update(self, at: float, name: str, update: Json) -> None:
-        """Take note of an update of that name."""
+        """Count an update."""
         if name in STREAMED:
             self.chunks += 1
             if self._chunk is not None:
@@ -208,16 +208,16 @@ class Tally:
         elif name == "usage_update":
             self.usage = update
 
-    def answer(self, answer: Result | Failure, exchange: Exchange | None) -> None:
-        """Take note of an answer, with its exchange where somebody asked."""
+    def respond(self, response: Result | Failure, exchange: Exchange | None) -> None:
+        """Count a response, with its exchange if it has a request."""
         self.interrupt()
-        self.errors += isinstance(answer, Failure)
+        self.errors += isinstance(response, Failure)
         is_consent = exchange and exchange.request.method == "session/request_permission"
         if exchange and is_consent and exchange.latency is not None:
             self.approvals.add(exchange.latency)
 
     def interrupt(self) -> None:
-        """Let what comes next not count as the same stream of chunks."""
+        """End the stream of chunks: the next chunk begins another one."""
         self._chunk = None
 
 
@@ -294,7 +294,7 @@ class Statistics:
                 if exchange is not None:
                     self._method(exchange.asker, exchange.request.method).close(exchange, share)
                 for tally in tallies:
-                    tally.answer(message, exchange)
+                    tally.respond(message, exchange)
             case Malformed() | Batch():
                 self.total.malformed += isinstance(message, Malformed)
 
@@ -319,7 +319,7 @@ def _session(message: Message, exchange: Exchange | None) -> str | None:
 
 
 def amount_of(usage: Json) -> float | None:
-    """Return the cost that a usage update tells."""
+    """Return the cost of a usage update."""
     amount = member(member(usage, "cost"), "amount")
     if isinstance(amount, bool) or not isinstance(amount, int | float):
         return None

@@ -1,7 +1,6 @@
-"""All that is known of one connection, from reading each of its entries once.
+"""The model of one connection: every fold of this package over one reading of its entries.
 
-The rooms of this package are folds of their own; here they share one reading, so that a dialect is
-understood and a frame is parsed once for all of them. A live journal is studied as it grows.
+A frame is decoded and paired once for all of them. A live journal is read as it grows.
 """
 
 from __future__ import annotations
@@ -27,16 +26,16 @@ from acp_protocol.framing import Side
 from acp_protocol.jsonrpc import Notification, Request
 
 FAR: Final = 2**40
-"""Numbers that may be left out at once, and seconds that a journal may last."""
+"""Largest gap between two entry numbers, and longest journal in seconds; else they are wrong."""
 TICK: Final = 0.1
-"""Seconds within which a side is not noted to have spoken twice."""
+"""Seconds within which the activity of a side is noted once."""
 
 
 class Study:
-    """Takes the entries of a journal, one after the other, and answers questions about them."""
+    """Folds the entries of a journal, one after the other."""
 
     def __init__(self, dialect: Dialect | None = None) -> None:
-        """Read what is spoken in `dialect`; None: recognise it."""
+        """Decode frames of `dialect`; None: recognise the dialect."""
         self._decoder = Decoder(dialect)
         self.exchanges = Exchanges()
         self.conversations = Conversations(dialect)
@@ -54,11 +53,11 @@ class Study:
         self._numbers = array("Q")
         self._gone = Versioned[frozenset[Side]](frozenset())
         self._held = Versioned[dict[int, float]]({})
-        self._heard: dict[tuple[Side, str | None], tuple[array[int], array[float]]] = {}
+        self._activity: dict[tuple[Side, str | None], tuple[array[int], array[float]]] = {}
 
     @property
     def dialect(self) -> str | None:
-        """The name of the dialect that is spoken; None for the published protocol."""
+        """The name of the dialect; None for the published protocol."""
         return self._decoder.dialect
 
     def read(self, entries: Iterable[Entry]) -> None:
@@ -67,7 +66,7 @@ class Study:
             self.apply(entry)
 
     def apply(self, entry: Entry, *, counts: Callable[[Frame], bool] | None = None) -> Entry:
-        """Take the next entry; return it as it is reckoned with, which only broken files change.
+        """Take the next entry; return it with a valid number and time, if a broken file has none.
 
         Args:
             entry: The next one.
@@ -85,13 +84,13 @@ class Study:
         paired = self.last_paired = self.exchanges.pair(self._decoder.decode(entry))
         self.conversations.apply(entry, paired)
         self.capabilities.apply(entry, paired)
-        self._hear(entry, paired)
+        self._note_activity(entry, paired)
         if counts is None or counts(entry):
             self.statistics.apply(entry, paired, self.conversations)
         return entry
 
     def notes(self) -> Notes:
-        """Return what filters may ask about the frame that was taken last."""
+        """Return the notes of the frame that was taken last."""
         turn = self.conversations.turn_of(self._session)
         number = None if turn is None else turn.number
         return Notes(turn=number, schema=self.conversations.version)
@@ -116,15 +115,12 @@ class Study:
             gone=self._gone.at(n),
             held=self._held.at(n),
             asking=frozenset(asking),
-            heard={key: _last(*spoken, n) for key, spoken in self._heard.items()},
+            heard={key: _last(*activity, n) for key, activity in self._activity.items()},
         )
         return waiting_graph(self.exchanges.open_at(n), known_then)
 
     def _sound(self, entry: Entry) -> Entry:
-        """Return the entry with a number and a time that can be reckoned with.
-
-        A file may say anything: numbers that go back, and times that never were.
-        """
+        """Return the entry with a valid number and time: files may hold any."""
         is_next = self.n < entry.n < self.n + FAR
         is_time = abs(entry.at) < FAR
         if is_next and is_time:
@@ -163,7 +159,7 @@ class Study:
         gone: frozenset[Side] = frozenset({*self._gone.now, side})
         self._gone.set(n, gone)
 
-    def _hear(self, frame: Frame, paired: Sequence[PairedMessage]) -> None:
+    def _note_activity(self, frame: Frame, paired: Sequence[PairedMessage]) -> None:
         sessions: list[str | None] = [
             string(message.params, "sessionId") or None
             for message, _ in paired
@@ -171,10 +167,10 @@ class Study:
         ] or [exchange.session for _, exchange in paired if exchange is not None]
         self._session = next(filter(None, sessions), None)
         for session in (None, *sessions):
-            spoken = self._heard.get((frame.side, session))
-            if spoken is None:
-                spoken = self._heard[frame.side, session] = (array("Q"), array("d"))
-            numbers, times = spoken
+            activity = self._activity.get((frame.side, session))
+            if activity is None:
+                activity = self._activity[frame.side, session] = (array("Q"), array("d"))
+            numbers, times = activity
             if not times or frame.at - times[-1] >= TICK:
                 numbers.append(frame.n)
                 times.append(frame.at)

@@ -1,4 +1,4 @@
-"""One row for one frame: what the tables of `show` and of the Traffic screen hold."""
+"""The row of a frame in the tables of `show` and of the Traffic screen."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ SUMMARY_WIDTH = 200
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What a table shows of a frame; every text is safe to show."""
+    """What a table shows of a frame; every text is escaped."""
 
     n: int
     at: float
     side: Side
     kind: FrameKind
     method: str
-    """Its own, or that of the question it answers."""
+    """Its own, or that of the request it responds to."""
     id: RequestId
     has_id: bool
     session: str
     latency: float | None
-    """Seconds from the question, for an answer."""
+    """Seconds from the request, for a response."""
     size: int
     """Bytes."""
     summary: str

@@ -1,6 +1,6 @@
 """What each kind of `session/update` does to a conversation, in both versions.
 
-Whatever is not known is kept as a notice: nothing that an agent says is lost in silence.
+Unknown updates are kept as notices, so that nothing is lost silently.
 
 Source: ACP, Prompt Turn, `session/update`; Tool Calls; Agent Plan; the same of version 2.
 """
@@ -31,7 +31,7 @@ Apply: TypeAlias = Callable[[Conversation, Json], Change]
 
 
 def apply_update(talk: Conversation, update: Json) -> Change:
-    """Let one update change the conversation; return what it changed."""
+    """Apply one update to the conversation; return what it changed."""
     name = string(update, "sessionUpdate")
     apply = UPDATES.get(name)
     if (turn := talk.turn) is not None:
@@ -124,7 +124,7 @@ def _terminal_chunk(talk: Conversation, update: Json) -> Change:
 
 
 def _user_chunk(talk: Conversation, update: Json) -> Change:
-    """Take the user's words from an agent, unless it only echoes the prompt that is running."""
+    """Take a user message from the agent, unless it only echoes the running prompt."""
     if _bound(talk, update):
         return Change(talk.session_id, None)
     last = next((item for item in reversed(talk.items) if isinstance(item, UserMessage)), None)
@@ -141,7 +141,7 @@ def _user_message(talk: Conversation, update: Json) -> Change:
 
 
 def _bound(talk: Conversation, update: Json) -> bool:
-    """Tell whether the update echoes a prompt, and let that be known by its id from here on."""
+    """Tell whether the update echoes a prompt, and give that prompt its message id."""
     message_id = string(update, "messageId")
     if not message_id or talk.knows(message_id) or not talk.unbound:
         return False

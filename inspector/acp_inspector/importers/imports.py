@@ -1,4 +1,4 @@
-"""Makes a recording of a foreign file, holding one message at a time."""
+"""Makes a recording of a file of another tool, one message at a time."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class NoMessageError(RecordingError):
 
 @dataclass(slots=True)
 class Import:
-    """What came of an import."""
+    """The result of an import."""
 
     format: Format
     counts: Counter[str] = field(default_factory=Counter[str])
@@ -52,11 +52,11 @@ class Import:
     Broken lines are kept as text.
     """
     guesses: Counter[str] = field(default_factory=Counter[str])
-    """What had to be guessed, and of how many frames."""
+    """What was guessed, and for how many frames."""
     left_out: Counter[str] = field(default_factory=Counter[str])
-    """What was not imported, and how much of it."""
+    """What was skipped, and how often."""
     is_telling: bool = False
-    """Whether anything was read that somebody said."""
+    """Whether any message was read."""
 
 
 def import_file(

@@ -71,7 +71,7 @@ class SideGuesser:
             case Notification():
                 return self._caller(message)
             case Result() | Failure():
-                return self._answerer(message.id)
+                return self._side_of_response(message.id)
             case Batch(entries=entries):
                 told = [self._of(entry) for entry in entries]
                 return told[0] if told else ("agent", NOISE)
@@ -86,7 +86,7 @@ class SideGuesser:
                 return row.sent_by, ""
         return ("client" if kind == "request" else "agent"), UNKNOWN
 
-    def _answerer(self, id_: RequestId) -> tuple[Side, str]:
+    def _side_of_response(self, id_: RequestId) -> tuple[Side, str]:
         """The newest open request with that id: requests within a turn are answered first."""
         places = [
             place
@@ -223,7 +223,7 @@ def _conductor_item(told: Json, of_mcp: set[tuple[str, str]]) -> Item:
         return SkippedItem(ELSEWHERE)
     side: Side = "client" if sender == CLIENT else "agent"
     at, kind = seconds(told["ts"]), told["type"]
-    # An answer does not say of which protocol it is; its question did.
+    # A response does not say of which protocol it is; its request did.
     asker = (receiver if kind == "response" else sender, jsonrpc.encode(told.get("id")).decode())
     if told.get("protocol") == "mcp" or (kind == "response" and asker in of_mcp):
         of_mcp ^= {asker} if "id" in told else set()

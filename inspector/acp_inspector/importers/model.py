@@ -87,7 +87,7 @@ def response(id_: Json, payload: Json, *, is_error: bool) -> bytes:
     return jsonrpc.encode({"jsonrpc": "2.0", "id": id_, "error" if is_error else "result": payload})
 
 
-def seconds(told: Json, unit: float = 1.0) -> float:
+def seconds(value: Json, unit: float = 1.0) -> float:
     """Return a time that stands in a source, counted in `unit` seconds.
 
     Raises:
@@ -95,7 +95,7 @@ def seconds(told: Json, unit: float = 1.0) -> float:
         TypeError: it is nothing like a number.
     """
     try:
-        at = float(told) * unit
+        at = float(value) * unit
     except OverflowError:
         raise ValueError("no clock shows that") from None
     if not EARLIEST <= at <= LATEST:

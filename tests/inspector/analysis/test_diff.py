@@ -120,7 +120,7 @@ def test_words_are_no_part_of_the_shape_but_endings_are() -> None:
 
     assert told(turn("one"), turn("two"), "shape") == []
     ending = told(turn("one"), turn("two", "refusal"), "shape")
-    assert ending == ["changed answer to session/prompt result.stopReason"]
+    assert ending == ["changed response to session/prompt result.stopReason"]
 
 
 def test_one_more_call_in_the_middle_is_told_alone() -> None:
@@ -243,7 +243,7 @@ def test_a_turn_that_is_missing_is_told_alone() -> None:
     assert told(one, [*turn(1, "a"), *turn(2, "c")]) == [
         "left only session/prompt",
         "left only agent_message_chunk",
-        "left only answer to session/prompt",
+        "left only response to session/prompt",
     ]
 
 

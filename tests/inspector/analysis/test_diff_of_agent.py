@@ -115,8 +115,8 @@ def test_an_error_is_not_a_result() -> None:
     good = (prompt(1, "x"), answer("agent", 1, {"stopReason": "end_turn"}))
     bad: tuple[Said, ...] = (good[0], ("agent", {"id": 1, "error": {"code": -1, "message": "no"}}))
     assert differ(good, bad) == [
-        "answer to session/prompt result",
-        "answer to session/prompt error",
+        "response to session/prompt result",
+        "response to session/prompt error",
     ]
 
 
