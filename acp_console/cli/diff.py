@@ -1,4 +1,4 @@
-"""`acp-console diff`: two recordings compared by meaning, not by line."""
+"""`acp-console diff`: compare two recordings by meaning, not by line."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from acp_protocol.jsonrpc import Json
 Format: TypeAlias = Literal["text", "json"]
 
 VERSION: Final = 1
-"""Of the JSON that is printed."""
+"""Version of the JSON output."""
 VALUE_WIDTH: Final = 200
 """Characters of a value, at most."""
 FRAMES: Final = 5
-"""Numbers of frames that are named of one step, at most."""
+"""Frame numbers that are shown for one step, at most."""
 
 
 @click.command(name="diff")
@@ -97,7 +97,7 @@ def command(
 
 
 def comparison_json(found: Comparison, left: Path, right: Path, level: Level) -> dict[str, Json]:
-    """Return what was found as JSON; a member that is not there is named by `absent`."""
+    """Return the comparison as JSON; `absent` is the value of missing members."""
     return {
         "acp_diff": VERSION,
         "left": str(left),
@@ -125,7 +125,7 @@ def _difference_json(each: Difference) -> dict[str, Json]:
 
 
 def comparison_lines(found: Comparison, left: Path, right: Path) -> Iterator[str]:
-    """Yield what was found as lines that are safe to show."""
+    """Yield the comparison as lines that are safe to show."""
     steps = f"{found.compared[0]} and {found.compared[1]} steps compared"
     if not found.differences:
         yield f"no difference: {steps}"

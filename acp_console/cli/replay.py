@@ -77,7 +77,8 @@ def command(
     chosen = chosen_agent(context, agent)
     if chosen is None:
         raise click.UsageError(
-            "which agent? Its command stands behind --; a recording's own is never run by itself"
+            "missing AGENT: name one or give its command after --; "
+            "a recording's own is never run by itself"
         )
     ignores = ignores_of(ignored, lacks=FATES)
     recording = read_recording(file)
