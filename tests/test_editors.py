@@ -23,7 +23,7 @@ from typing import Any, cast
 import pytest
 
 from acp_inspector.attach.attachment import running_proxies
-from acp_inspector.importers.lisp import Pairs, Reader
+from acp_inspector.importers.acp_el import LispList, LispReader
 from acp_inspector.recording.reader import read_recording
 
 PAGE = (Path(__file__).parent.parent / "docs/editors.md").read_text()
@@ -146,12 +146,12 @@ class Lua:
 
 def lisp(text: str) -> list[Any]:
     """Return the expressions, each a list of lists, names and texts."""
-    wrapped = Reader().read(f"({text})")
+    wrapped = LispReader().read(f"({text})")
     return cast("list[Any]", _plain(wrapped))
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, Pairs):
+    if isinstance(value, LispList):
         assert value.tail is None
         return [_plain(item) for item in value.items]
     return value if isinstance(value, str) else ("name", value.name)

@@ -58,9 +58,9 @@ async def test_our_agent_still_takes_its_turns_as_recorded(path: Path, tmp_path:
     prepare_workspace(recording.header, tmp_path)
     agent = [sys.executable, "-m", "acp_agent", *recording.header.command[1:]]
     with anyio.fail_after(LIMIT):
-        verdict = await play_as_client(recording, agent, tmp_path, time_limit=20)
-    assert verdict.is_passed, verdict.render()
-    assert verdict.render().startswith("pass: ")
+        result = await play_as_client(recording, agent, tmp_path, time_limit=20)
+    assert result.is_passed, result.render()
+    assert result.render().startswith("pass: ")
 
 
 @pytest.mark.parametrize("path", OWN, ids=lambda path: path.name)

@@ -1,4 +1,4 @@
-"""`acp-console diff`: two recordings compared by meaning, not by line."""
+"""`acp-console diff`: compare two recordings by meaning, not by line."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Final, Literal, TypeAlias, get_args
 import click
 
 from acp_console.cli import exits
-from acp_console.cli.ignores import ignore_option, ignores_of, tell_ignores
+from acp_console.cli.ignores import FilterSelector, ignore_option, ignores_of, tell_ignores
 from acp_console.cli.printer import ascii_json
 from acp_console.cli.studies import FATES, entries_of, filter_of, tell_complaint
 from acp_inspector.analysis.diff import ABSENT, Comparison, Difference, compare
@@ -23,11 +23,11 @@ from acp_protocol.jsonrpc import Json
 Format: TypeAlias = Literal["text", "json"]
 
 VERSION: Final = 1
-"""Of the JSON that is printed."""
+"""Version of the JSON output."""
 VALUE_WIDTH: Final = 200
 """Characters of a value, at most."""
 FRAMES: Final = 5
-"""Numbers of frames that are named of one step, at most."""
+"""Frame numbers that are shown for one step, at most."""
 
 
 @click.command(name="diff")
@@ -79,10 +79,9 @@ def command(
     acp-console diff --ignore 'update == usage_update' --ignore '$.params.clientInfo' A B
     """  # noqa: D301 - the mark by which click keeps lines apart
     ignores = ignores_of(ignored, lacks=FATES)
-    stretches = (
-        filter_of(ours, option="--only-left", lacks=FATES),
-        filter_of(theirs, option="--only-right", lacks=FATES),
-    )
+    only_left = filter_of(ours, option="--only-left", lacks=FATES)
+    only_right = filter_of(theirs, option="--only-right", lacks=FATES)
+    stretches = FilterSelector(only_left), FilterSelector(only_right)
     entries = list(entries_of(left)), list(entries_of(right))
     found = compare(*entries, level=level, ignores=ignores, stretches=stretches)
     if format_ == "json":
@@ -90,15 +89,15 @@ def command(
     else:
         for line in comparison_lines(found, left, right):
             click.echo(line)
-    for option, stretch in zip(("--only-left", "--only-right"), stretches, strict=True):
-        tell_complaint(stretch, option=option)
+    tell_complaint(only_left, option="--only-left")
+    tell_complaint(only_right, option="--only-right")
     if not tell_ignores(ignores):
         return exits.USAGE
     return exits.FOUND if found.differences else exits.DONE
 
 
 def comparison_json(found: Comparison, left: Path, right: Path, level: Level) -> dict[str, Json]:
-    """Return what was found as JSON; a member that is not there is named by `absent`."""
+    """Return the comparison as JSON; `absent` is the value of missing members."""
     return {
         "acp_diff": VERSION,
         "left": str(left),
@@ -126,7 +125,7 @@ def _difference_json(each: Difference) -> dict[str, Json]:
 
 
 def comparison_lines(found: Comparison, left: Path, right: Path) -> Iterator[str]:
-    """Yield what was found as lines that are safe to show."""
+    """Yield the comparison as lines that are safe to show."""
     steps = f"{found.compared[0]} and {found.compared[1]} steps compared"
     if not found.differences:
         yield f"no difference: {steps}"

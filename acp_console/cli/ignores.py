@@ -3,17 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
 from typing import TypeVar
 
 import click
 
 from acp_console.cli.problems import say
 from acp_console.cli.studies import filter_of, tell_complaint
-from acp_inspector.analysis.ignores import Ignore
+from acp_inspector.analysis.annotations import Notes
+from acp_inspector.analysis.diff import Ignore
+from acp_inspector.analysis.exchanges import Exchanges
+from acp_inspector.filter.frames import FrameFacts
 from acp_inspector.filter.language import Filter
 from acp_inspector.filter.paths import PathError, read_path
+from acp_inspector.journal import Frame
 
 Command = TypeVar("Command", bound=Callable[..., object])
+
+
+@dataclass(frozen=True, slots=True)
+class FilterSelector:
+    """Selects the frames that a filter matches."""
+
+    filter: Filter
+
+    @property
+    def needs_responses(self) -> bool:
+        """Whether the filter asks which requests have a response."""
+        return "pending" in self.filter.needs
+
+    def matches(self, frame: Frame, exchanges: Exchanges, notes: Notes) -> bool:
+        """Tell whether the filter matches a frame."""
+        return self.filter.matches(FrameFacts(frame, exchanges, notes=notes))
 
 
 def ignore_option(command: Command) -> Command:
@@ -44,14 +65,14 @@ def _ignore(text: str, lacks: Collection[str]) -> Ignore:
         except PathError:
             # With an operator behind it, it is an expression.
             pass
-    return Ignore(text, filter_of(text, option="--ignore", lacks=lacks))
+    return Ignore(text, FilterSelector(filter_of(text, option="--ignore", lacks=lacks)))
 
 
 def tell_ignores(ignores: Sequence[Ignore]) -> bool:
     """Say how often each applied; tell whether all of them did."""
     for ignore in ignores:
-        if isinstance(ignore.what, Filter):
-            tell_complaint(ignore.what, option="--ignore")
+        if isinstance(ignore.what, FilterSelector):
+            tell_complaint(ignore.what.filter, option="--ignore")
         if ignore.applied:
             say(f"--ignore {ignore.text}: applied {ignore.applied} times")
         else:

@@ -17,13 +17,13 @@ from acp_console.cli.printer import ascii_json
 from acp_console.cli.problems import say
 from acp_console.cli.studies import filter_of, filter_option, tell_complaint
 from acp_inspector.analysis.exchanges import Exchanges
-from acp_inspector.analysis.reading import Reader
 from acp_inspector.filter.frames import FrameFacts
 from acp_inspector.filter.language import Filter
 from acp_inspector.journal import Frame, JournalEvent, StderrText
 from acp_inspector.lint.catalog import SEVERITIES
 from acp_inspector.lint.engine import Finding, Linter, LintReport
 from acp_inspector.lint.reframe import reframe
+from acp_inspector.messages import Decoder
 from acp_inspector.recording.reader import LineFault, Row, read_lines
 from acp_protocol.dialects.catalogue import DIALECTS, open_dialect
 from acp_protocol.jsonrpc import Json
@@ -164,7 +164,7 @@ def _lint(
 def _meant(file: Path, wanted: Filter, dialect: str | None) -> set[int]:
     """Return the frames that a filter means, which is known once all of them were read."""
     spoken = None if dialect is None else open_dialect(dialect)
-    exchanges, reader = Exchanges(), Reader(spoken)
+    exchanges, decoder = Exchanges(), Decoder(spoken)
 
     has_lengths = spoken is not None and spoken.framing == "headers"
 
@@ -173,7 +173,7 @@ def _meant(file: Path, wanted: Filter, dialect: str | None) -> set[int]:
 
     for row in rows():
         if isinstance(row, Frame):
-            exchanges.apply_all(row, reader.messages(row))
+            exchanges.pair(decoder.decode(row))
         elif isinstance(row, JournalEvent) and row.begins_connection:
             exchanges.restart(row.n)
     known = annotate(file, wanted)
@@ -181,7 +181,7 @@ def _meant(file: Path, wanted: Filter, dialect: str | None) -> set[int]:
         row.n
         for row in rows()
         if isinstance(row, Frame)
-        and wanted.matches(FrameFacts(row, exchanges, notes=known.of(row)))
+        and wanted.matches(FrameFacts(row, exchanges, notes=known.notes(row)))
     }
 
 

@@ -9,8 +9,8 @@ from typing import Final, Literal, TypeAlias, cast
 
 from acp_console.cli.problems import say
 from acp_inspector.analysis.items import entries
-from acp_inspector.analysis.reading import Reader
 from acp_inspector.journal import Entry, Frame
+from acp_inspector.messages import Decoder
 from acp_protocol.dialects.dialect import Dialect
 from acp_protocol.host.text import one_line, visible
 from acp_protocol.jsonrpc import Json, Notification
@@ -34,7 +34,7 @@ class Printer:
         self._format: Format = format_
         self._left = left
         self._is_in_line = False
-        self._reader = Reader(dialect)
+        self._decoder = Decoder(dialect)
         self._messages: set[str] = set()
         """Ids of messages of which something was printed."""
         self._calls: set[str] = set()
@@ -45,7 +45,7 @@ class Printer:
         """Print what a frame brings, if it brings an update."""
         if not isinstance(entry, Frame):
             return
-        for message in self._reader.messages(entry):
+        for message in self._decoder.decode(entry).messages:
             if isinstance(message, Notification) and message.method == "session/update":
                 update = _member(message.params, "update")
                 if self._format == "json":

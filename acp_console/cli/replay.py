@@ -77,15 +77,16 @@ def command(
     chosen = chosen_agent(context, agent)
     if chosen is None:
         raise click.UsageError(
-            "which agent? Its command stands behind --; a recording's own is never run by itself"
+            "missing AGENT: name one or give its command after --; "
+            "a recording's own is never run by itself"
         )
-    ignores = ignores_of(ignored, lacks=(*FATES, "turn", "schema"))
+    ignores = ignores_of(ignored, lacks=FATES)
     recording = read_recording(file)
     for fault in recording.faults:
         say(f"{file}, line {fault.line}: {fault.reason}")
 
     async def play(directory: Path) -> int:
-        verdict = await play_as_client(
+        result = await play_as_client(
             recording,
             chosen.command,
             directory,
@@ -93,12 +94,12 @@ def command(
             ignores=ignores,
             allows_redacted=allow_redacted,
         )
-        click.echo(f"{visible(file.name)}: {verdict.render()}")
-        if verdict.has_agent_ended:
+        click.echo(f"{visible(file.name)}: {result.render()}")
+        if result.has_agent_ended:
             return exits.AGENT
         if not tell_ignores(ignores):
             return exits.USAGE
-        return exits.DONE if verdict.is_passed else exits.FOUND
+        return exits.DONE if result.is_passed else exits.FOUND
 
     with _directory(recording, cwd) as directory:
         return run_until_signal(lambda: play(directory))

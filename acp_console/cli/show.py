@@ -16,11 +16,12 @@ from rich.console import Console
 from rich.text import Text
 
 from acp_console.cli import exits
-from acp_console.cli.notes import Annotations, annotate
+from acp_console.cli.notes import annotate
 from acp_console.cli.printer import ascii_json
 from acp_console.cli.problems import say
 from acp_console.cli.studies import filter_of, tell_complaint
 from acp_console.cli.views import ViewCommand
+from acp_inspector.analysis.annotations import Annotations
 from acp_inspector.analysis.exchanges import Exchanges
 from acp_inspector.analysis.summary import SUMMARY_WIDTH, Row, describe
 from acp_inspector.filter.entries import PassingFrames
@@ -202,7 +203,7 @@ def _found(file: Path, wanted: Filter, known: Annotations) -> Iterator[tuple[Ent
     # The index knows much of what filters ask for; what it knows is not read.
     with RecordingFile(file).complete() as recording:
         _tell_faults(recording, file)
-        for row in Scan(recording, wanted, known.of).complete():
+        for row in Scan(recording, wanted, known.notes).complete():
             entry = recording[row]
             if isinstance(entry, Frame):
                 question = recording.question_of(row)
@@ -218,7 +219,7 @@ def _count(file: Path, wanted: Filter, known: Annotations) -> int:
     count = 0
     with RecordingFile(file).complete() as recording:
         _tell_faults(recording, file)
-        for row in Scan(recording, wanted, known.of).complete():
+        for row in Scan(recording, wanted, known.notes).complete():
             entry = recording[row]
             if isinstance(entry, Frame):
                 count += 1
@@ -264,7 +265,7 @@ def _passing(
         elif isinstance(line, Frame):
             exchanges = passing.exchanges_before(line)
             row = describe(line, exchanges)
-            if wanted.matches(FrameFacts(line, exchanges, notes=known.of(line))):
+            if wanted.matches(FrameFacts(line, exchanges, notes=known.notes(line))):
                 yield line, row
         elif isinstance(line, StderrText | JournalEvent):
             if isinstance(line, JournalEvent):

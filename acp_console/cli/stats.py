@@ -22,11 +22,10 @@ from acp_console.cli.studies import (
     size,
     study_of,
 )
-from acp_inspector.analysis.items import member
-from acp_inspector.analysis.measures import Durations
-from acp_inspector.analysis.statistics import MethodTally, Tally
+from acp_inspector.analysis.conversation import Turn
+from acp_inspector.analysis.statistics import Durations, MethodTally, Tally
 from acp_inspector.analysis.study import Study
-from acp_inspector.analysis.turns import Turn
+from acp_inspector.messages import member
 from acp_protocol.host.text import one_line
 from acp_protocol.jsonrpc import Json
 

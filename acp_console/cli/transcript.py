@@ -16,6 +16,7 @@ from acp_inspector.analysis.changes import (
     SurroundingsChanged,
     TextGrew,
 )
+from acp_inspector.analysis.conversation import Snapshot
 from acp_inspector.analysis.items import (
     Elicitation,
     Item,
@@ -30,7 +31,6 @@ from acp_inspector.analysis.items import (
     string,
 )
 from acp_inspector.analysis.picture import statuses
-from acp_inspector.analysis.snapshot import Snapshot
 from acp_protocol.host.text import one_line, visible
 from acp_protocol.jsonrpc import Json
 
@@ -42,7 +42,7 @@ _INDENT: Final = "  "
 def transcript_lines(snapshot: Snapshot) -> Iterator[str]:
     """Yield a session as a person reads it: what surrounds it, then all that was said."""
     around = snapshot.surroundings
-    state = "busy" if snapshot.is_busy else "closed" if around.is_closed else "ready"
+    state = "busy" if snapshot.surroundings.is_busy else "closed" if around.is_closed else "ready"
     parts = [f"session {snapshot.session_id}", f"version {snapshot.version}", state]
     parts += [f"mode {around.current_mode}"] if around.current_mode else []
     parts += [f"“{around.title}”"] if around.title else []
@@ -98,7 +98,7 @@ def _text(item: Text) -> Iterator[str]:
 
 def _call(item: ToolCall) -> Iterator[str]:
     states = " → ".join(statuses(item))
-    yield one_line(f"tool {item.title or item.key} ({item.kind}): {states}", WIDTH)
+    yield one_line(f"tool {item.facts.title or item.key} ({item.facts.kind}): {states}", WIDTH)
     for permission in item.permissions:
         outcome = permission.outcome
         chosen = string(outcome, "optionId") or string(outcome, "outcome")
@@ -106,7 +106,7 @@ def _call(item: ToolCall) -> Iterator[str]:
     for block in item.content:
         yield _INDENT + one_line(_content(block), WIDTH)
     for terminal in item.terminals.values():
-        yield _INDENT + one_line(f"$ {terminal.command or terminal.key}", WIDTH)
+        yield _INDENT + one_line(f"$ {terminal.facts.command or terminal.key}", WIDTH)
         yield from (_INDENT * 2 + line for line in visible(terminal.text).splitlines())
 
 

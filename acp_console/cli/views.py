@@ -145,7 +145,7 @@ def _exchanges(study: Study, wish: Wish) -> None:
 
     def is_wanted(*frames: Frame | None) -> bool:
         facts = (
-            FrameFacts(frame, study.exchanges, notes=known.of(frame))
+            FrameFacts(frame, study.exchanges, notes=known.notes(frame))
             for frame in frames
             if frame is not None
         )

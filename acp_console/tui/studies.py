@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar
 
-from acp_console.tui.annotations import Annotations
+from acp_inspector.analysis.annotations import Annotations
 from acp_inspector.analysis.study import Study
 from acp_inspector.filter.entries import ENTRY, Entries
 from acp_inspector.journal import Entry

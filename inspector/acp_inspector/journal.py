@@ -1,8 +1,8 @@
-"""The ordered frames, stderr lines and events of one connection.
+"""The ordered frames, stderr chunks and events of one connection.
 
 Everything that is shown, checked, recorded or replayed is a fold over this. A journal never awaits:
-a frame gets its number by a plain append before its bytes leave, so that a question stands before
-its answer.
+a frame gets its number by a plain append before its bytes leave, so that a request always precedes
+its response.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """One unit on the wire, as bytes."""
+    """One message on the wire, as bytes."""
 
     n: int
     """Its number among all entries, from 1."""
     at: float
     """Seconds since the journal began."""
     side: Side
-    """Who sent it."""
+    """The side that has sent it."""
     raw: bytes
-    """Its bytes, without what ended the line."""
+    """Its bytes, without the line ending."""
     end: bytes = b"\n"
-    r"""What ended the line: `\n`, `\r\n`, or nothing where the stream was cut."""
+    r"""The line ending: `\n`, `\r\n`, or nothing if the stream was cut."""
 
 
 @dataclass(frozen=True, slots=True)
 class StderrText:
-    """A piece of what the agent wrote to stderr, as it came."""
+    """A chunk of the stderr of the agent, as it came."""
 
     n: int
     at: float
@@ -47,7 +47,7 @@ class StderrText:
 
 @dataclass(frozen=True, slots=True)
 class JournalEvent:
-    """Something that happened beside the frames: spawn, exit, a mark."""
+    """An event beside the frames: spawn, exit, a mark."""
 
     n: int
     at: float
@@ -56,7 +56,7 @@ class JournalEvent:
 
     @property
     def begins_connection(self) -> bool:
-        """Whether another process is spoken with from here on, whose ids are its own."""
+        """Whether a new process starts here, with ids of its own."""
         return self.name == "spawn"
 
 
@@ -64,7 +64,7 @@ Entry: TypeAlias = Frame | StderrText | JournalEvent
 
 
 class Journal:
-    """Entries in order, and those who want to hear of new ones."""
+    """Entries in order, and the observers of new ones."""
 
     def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -75,7 +75,7 @@ class Journal:
 
     @property
     def entries(self) -> Sequence[Entry]:
-        """All entries so far, oldest first; the list grows while it is looked at."""
+        """All entries so far, oldest first; the list goes on growing."""
         return self._entries
 
     def __len__(self) -> int:
@@ -89,11 +89,11 @@ class Journal:
         return frame
 
     def line(self, side: Side, line: bytes) -> Frame:
-        r"""Append the frame of a line that had its `\n` taken off, and return it."""
+        r"""Append the frame of a line that is given without its `\n`, and return it."""
         return self.frame(side, *split_ending(line))
 
     def stderr(self, text: bytes) -> StderrText:
-        """Append a piece of stderr and return it."""
+        """Append a chunk of stderr and return it."""
         entry = StderrText(len(self._entries) + 1, self._clock() - self._began, text)
         self._append(entry)
         return entry
@@ -104,30 +104,30 @@ class Journal:
         self._append(event)
         return event
 
-    def subscribe(self, tell: Callable[[Entry], None]) -> Callable[[], None]:
-        """Let `tell` hear of each new entry, in line; return what ends that.
+    def subscribe(self, observer: Callable[[Entry], None]) -> Callable[[], None]:
+        """Call `observer` with each new entry, at once; return a function that stops this.
 
-        `tell` must be quick. One that raises is heard no more: the traffic goes on without it.
+        `observer` must be quick. One that raises is removed: the traffic goes on without it.
         """
-        self._observers.append(tell)
+        self._observers.append(observer)
 
         def unsubscribe() -> None:
-            if tell in self._observers:
-                self._observers.remove(tell)
+            if observer in self._observers:
+                self._observers.remove(observer)
 
         return unsubscribe
 
     def _append(self, entry: Entry) -> None:
         self._entries.append(entry)
-        for tell in tuple(self._observers):
+        for observer in tuple(self._observers):
             try:
-                tell(entry)
+                observer(entry)
             except Exception:
                 # The border to an observer: it must never stop the traffic.
-                logger.exception("an observer of the journal failed and was dropped")
-                self._observers.remove(tell)
+                logger.exception("an observer of the journal failed and was removed")
+                self._observers.remove(observer)
 
 
 def split_ending(line: bytes) -> tuple[bytes, bytes]:
-    r"""Return a line's bytes and what ended it, given the line without its `\n`."""
+    r"""Return the bytes of a line and its ending, given the line without its `\n`."""
     return (line[:-1], b"\r\n") if line.endswith(b"\r") else (line, b"\n")

@@ -133,6 +133,14 @@ def read_message(raw: bytes, *, has_entries: bool = True) -> Message:
     return _read_entry(value, raw)
 
 
+def message_of(value: Json, raw: bytes) -> Message:
+    """Return what a frame says whose bytes, `raw`, `parse` has turned into `value` already."""
+    if isinstance(value, list):
+        entries = cast("list[Json]", value)
+        return Batch(tuple(_read_entry(entry, b"") for entry in entries), raw)
+    return _read_entry(value, raw)
+
+
 def is_json(raw: bytes) -> bool:
     """Return whether `raw` is valid JSON."""
     try:

@@ -252,7 +252,7 @@ async def test_room_is_made_before_a_turn_where_the_window_is_nearly_full(cwd: P
     async with visit(cwd, store=store, model=model) as it:
         await it.reopen(session_id)
         await it.turn(session_id, "and on")
-        usage = it.conversation(session_id).usage
+        usage = it.conversation(session_id).surroundings.usage
         assert usage is not None
         assert (usage["used"], usage["size"]) == (30, 1000)
     assert texts(model.asked[0])[0] == "hello"
@@ -284,7 +284,7 @@ async def test_room_that_was_made_is_known_where_the_service_does_not_tell_of_it
         session_id = await it.new()
         await it.turn(session_id, "hello")
         await it.turn(session_id, "/compact")
-        usage = it.conversation(session_id).usage
+        usage = it.conversation(session_id).surroundings.usage
         assert usage is not None
         assert (usage["used"], usage["size"]) == (2, 1000)
         await it.ask("session/close", sessionId=session_id)

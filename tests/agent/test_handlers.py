@@ -72,7 +72,7 @@ def test_a_replay_folds_into_what_was_sent_live(
             await again.reopen(session_id)
             await again.connection.request("session/list", {})
             replayed = again.conversation(session_id)
-            assert live.title == replayed.title
+            assert live.surroundings.title == replayed.surroundings.title
             assert spoken(items(live)) == spoken(items(replayed))
             if version == later:
                 assert items(live) == items(replayed)
@@ -297,13 +297,13 @@ async def test_what_was_used_is_told_again_and_counted_on(cwd: Path, version: in
         session_id = await it.new()
         await it.turn(session_id, "hello")
         live = it.conversation(session_id)
-        assert live.usage["cost"] == {"amount": 0.5, "currency": "USD"}
+        assert live.surroundings.usage["cost"] == {"amount": 0.5, "currency": "USD"}
         await it.ask("session/close", sessionId=session_id)
     async with visit(cwd, version, store=store, model=Counting()) as again:
         await again.reopen(session_id)
-        assert again.conversation(session_id).usage == live.usage
+        assert again.conversation(session_id).surroundings.usage == live.surroundings.usage
         await again.turn(session_id, "hello")
-        assert again.conversation(session_id).usage["cost"]["amount"] == 1.0
+        assert again.conversation(session_id).surroundings.usage["cost"]["amount"] == 1.0
 
 
 @VERSIONS

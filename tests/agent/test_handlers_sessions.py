@@ -127,11 +127,11 @@ async def test_the_title_of_the_user_stays(cwd: Path, version: int) -> None:
         sessions: list[Json] = (await it.ask("session/list"))["sessions"]
         titles = {each["sessionId"]: each["title"] for each in sessions}
         assert titles == {session_id: answer["title"], other: "hello there"}
-        assert it.conversation(session_id).title == answer["title"]
+        assert it.conversation(session_id).surroundings.title == answer["title"]
         await it.ask("session/close", sessionId=other)
         await it.ask("session/set_title", sessionId=other, title="Else")
         await it.reopen(other)
-        assert it.conversation(other).title == "Else"
+        assert it.conversation(other).surroundings.title == "Else"
 
 
 @VERSIONS

@@ -234,7 +234,7 @@ async def test_commands_bear_the_name_of_the_agent_where_that_is_wanted(
         for order in ("/acp:think aloud", "/think again", "/other:think"):
             await it.turn(session_id, order)
         conversation = it.conversation(session_id)
-        names = [command["name"] for command in conversation.commands]
+        names = [command["name"] for command in conversation.surroundings.commands]
         assert names[:2] == ["acp:tour", "acp:plan"]
         said = it.said(session_id)
         assert said.count("I have thought about it.") == 2

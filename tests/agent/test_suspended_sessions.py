@@ -211,7 +211,7 @@ async def test_a_title_is_told_of_a_session_that_sleeps_on(cwd: Path, version: i
         session_id = await it.new()
         await lulled(it, session_id)
         await it.ask("session/set_title", sessionId=session_id, title="Mine")
-        assert it.conversation(session_id).title == "Mine"
+        assert it.conversation(session_id).surroundings.title == "Mine"
         assert list(handlers_of(it).open.asleep) == [session_id]
 
 

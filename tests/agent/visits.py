@@ -25,10 +25,17 @@ from acp_agent.models.model import (
 from acp_agent.server import AgentServer, Keeping
 from acp_agent.sessions.store import Store
 from acp_agent.surface_auth import AuthMode
-from acp_inspector.analysis.calls import ToolCall
 from acp_inspector.analysis.conversation import Conversation
 from acp_inspector.analysis.conversations import Conversations
-from acp_inspector.analysis.items import AgentMessage, Item, Plan, Text, Thought, UserMessage
+from acp_inspector.analysis.items import (
+    AgentMessage,
+    Item,
+    Plan,
+    Text,
+    Thought,
+    ToolCall,
+    UserMessage,
+)
 from acp_inspector.journal import Entry, Frame, Journal
 from acp_inspector.lint.engine import Linter
 from acp_protocol.connection import Connection
@@ -279,7 +286,11 @@ def items(talk: Conversation) -> list[Json]:
 
 def surroundings(talk: Conversation) -> Json:
     """Return what a user sees beside the conversation."""
-    return (talk.title, talk.current_mode, talk.config_options, talk.commands, talk.usage)
+    known = talk.surroundings
+    return (
+        *(known.title, known.current_mode, known.config_options),
+        *(known.commands, known.usage),
+    )
 
 
 def _shown(item: Item) -> Json:
@@ -289,8 +300,11 @@ def _shown(item: Item) -> Json:
         case Plan():
             return ("plan", item.entries)
         case ToolCall():
-            members = ("title", "kind", "status", "content", "locations", "raw_input", "raw_output")
-            return tuple(getattr(item, name) for name in members)
+            facts = item.facts
+            return (
+                *(facts.title, facts.kind, facts.status, item.content, facts.locations),
+                *(facts.raw_input, facts.raw_output),
+            )
         case _:
             return None
 

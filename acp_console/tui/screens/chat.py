@@ -280,7 +280,7 @@ class ChatScreen(Screen[None]):
     def _command_lines(self, text: str) -> list[str]:
         talk = self._current()
         lines: list[str] = []
-        for command in talk.commands if talk else []:
+        for command in talk.surroundings.commands if talk else []:
             match command:
                 case {"name": str(name), "description": str(about)} if f"/{name}".startswith(text):
                     lines.append(f"/{one_line(name, 20):<12} {one_line(about, 80)}")
@@ -308,10 +308,10 @@ class ChatScreen(Screen[None]):
             state = self._state = "ready"
         sign = {"ready": "●", "stopped": "✗", "waits for you": "?"}.get(state, "◐")
         parts = [f"{sign} {state}", one_line(self._title, 40)]
-        if talk is not None and talk.current_mode:
-            parts.append(f"mode {one_line(talk.current_mode, 20)}")
-        if talk is not None and talk.title:
-            parts.append(one_line(talk.title, 40))
+        if talk is not None and talk.surroundings.current_mode:
+            parts.append(f"mode {one_line(talk.surroundings.current_mode, 20)}")
+        if talk is not None and talk.surroundings.title:
+            parts.append(one_line(talk.surroundings.title, 40))
         if self._queued is not None:
             parts.append("1 prompt queued")
         self.query_one("#status", Static).update(Text("  ·  ".join(parts), no_wrap=True))

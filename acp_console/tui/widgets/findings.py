@@ -14,11 +14,11 @@ from textual.binding import BindingType
 from textual.containers import VerticalScroll
 from textual.widgets import Static
 
-from acp_console.tui.annotations import LETTERS
 from acp_console.tui.commands import bindings
 from acp_console.tui.widgets.analysis_lines import GivenLines, Line, LineList
 from acp_console.tui.widgets.analysis_tab import AnalysisTab
 from acp_console.tui.widgets.numbers import many, number
+from acp_inspector.analysis.annotations import LETTERS
 from acp_inspector.lint.catalog import BASES, SEVERITIES, Severity
 from acp_inspector.lint.engine import Finding, Linter
 from acp_protocol.host.text import one_line

@@ -13,10 +13,10 @@ from textual.message import Message
 from textual.reactive import reactive, var
 from textual.strip import Strip
 
-from acp_console.tui.annotations import LETTERS
 from acp_console.tui.widgets.cursor_list import CursorList
 from acp_console.tui.widgets.frames_rows import EDGE, MARK, TableRow, row_text
 from acp_console.tui.widgets.ink import ink
+from acp_inspector.analysis.annotations import LETTERS
 
 DIGITS: Final = 4
 """Columns of the number, at least."""

@@ -12,7 +12,7 @@ from acp_console.tui.widgets.analysis_lines import Line
 from acp_console.tui.widgets.analysis_tab import AnalysisTab
 from acp_console.tui.widgets.numbers import number
 from acp_inspector.analysis.changes import Difference, differences
-from acp_inspector.analysis.snapshot import Snapshot
+from acp_inspector.analysis.conversation import Snapshot
 from acp_inspector.analysis.study import Study
 from acp_protocol.host.text import one_line
 

@@ -15,13 +15,13 @@ from textual.binding import BindingType
 from textual.containers import Horizontal
 from textual.events import Resize
 
-from acp_console.tui.annotations import STUDIED
 from acp_console.tui.commands import bindings
 from acp_console.tui.studies import Folding, Studies
 from acp_console.tui.widgets.analysis import AnalysisPane
 from acp_console.tui.widgets.analysis_tab import AnalysisTab
 from acp_console.tui.widgets.numbers import many, number
 from acp_console.tui.widgets.traffic import TrafficPane
+from acp_inspector.analysis.annotations import STUDIED
 from acp_inspector.filter.entries import EntryList
 from acp_inspector.journal import Entry
 from acp_inspector.recording.file import RecordingFile

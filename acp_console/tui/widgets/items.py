@@ -126,17 +126,17 @@ class ToolCallView(Vertical):
     async def sync(self) -> None:
         """Write head and body anew, and show or remove the question for consent."""
         item = self.item
-        sign, word = STATUS.get(item.status, ("?", one_line(item.status, 20)))
+        sign, word = STATUS.get(item.facts.status, ("?", one_line(item.facts.status, 20)))
         head = Text.assemble(
-            (f"{sign} ", "bold"), (one_line(item.title or item.key, 120), "bold"),
-            (f"  {one_line(item.kind, 20)} · {word}", "dim"),
+            (f"{sign} ", "bold"), (one_line(item.facts.title or item.key, 120), "bold"),
+            (f"  {one_line(item.facts.kind, 20)} · {word}", "dim"),
         )  # fmt: skip
         self._head.update(head)
         body = [_content(content, item) for content in item.content]
         self._body.update(Group(*body))
         self._body.display = bool(body)
         for status in STATUS:
-            self.set_class(item.status == status, f"-{status.replace('_', '-')}")
+            self.set_class(item.facts.status == status, f"-{status.replace('_', '-')}")
         await self._sync_permission()
 
     async def _sync_permission(self) -> None:
@@ -225,11 +225,11 @@ def _content(content: Json, call: ToolCall) -> RenderableType:
 def _terminal(terminal: Terminal) -> RenderableType:
     """Return a terminal of the agent: its command, its output so far, and how it ended."""
     shown = Text()
-    if terminal.command:
-        shown.append(f"$ {one_line(terminal.command, 160)}\n", "bold")
+    if terminal.facts.command:
+        shown.append(f"$ {one_line(terminal.facts.command, 160)}\n", "bold")
     shown.append_text(_output(terminal.text))
-    if terminal.is_over and terminal.exit_code != 0:
-        ending = terminal.signal or terminal.exit_code
+    if terminal.facts.is_over and terminal.facts.exit_code != 0:
+        ending = terminal.facts.signal or terminal.facts.exit_code
         shown.append(f"\nended with {one_line(str(ending), 40)}", "dim")
     return shown
 

@@ -13,7 +13,6 @@ from textual.containers import Vertical
 from textual.timer import Timer
 from textual.widgets import Static
 
-from acp_console.tui.annotations import Annotations
 from acp_console.tui.clipboard import copy
 from acp_console.tui.commands import bindings
 from acp_console.tui.widgets.frames import FrameTable
@@ -29,6 +28,7 @@ from acp_console.tui.widgets.traffic_filter import FilterBar
 from acp_console.tui.widgets.traffic_value import ValueScreen
 from acp_console.tui.widgets.traffic_view import TrafficView
 from acp_console.tui.widgets.traffic_work import NOWHERE, Staleness, TrafficWork
+from acp_inspector.analysis.annotations import Annotations
 from acp_inspector.filter.entries import Entries, EntryList
 from acp_inspector.filter.frames import FrameFacts
 from acp_inspector.filter.language import Filter, compile_filter

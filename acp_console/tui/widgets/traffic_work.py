@@ -11,9 +11,9 @@ import time
 from collections.abc import Iterator
 from typing import Final, Literal, TypeAlias
 
-from acp_console.tui.annotations import JUDGED, STUDIED
 from acp_console.tui.widgets.numbers import number
 from acp_console.tui.widgets.traffic_view import TrafficView
+from acp_inspector.analysis.annotations import JUDGED, STUDIED
 from acp_inspector.filter.language import Filter
 from acp_inspector.recording.file import RecordingFile
 from acp_protocol.errors import AcpError

@@ -15,10 +15,9 @@ from acp_console.tui.commands import bindings
 from acp_console.tui.widgets.analysis_lines import Line
 from acp_console.tui.widgets.analysis_tab import AnalysisTab, Moment
 from acp_console.tui.widgets.numbers import many, number
-from acp_inspector.analysis.conversation import Conversation
+from acp_inspector.analysis.conversation import Conversation, Turn
 from acp_inspector.analysis.exchanges import Exchange
 from acp_inspector.analysis.study import Study
-from acp_inspector.analysis.turns import Turn
 from acp_protocol.host.text import one_line
 
 MOST: Final = 2000

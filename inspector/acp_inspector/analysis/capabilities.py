@@ -1,29 +1,135 @@
 """The capability matrix: what each side claimed, what was used of it, and what came of that.
 
-Source: ACP, Initialization; the same of version 2; the method table of the schema.
+Methods have their capability in the method table of the schema. `used_by_call` and
+`used_by_answer` know the capabilities for a part of a message: a kind of block in a prompt, a kind
+of server in a session, a kind of update.
+
+Source: ACP, Initialization, "Capabilities"; the same of version 2; the method table of the schema.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias, cast
 
-from acp_inspector.analysis.exchanges import Exchange
-from acp_inspector.analysis.features import AGENT, CLIENT, FEATURES, used_by_answer, used_by_call
-from acp_inspector.analysis.items import member
+from acp_inspector.analysis.exchanges import Exchange, PairedMessage
+from acp_inspector.analysis.items import (
+    entries,
+    string,
+)
+from acp_inspector.analysis.words import OPENING_METHODS
 from acp_inspector.journal import Frame
+from acp_inspector.messages import member
 from acp_protocol.framing import Side
 from acp_protocol.jsonrpc import (
     METHOD_NOT_FOUND,
     Failure,
     Json,
-    Message,
     Notification,
     Request,
     Result,
 )
 from acp_protocol.schema.methods import METHODS, find_method
+
+AGENT: Final = "agentCapabilities"
+CLIENT: Final = "clientCapabilities"
+_PROMPT: Final = {"image": "image", "audio": "audio", "resource": "embeddedContext"}
+_UPDATES: Final[Mapping[str, str]] = {
+    "notice": f"{CLIENT}.session.notices",
+    "compaction_update": f"{CLIENT}.session.compaction",
+    "compaction_summary_chunk": f"{CLIENT}.session.compaction",
+    "plan_update": f"{CLIENT}.plan",
+    "plan_removed": f"{CLIENT}.plan",
+    "subagent_update": f"{CLIENT}.subagents",
+    "session_message": f"{CLIENT}.subagents",
+    "session_message_chunk": f"{CLIENT}.subagents",
+}
+"""Updates that need a capability in version 1; in version 2 they need none."""
+
+FEATURES: Final[Mapping[int, tuple[str, ...]]] = {
+    1: (
+        *(f"{AGENT}.promptCapabilities.{name}" for name in _PROMPT.values()),
+        *(f"{AGENT}.mcpCapabilities.{name}" for name in ("http", "sse", "acp")),
+        f"{AGENT}.sessionCapabilities.additionalDirectories",
+        f"{AGENT}.sessionCapabilities.systemPrompt",
+        f"{CLIENT}.auth.terminal",
+        f"{CLIENT}.elicitation.form",
+        f"{CLIENT}.elicitation.url",
+        f"{CLIENT}.session.configOptions.boolean",
+        *dict.fromkeys(_UPDATES.values()),
+    ),
+    2: (
+        *(f"{AGENT}.session.prompt.{name}" for name in _PROMPT.values()),
+        *(f"{AGENT}.session.mcp.{name}" for name in ("stdio", "http", "acp")),
+        f"{AGENT}.session.additionalDirectories",
+        f"{AGENT}.session.systemPrompt",
+        f"{CLIENT}.auth.terminal",
+        f"{CLIENT}.elicitation.form",
+        f"{CLIENT}.elicitation.url",
+    ),
+}
+"""Every capability that `used_by_call` and `used_by_answer` can return, by version."""
+
+
+def used_by_call(method: str, params: Json, version: int) -> set[str]:
+    """Return the capabilities that a request or notification makes use of by what it holds."""
+    if method == "session/prompt":
+        return set(_prompt(params, version))
+    if method in OPENING_METHODS:
+        return set(_opening(params, version))
+    if method == "elicitation/create":
+        mode = string(params, "mode") or "form"
+        return {f"{CLIENT}.elicitation.{mode}"} if mode in {"form", "url"} else set()
+    if method == "session/update" and version == 1:
+        return set(_update(member(params, "update")))
+    return set()
+
+
+def used_by_answer(method: str, result: Json, version: int) -> set[str]:
+    """Return the capabilities that a response makes use of."""
+    if method == "initialize":
+        kinds = {string(each, "type") for each in entries(member(result, "authMethods"))}
+        return {f"{CLIENT}.auth.terminal"} if "terminal" in kinds else set()
+    if method in OPENING_METHODS and version == 1 and _has_boolean(result):
+        return {f"{CLIENT}.session.configOptions.boolean"}
+    return set()
+
+
+def _prompt(params: Json, version: int) -> Iterator[str]:
+    room = f"{AGENT}.promptCapabilities" if version == 1 else f"{AGENT}.session.prompt"
+    for block in entries(member(params, "prompt")):
+        if name := _PROMPT.get(string(block, "type")):
+            yield f"{room}.{name}"
+
+
+def _opening(params: Json, version: int) -> Iterator[str]:
+    servers = entries(member(params, "mcpServers"))
+    kinds = {string(server, "type") for server in servers}
+    if version == 1:
+        # Version 1 has no capability for stdio: every agent has to know it.
+        yield from (f"{AGENT}.mcpCapabilities.{kind}" for kind in kinds & {"http", "sse", "acp"})
+    else:
+        yield from (f"{AGENT}.session.mcp.{kind}" for kind in kinds & {"stdio", "http", "acp"})
+    room = f"{AGENT}.sessionCapabilities" if version == 1 else f"{AGENT}.session"
+    if entries(member(params, "additionalDirectories")):
+        yield f"{room}.additionalDirectories"
+    if member(params, "systemPrompt") is not None:
+        yield f"{room}.systemPrompt"
+
+
+def _update(update: Json) -> Iterator[str]:
+    name = string(update, "sessionUpdate")
+    if name in _UPDATES:
+        yield _UPDATES[name]
+    if name == "config_option_update" and _has_boolean(update):
+        yield f"{CLIENT}.session.configOptions.boolean"
+
+
+def _has_boolean(source: Json) -> bool:
+    options = entries(member(source, "configOptions"))
+    return any(member(option, "type") == "boolean" for option in options)
+
 
 Mark: TypeAlias = Literal[
     "used without a claim", "claimed and refused", "never used", "extension", "unknown", ""
@@ -38,7 +144,7 @@ class Capability:
     """One capability, and what happened to it."""
 
     side: Side
-    """Whose it is."""
+    """The side that claims it."""
     path: str
     """Where it is claimed, from the capabilities of its side on."""
     is_known: bool = True
@@ -53,11 +159,11 @@ class Capability:
     first_used: int | None = None
     """The frame of the first time."""
     worked: int = 0
-    """Uses that were answered well."""
+    """Uses with a result."""
     failed: int = 0
-    """Uses that were answered by an error."""
+    """Uses with an error."""
     refused: int = 0
-    """Of these, uses that were answered as if there were no such method."""
+    """Of these, uses whose error says that there is no such method."""
 
     @property
     def mark(self) -> Mark:
@@ -86,21 +192,18 @@ class Capabilities:
         """Return every capability of the version that was agreed on, and each other claim."""
         return [row for row in self._rows.values() if row.is_known or row.is_claimed or row.used]
 
-    def apply(
-        self, frame: Frame, messages: Sequence[Message], exchanges: Iterable[Exchange]
-    ) -> None:
-        """Take the next frame, with the exchanges that it belongs to."""
-        pairs = {exchange.request.id: exchange for exchange in exchanges}
-        for message in messages:
+    def apply(self, frame: Frame, paired: Sequence[PairedMessage]) -> None:
+        """Take the next frame: its messages and their exchanges."""
+        for message, exchange in paired:
             match message:
-                case Request(id=id_, method=method, params=params):
+                case Request(method=method, params=params):
                     used = self._call(frame, method, params, "request")
-                    if used and id_ in pairs:
-                        self._used[pairs[id_]] = used
+                    if used and exchange is not None:
+                        self._used[exchange] = used
                 case Notification(method=method, params=params):
                     self._call(frame, method, params, "notification")
-                case Result(id=id_) | Failure(id=id_) if id_ in pairs:
-                    self._answer(frame, message, pairs[id_])
+                case Result() | Failure() if exchange is not None:
+                    self._answer(frame, message, exchange)
                 case _:
                     pass
 

@@ -1,6 +1,6 @@
-"""What differs between two states of the same sessions, as a list of typed differences.
+"""The changes between two states of the same sessions.
 
-The states may be of one fold at two frames, which is cheap, or of two folds.
+The states may be of one model at two frames, which is cheap, or of two models.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from acp_inspector.analysis.conversation import Snapshot, Surroundings
 from acp_inspector.analysis.items import Item, Text
 from acp_inspector.analysis.picture import (
     item_picture,
@@ -16,7 +17,6 @@ from acp_inspector.analysis.picture import (
     terminal_picture,
     turn_picture,
 )
-from acp_inspector.analysis.snapshot import Snapshot, Surroundings
 from acp_protocol.jsonrpc import Json
 
 
@@ -75,7 +75,7 @@ class ItemChanged:
 
 @dataclass(frozen=True, slots=True)
 class SurroundingsChanged:
-    """Something beside the items has another value: title, mode, usage, a terminal, a turn."""
+    """A title, mode, usage, terminal, turn or the like has another value."""
 
     session_id: str
     member: str
@@ -95,7 +95,7 @@ Difference: TypeAlias = (
 
 
 def differences(before: Mapping[str, Snapshot], after: Mapping[str, Snapshot]) -> list[Difference]:
-    """Return what has to happen to the first state to make it the second."""
+    """Return the changes that turn the first state into the second."""
     found: list[Difference] = []
     for key in dict.fromkeys([*before, *after]):
         if key not in after:

@@ -1,8 +1,10 @@
 """One session as its user sees it, now and after any earlier frame.
 
 The first mention of a message, a tool call or a plan fixes its place; later frames change it there.
-Nothing is forgotten: `at` returns the state after a frame, which costs no folding and is the same
-as that of a fold that was stopped there.
+The history is kept: `at` returns the state after a frame without folding again, the same state that
+a fold stopped at that frame would have.
+
+A turn is one prompt up to its stop reason, or in version 2 the work up to `idle`.
 
 Source: ACP, Prompt Turn; ACP version 2, Prompt Lifecycle.
 """
@@ -11,10 +13,11 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
-from dataclasses import dataclass, replace
-from typing import Any, Final, TypeVar, cast
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, TypeVar, cast, overload
 
-from acp_inspector.analysis.calls import ENDED, Terminal, ToolCall
+from acp_inspector.analysis.history import Versioned, VersionedList
 from acp_inspector.analysis.items import (
     AgentMessage,
     Elicitation,
@@ -22,21 +25,238 @@ from acp_inspector.analysis.items import (
     Notice,
     Plan,
     SessionMessage,
+    Terminal,
     Text,
     Thought,
+    ToolCall,
     TurnEnd,
     UserMessage,
     entries,
-    member,
     string,
 )
-from acp_inspector.analysis.past import Growth, Past
-from acp_inspector.analysis.snapshot import Snapshot, Stretch, Surroundings, Trouble
-from acp_inspector.analysis.turns import Cursor, Turn
+from acp_inspector.analysis.words import FINAL_STATUSES, OUTPUT
+from acp_inspector.messages import member
+from acp_protocol.framing import Side
 from acp_protocol.jsonrpc import Json
 
+
+@dataclass(slots=True)
+class Cursor:
+    """Where a fold stands: what it has read last."""
+
+    n: int = 0
+    """Number of the frame."""
+    at: float = 0.0
+    """Seconds since the journal began."""
+    turns: int = 0
+    """Turns that have begun, in all sessions."""
+
+
+@dataclass(slots=True, eq=False)
+class Turn:
+    """One turn of a session."""
+
+    number: int
+    """Among all of the connection, from 1."""
+    session_id: str
+    began: int
+    """The frame that began it."""
+    began_at: float
+    """Seconds since the journal began, as all times here."""
+    is_prompted: bool = True
+    """A prompt began it, and not the agent by itself (version 2)."""
+    first_update: float | None = None
+    """Seconds from its begin to the first update of the session."""
+    first_output: float | None = None
+    """Seconds from its begin to the first word, thought, tool call or plan."""
+    first_frames: tuple[int, int] = (0, 0)
+    """The frames of these two."""
+    has_run: bool = False
+    """The agent has sent that it runs (version 2)."""
+    ended: int | None = None
+    """The frame that ended it."""
+    ended_at: float | None = None
+    stop_reason: str | None = None
+    error: str | None = None
+    usage: Json = None
+
+    @property
+    def duration(self) -> float | None:
+        """Seconds from begin to end; None while it goes on."""
+        return None if self.ended_at is None else self.ended_at - self.began_at
+
+    def update(self, cursor: Cursor, name: str) -> None:
+        """Apply an update of its session."""
+        after = cursor.at - self.began_at
+        update_frame, output_frame = self.first_frames
+        if self.first_update is None:
+            self.first_update, update_frame = after, cursor.n
+        if self.first_output is None and name in OUTPUT:
+            self.first_output, output_frame = after, cursor.n
+        self.first_frames = update_frame, output_frame
+
+    def end(
+        self, cursor: Cursor, stop_reason: str | None, error: str | None = None, usage: Json = None
+    ) -> None:
+        """End it here."""
+        self.ended, self.ended_at = cursor.n, cursor.at
+        self.stop_reason, self.error, self.usage = stop_reason, error, usage
+
+    def at(self, n: int) -> Turn:
+        """Return it as it was after frame `n`; `has_run` is not kept."""
+        update_frame, output_frame = self.first_frames
+        copy = replace(self, has_run=False)
+        if update_frame > n:
+            copy.first_update = None
+        if output_frame > n:
+            copy.first_output = None
+        copy.first_frames = (
+            update_frame if update_frame <= n else 0,
+            output_frame if output_frame <= n else 0,
+        )
+        if self.ended is not None and self.ended > n:
+            copy.ended = copy.ended_at = copy.stop_reason = copy.error = copy.usage = None
+        return copy
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """An error response to a request about the session."""
+
+    n: int
+    by: Side
+    """The side that has sent it."""
+    method: str
+    code: int
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What is known of a session beside its items."""
+
+    cwd: str | None = None
+    opened_by: str | None = None
+    """The method that created, loaded, resumed or forked it."""
+    parent: str | None = None
+    """The session that it was forked from, or works for."""
+    is_closed: bool = False
+    title: str | None = None
+    modes: Json = None
+    current_mode: str | None = None
+    config_options: list[Json] = field(default_factory=list[Json])
+    commands: list[Json] = field(default_factory=list[Json])
+    usage: Json = None
+    state: str | None = None
+    """The last `state_update` (version 2); None if there was none."""
+    background: list[Json] = field(default_factory=list[Json])
+    """Work that goes on beside (version 2)."""
+    open_prompts: int = 0
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a prompt has no response yet, or the agent works."""
+        return self.open_prompts > 0 or self.state not in {None, "idle"}
+
+
+class Stretch:
+    """Items in the order of their first mention, and the frames of these."""
+
+    __slots__ = ("begun", "items", "numbers")
+
+    def __init__(
+        self, begun: int, items: list[Item] | None = None, numbers: array[int] | None = None
+    ) -> None:
+        self.begun = begun
+        """The frame from which on these are the session's items."""
+        self.items: list[Item] = [] if items is None else items
+        self.numbers = array("Q") if numbers is None else numbers
+
+    def add(self, n: int, item: Item) -> None:
+        """Append an item that frame `n` mentions first."""
+        self.items.append(item)
+        self.numbers.append(n)
+
+
+class ItemsThen(Sequence[Item]):
+    """The items as they stood after a frame; each is built when it is asked for."""
+
+    def __init__(self, stretch: Stretch, n: int) -> None:
+        self._stretch = stretch
+        self._n = n
+        self._count = bisect_right(stretch.numbers, n)
+
+    def __len__(self) -> int:
+        """Return how many there were."""
+        return self._count
+
+    @overload
+    def __getitem__(self, index: int) -> Item: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Item]: ...
+    def __getitem__(self, index: int | slice) -> Item | list[Item]:
+        """Return one as it stood, or several."""
+        found = range(self._count)[index]
+        if isinstance(found, range):
+            return [self._stretch.items[place].at(self._n) for place in found]
+        return self._stretch.items[found].at(self._n)
+
+    def __iter__(self) -> Iterator[Item]:
+        """Yield each as it stood."""
+        return (self[place] for place in range(self._count))
+
+    def is_earlier(self, other: ItemsThen) -> bool:
+        """Tell whether `other` are the same items, later or at the same time."""
+        return self._stretch is other._stretch and self._n <= other._n
+
+    def changed_since(self, n: int) -> Iterator[tuple[int, Item]]:
+        """Yield the place of each that a frame behind `n` may have changed, and how it stood."""
+        for place, item in enumerate(self._stretch.items[: self._count]):
+            if item.last > n:
+                yield place, item.at(self._n)
+
+
+class Snapshot:
+    """A session as it stood; what is asked for is built when it is asked for."""
+
+    def __init__(
+        self,
+        *,
+        session_id: str,
+        version: int,
+        n: int,
+        stretch: Stretch,
+        surroundings: Surroundings,
+        turns: tuple[Sequence[Turn], int],
+        terminals: tuple[Sequence[Terminal], int],
+        troubles: Sequence[Trouble],
+    ) -> None:
+        """Look at a conversation; of its turns and terminals, only at the first so many."""
+        self.session_id = session_id
+        self.version = version
+        self.n = n
+        """The frame after which it stood so."""
+        self.surroundings = surroundings
+        self.troubles = troubles
+        self.items = ItemsThen(stretch, n)
+        self._turns = turns
+        self._terminals = terminals
+
+    @property
+    def turns(self) -> list[Turn]:
+        """Every turn that had begun until then."""
+        turns, count = self._turns
+        return [turn.at(self.n) for turn in turns[:count]]
+
+    @property
+    def terminals(self) -> list[Terminal]:
+        """Every terminal that was named until then."""
+        terminals, count = self._terminals
+        return [terminal.at(self.n) for terminal in terminals[:count]]
+
+
 GONE: Final = "the agent has ended"
-"""The error of a turn whose end nobody told."""
+"""The error of a turn that the end of the agent has cut off."""
 
 Spoken = TypeVar("Spoken", UserMessage, AgentMessage, Thought, SessionMessage)
 
@@ -63,12 +283,12 @@ class Conversation:
         self.turns: list[Turn] = []
         self._open_turns: list[Turn] = []
         self.states = 0
-        """How often the agent has said what it is at (version 2)."""
+        """Number of `state_update` so far (version 2)."""
         self.unbound: list[UserMessage] = []
         """Prompts that have no message id yet (version 2), oldest first."""
-        self.troubles = Growth[Trouble]()
-        self.elicitations = Growth[Elicitation]()
-        self._surroundings = Past(Surroundings())
+        self.troubles = VersionedList[Trouble]()
+        self.elicitations = VersionedList[Elicitation]()
+        self._surroundings = Versioned(Surroundings())
         self._stretches = [Stretch(0)]
         """Its items; a replay of the whole session begins a new stretch."""
         self._stretch = self._stretches[0]
@@ -93,46 +313,6 @@ class Conversation:
     def surroundings(self) -> Surroundings:
         """What is known beside the items."""
         return self._surroundings.now
-
-    @property
-    def title(self) -> str | None:
-        """Its title."""
-        return self.surroundings.title
-
-    @property
-    def modes(self) -> Json:
-        """The modes that there are, as the agent told them (version 1)."""
-        return self.surroundings.modes
-
-    @property
-    def current_mode(self) -> str | None:
-        """The mode it is in."""
-        return self.surroundings.current_mode
-
-    @property
-    def config_options(self) -> list[Json]:
-        """What there is to choose from, and what is chosen."""
-        return self.surroundings.config_options
-
-    @property
-    def commands(self) -> list[Json]:
-        """The commands that the agent takes."""
-        return self.surroundings.commands
-
-    @property
-    def usage(self) -> Json:
-        """Tokens and cost, as the agent told them last."""
-        return self.surroundings.usage
-
-    @property
-    def state(self) -> str | None:
-        """What the agent says it is at (version 2); None until it has said so."""
-        return self.surroundings.state
-
-    @property
-    def is_busy(self) -> bool:
-        """Whether a prompt waits for its answer, or the agent is at work."""
-        return self.surroundings.is_busy
 
     @property
     def plan(self) -> Plan | None:
@@ -175,11 +355,11 @@ class Conversation:
         return Change(self.session_id, item, is_new=True)
 
     def notice(self, text: str) -> Change:
-        """Append a line that tells of something."""
+        """Append a line."""
         return self.add(Notice(self.next_key("notice"), text, self.cursor.n))
 
     def entity(self, kind: type[Notice], key: str, text: str) -> tuple[Notice, bool]:
-        """Return the line that tells of the entity `key`, and whether it is new."""
+        """Return the line of the entity `key`, and whether it is new."""
         known = self._notices.get(key)
         if known is not None:
             return known, False
@@ -193,7 +373,7 @@ class Conversation:
         return f"{kind}-{self._count}"
 
     def restart(self) -> Stretch:
-        """Begin anew, since the agent will tell all of it again; return what stood until now."""
+        """Begin anew, since the agent will replay everything; return the items until now."""
         before = self._stretch
         self._begin(Stretch(self.cursor.n))
         self._calls.clear()
@@ -204,7 +384,7 @@ class Conversation:
         return before
 
     def restore(self, stretch: Stretch) -> None:
-        """Return to what stood before `restart`: nothing was told again."""
+        """Return to the items before `restart`: the replay has failed."""
         self._begin(Stretch(self.cursor.n, stretch.items, stretch.numbers))
         for item in stretch.items:
             if isinstance(item, ToolCall):
@@ -248,7 +428,7 @@ class Conversation:
         return message, True
 
     def bind(self, message: UserMessage, message_id: str) -> None:
-        """Let a prompt be known by the id that the agent has given it."""
+        """Give a prompt the message id that the agent has assigned."""
         message.bind(message_id, self.cursor.n)
         self._messages[UserMessage, message_id] = message
         if message in self.unbound:
@@ -281,7 +461,7 @@ class Conversation:
         return terminal
 
     def show(self, call: ToolCall, terminal: Terminal) -> None:
-        """Let `call` be the one that shows `terminal`."""
+        """Note that `call` shows `terminal`."""
         call.show(terminal)
         self._showers[terminal.key] = call
 
@@ -291,7 +471,7 @@ class Conversation:
 
     def open_calls(self) -> list[ToolCall]:
         """Return the tool calls that have not ended."""
-        return [call for call in self._calls.values() if call.status not in ENDED]
+        return [call for call in self._calls.values() if call.facts.status not in FINAL_STATUSES]
 
     def planned(self, plan_id: str) -> tuple[Plan, bool]:
         """Return the plan of that id, and whether it is new."""
@@ -304,7 +484,7 @@ class Conversation:
     # Turns and surroundings
 
     def prompted(self, blocks: Json) -> UserMessage:
-        """Append what the user says; it waits for its answer."""
+        """Append a prompt, which has no response yet."""
         self.set(open_prompts=self.surroundings.open_prompts + 1)
         message = UserMessage(self.next_key("usermessage"), n=self.cursor.n)
         message.replace(entries(blocks), self.cursor.n)
@@ -339,7 +519,7 @@ class Conversation:
         return self.add(TurnEnd(key, stop_reason, error, usage, self.cursor.n))
 
     def cut_off(self) -> None:
-        """Note that the agent is gone, and with it what it was at."""
+        """End all turns, because the agent has ended."""
         for turn in list(self._open_turns):
             self.ended(None, GONE, turn=turn)
         self.unbound.clear()
@@ -347,12 +527,12 @@ class Conversation:
             self.set(open_prompts=0, state=None)
 
     def set(self, **surroundings: Any) -> None:
-        """Take over what is told of what surrounds the items."""
+        """Update what is known beside the items."""
         new = replace(self._surroundings.now, **surroundings)
         self._surroundings.set(self.cursor.n, new)
 
     def offer(self, source: Json) -> None:
-        """Take over what there is to choose from, as far as an answer or an update tells it."""
+        """Take over modes, options and commands, as far as a response or an update has them."""
         if isinstance(modes := member(source, "modes"), dict):
             self.set(modes=modes, current_mode=string(modes, "currentModeId") or None)
         if isinstance(member(source, "configOptions"), list):
@@ -363,7 +543,7 @@ class Conversation:
 
     def _read_mode(self) -> None:
         """Version 2 has its modes among the options."""
-        for option in self.config_options:
+        for option in self.surroundings.config_options:
             if member(option, "category") == "mode":
-                mode = string(option, "currentValue") or self.current_mode
+                mode = string(option, "currentValue") or self.surroundings.current_mode
                 self.set(current_mode=mode)

@@ -1,40 +1,71 @@
 """The conversations of one connection: the fold of its frames, which never fails.
 
-Source: ACP, Prompt Turn; Tool Calls; Session Modes; ACP version 2, Prompt Lifecycle.
+Updates change a conversation directly, see `conversation`; here stands what requests and responses
+do to it.
+
+Source: ACP, Session Setup; Prompt Turn; Tool Calls; Session Modes; Terminals; Elicitation; ACP
+version 2, Prompt Lifecycle.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from acp_inspector.analysis.conversation import Change, Conversation
-from acp_inspector.analysis.items import member, string
-from acp_inspector.analysis.questions import Asked, take_answer, take_request
-from acp_inspector.analysis.reading import Reader
-from acp_inspector.analysis.snapshot import Snapshot, Trouble
-from acp_inspector.analysis.turns import Cursor, Turn
-from acp_inspector.analysis.updates import apply_update
+from acp_inspector.analysis.conversation import (
+    Change,
+    Conversation,
+    Cursor,
+    Snapshot,
+    Stretch,
+    Trouble,
+    Turn,
+)
+from acp_inspector.analysis.exchanges import Exchange, Exchanges, PairedMessage
+from acp_inspector.analysis.items import (
+    Elicitation,
+    Permission,
+    ToolCall,
+    UserMessage,
+    entries,
+    string,
+)
+from acp_inspector.analysis.updates import apply_call, apply_update, exit_facts, shown
+from acp_inspector.analysis.words import CHOOSING_METHODS, CLOSING_METHODS, OPENING_METHODS
 from acp_inspector.journal import Frame
+from acp_inspector.messages import Decoder, member
 from acp_protocol.dialects.dialect import Dialect
 from acp_protocol.framing import Side
-from acp_protocol.jsonrpc import (
-    Batch,
-    Failure,
-    Message,
-    Notification,
-    Request,
-    RequestId,
-    Result,
-    id_key,
-)
+from acp_protocol.jsonrpc import Failure, Json, Message, Notification, Request, Result
+
+
+@dataclass(frozen=True, slots=True)
+class OpenRequest:
+    """A request without a response, and what the response will be about."""
+
+    session_id: str
+    method: str
+    params: Json
+    permission: Permission | None = None
+    call: ToolCall | None = None
+    elicitation: Elicitation | None = None
+    message: UserMessage | None = None
+    turn: Turn | None = None
+    n: int = 0
+    """The frame of a prompt."""
+    states: int = 0
+    """How many states the agent had sent before it (version 2)."""
+    before: Stretch | None = None
+    """The items before a replay of the whole session was requested."""
 
 
 class Conversations:
     """Takes the frames of a connection, one after the other."""
 
     def __init__(self, dialect: Dialect | None = None) -> None:
-        """Read what is spoken in `dialect`; None: recognise it."""
-        self._reader = Reader(dialect)
+        """Decode frames of `dialect`; None: recognise the dialect."""
+        self._decoder = Decoder(dialect)
+        self._exchanges = Exchanges()
         self.cursor = Cursor()
         """Where it stands."""
         self.sessions: dict[str, Conversation] = {}
@@ -42,7 +73,7 @@ class Conversations:
         """The protocol version that was agreed on."""
         self.troubles: list[Trouble] = []
         """Error answers to questions that belong to no session."""
-        self._asked: dict[tuple[Side, tuple[str, RequestId]], Asked] = {}
+        self._open: dict[Exchange, OpenRequest] = {}
 
     def get(self, session_id: str) -> Conversation:
         """Return the conversation of a session, an empty one if nothing was said yet."""
@@ -50,16 +81,22 @@ class Conversations:
             self.sessions[session_id] = Conversation(session_id, self.version, self.cursor)
         return self.sessions[session_id]
 
-    def apply(self, frame: Frame, messages: Sequence[Message] | None = None) -> list[Change]:
+    def apply(self, frame: Frame, paired: Sequence[PairedMessage] | None = None) -> list[Change]:
         """Take the next frame; return what it changed. Never fails, whatever the frame says.
 
         Args:
             frame: The next one.
-            messages: What it means in official words, where the caller has read it already.
+            paired: Its messages and their exchanges, if the caller has decoded and paired it. A
+                caller does so either for all frames of a connection or for none.
         """
         self.cursor.n, self.cursor.at = frame.n, frame.at
-        said = self._reader.messages(frame) if messages is None else messages
-        return [change for message in said for change in self._apply(frame.side, message)]
+        if paired is None:
+            paired = self._exchanges.pair(self._decoder.decode(frame))
+        return [
+            change
+            for message, exchange in paired
+            for change in self._apply(frame.side, message, exchange)
+        ]
 
     def restart(self, n: int, at: float) -> None:
         """Begin a new connection with entry `n`: what the last one has left undone stays so.
@@ -69,7 +106,9 @@ class Conversations:
             at: Its time, in seconds since the journal began.
         """
         self.cursor.n, self.cursor.at = n, at
-        self._asked.clear()
+        self._open.clear()
+        self._decoder.restart()
+        self._exchanges.restart(n)
         self.version = 1
         for talk in self.sessions.values():
             talk.cut_off()
@@ -87,27 +126,27 @@ class Conversations:
         last = talk.turns[-1]
         return talk.turn or (last if last.ended == self.cursor.n else None)
 
-    def asked(self, side: Side, id_: RequestId) -> Asked | None:
-        """Return the question that waits for its answer under that id."""
-        return self._asked.get((side, id_key(id_)))
+    def session_of_request(self, id_: Json) -> str:
+        """Return the session of an open request of the client; empty if there is none."""
+        for exchange, request in self._open.items():
+            same_type = type(exchange.request.id) is type(id_)
+            if exchange.asker == "client" and same_type and exchange.request.id == id_:
+                return request.session_id
+        return ""
 
-    def _apply(self, side: Side, message: Message) -> list[Change]:
+    def _apply(self, side: Side, message: Message, exchange: Exchange | None) -> list[Change]:
         match message:
-            case Request() as request:
-                asked, changes = take_request(self, side, request)
-                self._asked[side, id_key(request.id)] = asked
+            case Request() if exchange is not None:
+                self._open[exchange], changes = take_request(self, side, message)
                 return changes
             case Notification(method="session/update", params=params) if side == "agent":
                 session_id, update = member(params, "sessionId"), member(params, "update")
                 if not isinstance(session_id, str):
                     return []
                 return self._update(self.get(session_id), update)
-            case Result() | Failure() as answer:
-                asker: Side = "agent" if side == "client" else "client"
-                asked = self._asked.pop((asker, id_key(answer.id)), None)
-                return [] if asked is None else take_answer(self, side, asked, answer)
-            case Batch(entries=entries):
-                return [change for entry in entries for change in self._apply(side, entry)]
+            case Result() | Failure() if exchange is not None:
+                request = self._open.pop(exchange, None)
+                return [] if request is None else take_response(self, side, request, message)
             case _:
                 return []
 
@@ -117,3 +156,231 @@ class Conversations:
         if child and string(update, "sessionUpdate") == "subagent_update":
             self.get(child).set(parent=talk.session_id)
         return [change]
+
+
+def take_request(
+    talks: Conversations, side: Side, request: Request
+) -> tuple[OpenRequest, list[Change]]:
+    """Apply a request to the conversations; return what its response will need."""
+    session_id, method = string(request.params, "sessionId"), request.method
+    plain = OpenRequest(session_id, method, request.params)
+    if side == "agent":
+        if method == "elicitation/create":
+            return _elicit(talks, request)
+        if session_id and method == "session/request_permission":
+            return _ask_consent(talks.get(session_id), request)
+        return plain, []
+    if not session_id:
+        return plain, []
+    if method == "session/prompt":
+        return _prompt(talks.get(session_id), request)
+    is_replay = method == "session/load" or (
+        method == "session/resume" and member(request.params, "replayFrom") is not None
+    )
+    talk = talks.sessions.get(session_id)
+    if is_replay and talk is not None and talk.items:
+        return OpenRequest(session_id, method, request.params, before=talk.restart()), []
+    return plain, []
+
+
+def take_response(
+    talks: Conversations, side: Side, request: OpenRequest, response: Result | Failure
+) -> list[Change]:
+    """Apply the response to a request to the conversations."""
+    result = response.result if isinstance(response, Result) else None
+    if request.method == "initialize":
+        if member(result, "protocolVersion") == 2:
+            talks.version = 2
+        return []
+    if isinstance(response, Failure):
+        _note_error(talks, side, request, response)
+    if request.method in OPENING_METHODS:
+        return _opened(talks, request, response)
+    if not request.session_id:
+        return []
+    talk = talks.get(request.session_id)
+    if request.method == "session/prompt":
+        return _prompt_responded(talk, request, response)
+    if request.permission is not None:
+        outcome = member(result, "outcome")
+        request.permission.outcome = outcome if outcome is not None else {"outcome": "cancelled"}
+        request.permission.answered = talk.cursor.n
+        return [Change(request.session_id, request.call)]
+    if request.elicitation is not None:
+        request.elicitation.answer(
+            {"action": "cancel"} if result is None else result, talk.cursor.n
+        )
+        return [Change(request.session_id, request.elicitation)]
+    if isinstance(response, Failure):
+        return []
+    return _succeeded(talk, request, result)
+
+
+def _succeeded(talk: Conversation, request: OpenRequest, result: Json) -> list[Change]:
+    if request.method.startswith("terminal/"):
+        return _terminal(talk, request, result)
+    if request.method in CLOSING_METHODS:
+        talk.set(is_closed=True)
+    elif request.method in CHOOSING_METHODS:
+        if mode := string(request.params, "modeId"):
+            talk.set(current_mode=mode)
+        talk.offer(result)
+    else:
+        return []
+    return [Change(talk.session_id, None)]
+
+
+def _note_error(talks: Conversations, side: Side, request: OpenRequest, response: Failure) -> None:
+    trouble = Trouble(talks.cursor.n, side, request.method, response.code, response.message)
+    talk = talks.sessions.get(request.session_id)
+    if talk is None:
+        talks.troubles.append(trouble)
+    else:
+        talk.troubles.add(trouble.n, trouble)
+
+
+# Sessions and prompts
+
+
+def _opened(talks: Conversations, request: OpenRequest, response: Result | Failure) -> list[Change]:
+    if isinstance(response, Failure) or response.result is None:
+        if request.before is not None:
+            talks.get(request.session_id).restore(request.before)
+        return []
+    session_id = string(response.result, "sessionId") or request.session_id
+    if not session_id:
+        return []
+    talk = talks.get(session_id)
+    is_fork = request.method == "session/fork" and session_id != request.session_id
+    parent = request.session_id if is_fork else talk.surroundings.parent
+    cwd = string(request.params, "cwd") or None
+    talk.set(cwd=cwd, opened_by=request.method, parent=parent, is_closed=False)
+    talk.offer(response.result)
+    return [Change(session_id, None)]
+
+
+def _prompt(talk: Conversation, request: Request) -> tuple[OpenRequest, list[Change]]:
+    message = talk.prompted(member(request.params, "prompt"))
+    asked = OpenRequest(
+        *(talk.session_id, request.method, None),
+        message=message,
+        turn=talk.begin_turn(),
+        n=talk.cursor.n,
+        states=talk.states,
+    )
+    return asked, [Change(talk.session_id, message, is_new=True)]
+
+
+def _prompt_responded(
+    talk: Conversation, request: OpenRequest, response: Result | Failure
+) -> list[Change]:
+    talk.set(open_prompts=talk.surroundings.open_prompts - 1)
+    result = response.result if isinstance(response, Result) else None
+    message_id = string(result, "messageId")
+    if message_id and "stopReason" not in (result or {}):
+        return _inserted(talk, request, message_id)
+    return _turn_ended(talk, request, response)
+
+
+def _inserted(talk: Conversation, request: OpenRequest, message_id: str) -> list[Change]:
+    """A prompt of version 2 stands in the conversation, and work on it begins."""
+    if request.message is not None and not talk.knows(message_id):
+        talk.bind(request.message, message_id)
+    if talk.states == request.states:
+        talk.set(state="running")
+    return [Change(talk.session_id, None)]
+
+
+def _turn_ended(
+    talk: Conversation, request: OpenRequest, response: Result | Failure
+) -> list[Change]:
+    if request.message in talk.unbound:
+        talk.unbound.remove(request.message)
+    turn = request.turn
+    if isinstance(response, Failure):
+        # Version 2: a prompt that is refused while others are worked on ends nothing.
+        goes_on = turn is not None and (turn.has_run or turn.began < request.n)
+        error = f"{response.message} ({response.code})"
+        return [talk.ended(None, error, turn=None if goes_on else turn)]
+    stop = string(response.result, "stopReason") or None
+    changes: list[Change] = []
+    if stop == "cancelled":
+        # Version 1 has no such status: the client has to show open calls as cancelled itself.
+        for call in talk.open_calls():
+            call.change(talk.cursor.n, status="cancelled")
+            changes.append(Change(talk.session_id, call))
+    return [*changes, talk.ended(stop, None, member(response.result, "usage"), turn)]
+
+
+# What the agent asks
+
+
+def _ask_consent(talk: Conversation, request: Request) -> tuple[OpenRequest, list[Change]]:
+    change = apply_call(talk, subject_of(request.params))
+    call, n = change.item, talk.cursor.n
+    assert isinstance(call, ToolCall)
+    permission = Permission(request.id, entries(member(request.params, "options")), asked=n)
+    call.ask(permission, n)
+    asked = OpenRequest(talk.session_id, request.method, None, permission=permission, call=call)
+    return asked, [Change(talk.session_id, call)]
+
+
+def subject_of(params: Json) -> Json:
+    """Return what consent is asked for, as an update of a tool call."""
+    subject = member(params, "subject")
+    if member(subject, "type") == "tool_call":
+        return member(subject, "toolCall")
+    if member(params, "toolCall") is not None:
+        return member(params, "toolCall")
+    title = string(params, "title")
+    if member(subject, "type") == "command":
+        command = {"command": member(subject, "command"), "cwd": member(subject, "cwd")}
+        called = {"toolCallId": member(subject, "toolCallId")}
+        return {**called, "title": title, "kind": "execute", "rawInput": command}
+    return {"title": title}
+
+
+def _elicit(talks: Conversations, request: Request) -> tuple[OpenRequest, list[Change]]:
+    """Let the agent ask the user, for a session or for a request of the client."""
+    params = request.params
+    session_id = string(params, "sessionId") or talks.session_of_request(
+        member(params, "requestId")
+    )
+    if not session_id:
+        return OpenRequest("", request.method, params), []
+    talk = talks.get(session_id)
+    text = f"asks you: {string(params, 'message')}"
+    elicitation = Elicitation(talk.next_key("elicitation"), text, talk.cursor.n)
+    elicitation.request_id = request.id
+    elicitation.mode = string(params, "mode")
+    schema = member(params, "requestedSchema")
+    elicitation.schema = member(params, "url") if schema is None else schema
+    asked = OpenRequest(session_id, request.method, None, elicitation=elicitation)
+    return asked, [talk.add(elicitation)]
+
+
+def _terminal(talk: Conversation, request: OpenRequest, result: Json) -> list[Change]:
+    """Version 1: what the agent learns of the client's terminals."""
+    params, n = request.params, talk.cursor.n
+    key = string(result if request.method == "terminal/create" else params, "terminalId")
+    if not key:
+        return []
+    is_new = request.method == "terminal/create"
+    # A client may give an id again once it was released: that is another terminal.
+    terminal = talk.new_terminal(key) if is_new else talk.terminal(key)
+    match request.method:
+        case "terminal/create":
+            words = [string(params, "command"), *map(str, entries(member(params, "args")))]
+            cwd = string(params, "cwd") or None
+            terminal.change(n, command=" ".join(words).strip() or None, cwd=cwd)
+        case "terminal/output":
+            terminal.poll(string(result, "output"), n)
+            if member(result, "exitStatus") is not None:
+                terminal.change(n, **exit_facts(member(result, "exitStatus")))
+        case "terminal/wait_for_exit":
+            terminal.change(n, **exit_facts(result))
+        case "terminal/release":
+            terminal.change(n, is_released=True)
+        case _:
+            return []
+    return [shown(talk, terminal)]

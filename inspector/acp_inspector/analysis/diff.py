@@ -1,8 +1,8 @@
-"""Two journals compared by meaning, not by line.
+"""Compares two journals by meaning: the one comparison of `diff` and `replay`.
 
-Ids that one side mints anew in each run are bound at first sight and then have to agree; times are
-not compared; the working directory stands for itself. Sessions may interleave as they like, and so
-may the two sides of one: what a side said in a session keeps its order.
+Ids that each run generates anew are mapped at first sight and must agree from then on. Times are
+not compared, and each working directory is replaced by one placeholder. Sessions may interleave,
+and so may the two sides of a session; the messages of one side in one session keep their order.
 
 Source: docs/design/replay.md.
 """
@@ -14,46 +14,50 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from typing import Final, Literal, TypeAlias, cast
+from typing import Final, Literal, Protocol, TypeAlias, cast
 
-from acp_inspector.analysis.ignores import Ignore, is_ignored, without
+from acp_inspector.analysis.annotations import Notes
+from acp_inspector.analysis.exchanges import Exchanges
+from acp_inspector.analysis.id_map import GENERATED_IDS, TIMESTAMPS, IdMap
+from acp_inspector.analysis.items import (
+    string,
+)
 from acp_inspector.analysis.steps import Level, Step, Steps
 from acp_inspector.analysis.study import Study
-from acp_inspector.filter.frames import FrameFacts
-from acp_inspector.filter.language import Filter
+from acp_inspector.filter.paths import Member, Path, look_up
 from acp_inspector.journal import Entry, Frame
-from acp_inspector.replay.bindings import MINTED, MOMENTS, Bindings
+from acp_inspector.messages import member
 from acp_protocol.framing import Side
-from acp_protocol.jsonrpc import Json, id_key
+from acp_protocol.jsonrpc import Failure, Json, Message, Notification, Request, Result, id_key
 
 Kind: TypeAlias = Literal["changed", "left only", "right only"]
 
 ABSENT: Final = "«absent»"
-"""Stands for the value of a member that is not there."""
+"""Stands for the value of a missing member."""
 _DEPTH: Final = 100
-"""Levels of nesting that are looked into; what lies deeper is compared as a whole."""
+"""Levels of nesting that are compared one by one; deeper values are compared as a whole."""
 _MANY: Final = 2_000
-"""Steps of one side in one session from which on what is frequent does not help to align them."""
+"""Steps of one side in one session from which on frequent steps do not help to align them."""
 _NONE: Final = -1
-"""Number of a turn that one of the two does not have."""
-_SIDES: Final[tuple[Side, ...]] = ("client", "agent")
+"""Number of a turn that is missing in one of the two."""
+SIDES: Final[tuple[Side, ...]] = ("client", "agent")
 _Lane: TypeAlias = tuple[str | None, int, Side]
-"""What a side said in one turn of one session."""
+"""Session, turn and side; a turn of a session is one lane for each side."""
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One place where the two do not mean the same."""
+    """One place where the two journals differ."""
 
     kind: Kind
     side: Side
-    """Whose step it is."""
+    """The side whose step it is."""
     session: str | None
-    """As the left calls it; as the right does where only that has it."""
+    """Its id in the left journal; in the right one for `right only`."""
     name: str
-    """What kind of thing the step is."""
+    """The name of the step."""
     path: str
-    """Where in it; empty for all of it."""
+    """Where in the step; empty for all of it."""
     left: Json
     right: Json
     left_frames: tuple[int, ...]
@@ -62,11 +66,35 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What came of comparing two journals."""
+    """The result of comparing two journals."""
 
     differences: tuple[Difference, ...]
     compared: tuple[int, int]
     """Steps of the left and of the right."""
+
+
+class FrameSelector(Protocol):
+    """Selects frames; a filter, in practice."""
+
+    @property
+    def needs_responses(self) -> bool:
+        """Whether it asks which requests have a response: all frames are read before."""
+        ...
+
+    def matches(self, frame: Frame, exchanges: Exchanges, notes: Notes) -> bool:
+        """Tell whether it selects a frame of the journal that `exchanges` has seen."""
+        ...
+
+
+@dataclass(slots=True)
+class Ignore:
+    """What is not compared: the frames of a selector, or a place in every message."""
+
+    text: str
+    """How the user has spelled it."""
+    what: FrameSelector | Path
+    applied: int = 0
+    """How often it applied."""
 
 
 def compare(
@@ -75,59 +103,77 @@ def compare(
     *,
     level: Level = "semantic",
     ignores: Sequence[Ignore] = (),
-    stretches: tuple[Filter | None, Filter | None] = (None, None),
+    stretches: tuple[FrameSelector | None, FrameSelector | None] = (None, None),
+    sides: Sequence[Side] = SIDES,
+    ids: IdMap | None = None,
 ) -> Comparison:
     """Return where two journals differ.
 
     Args:
         left: The entries of the one.
         right: The entries of the other.
-        level: How closely they are looked at.
-        ignores: What is not compared; they are told how often they applied.
+        level: How closely they are compared.
+        ignores: What is not compared; each counts how often it applied.
         stretches: Which frames of each are compared at all; None: all.
+        sides: Whose frames are compared. Turns are found by the prompts in any case.
+        ids: The working directories of both, and whether the left one is redacted; it learns the
+            ids of both.
     """
-    ours = _read(left, level, ignores, stretches[0])
-    theirs = _read(right, level, ignores, stretches[1])
+    ids = ids or IdMap()
+    ours = _read(left, level, ignores, stretches[0], sides, ids.recorded_cwd)
+    theirs = _read(right, level, ignores, stretches[1], sides, ids.live_cwd)
     lanes, others = _lanes(ours), _lanes(theirs)
-    comparing = _Comparing()
+    comparing = _Comparing(ids)
     found = [
         difference
         for pair in _paired_sessions(ours, theirs)
         for turns in _paired_turns(lanes, others, *pair)
-        for side in _SIDES
+        for side in sides
         for difference in comparing.lane(
             lanes.get((pair[0], turns[0], side), []), others.get((pair[1], turns[1], side), [])
         )
     ]
     found.sort(key=lambda each: (each.left_frames or each.right_frames)[:1])
-    return Comparison(tuple(found), (len(ours), len(theirs)))
+    counts = [sum(step.side in sides for step in steps) for steps in (ours, theirs)]
+    return Comparison(tuple(found), (counts[0], counts[1]))
 
 
 # Reading
 
 
 def _read(
-    entries: Sequence[Entry], level: Level, ignores: Sequence[Ignore], wanted: Filter | None
+    entries: Sequence[Entry],
+    level: Level,
+    ignores: Sequence[Ignore],
+    wanted: FrameSelector | None,
+    sides: Sequence[Side],
+    cwd: str,
 ) -> list[Step]:
+    """Return the steps of a journal; of sides that are not compared, without ignores."""
     study, steps = Study(), Steps(level)
     exchanges = study.exchanges
-    filters = [each.what for each in ignores if isinstance(each.what, Filter)]
-    filters += [] if wanted is None else [wanted]
-    if any("pending" in each.needs for each in filters):
-        # Whether a question was answered is known at the end only.
+    selectors = [each.what for each in ignores if not isinstance(each.what, Path)]
+    selectors += [] if wanted is None else [wanted]
+    if any(each.needs_responses for each in selectors):
         before = Study()
         before.read(entries)
         exchanges = before.exchanges
     for entry in entries:
         frame = study.apply(entry)
-        if isinstance(frame, Frame):
-            facts = FrameFacts(frame, exchanges, notes=study.notes())
-            is_wanted = wanted is None or wanted.matches(facts)
-            if is_wanted and not is_ignored(facts, ignores):
-                messages = [without(message, ignores) for message in study.said]
-                steps.apply(frame, messages, study.exchanges.all_of(frame))
-    around = (talk.surroundings.cwd for talk in study.conversations.sessions.values())
-    cwds = sorted({cwd for cwd in around if cwd and cwd != "/"}, key=len, reverse=True)
+        if not isinstance(frame, Frame):
+            continue
+        notes = study.notes()
+        if wanted is not None and not wanted.matches(frame, exchanges, notes):
+            continue
+        if frame.side not in sides:
+            steps.apply(frame, study.last_paired)
+        elif not _is_ignored(ignores, frame, exchanges, notes):
+            paired = study.last_paired
+            if ignores:
+                paired = tuple((_without(message, ignores), its) for message, its in paired)
+            steps.apply(frame, paired)
+    known = (talk.surroundings.cwd for talk in study.conversations.sessions.values())
+    cwds = sorted({each for each in (cwd, *known) if each and each != "/"}, key=len, reverse=True)
     finished = steps.finished()
     for step in finished:
         step.value = _placed(step.value, cwds)
@@ -147,6 +193,74 @@ def _placed(value: Json, cwds: Sequence[str]) -> Json:
     except RecursionError:
         # Nested as deep as can only be read: it is compared as it is.
         return value
+
+
+# Ignoring
+
+
+def _is_ignored(
+    ignores: Iterable[Ignore], frame: Frame, exchanges: Exchanges, notes: Notes
+) -> bool:
+    """Tell whether a frame is ignored, and count that."""
+    is_ignored = False
+    for ignore in ignores:
+        if not isinstance(ignore.what, Path) and ignore.what.matches(frame, exchanges, notes):
+            ignore.applied += 1
+            is_ignored = True
+    return is_ignored
+
+
+def _without(message: Message, ignores: Iterable[Ignore]) -> Message:
+    """Return a message without the places that are ignored, and count these."""
+    for ignore in ignores:
+        if isinstance(ignore.what, Path):
+            message = _cut(message, ignore, ignore.what)
+    return message
+
+
+def _cut(message: Message, ignore: Ignore, path: Path) -> Message:
+    match message:
+        case Request(params=value) | Notification(params=value):
+            whole: dict[str, Json] = {"method": message.method, "params": _copied(value)}
+        case Result(result=value):
+            whole = {"result": _copied(value)}
+        case Failure(code=code, message=text, data=data):
+            whole = {"error": {"code": code, "message": text, "data": _copied(data)}}
+        case _:
+            return message
+    last = path.steps[-1]
+    if not isinstance(last, Member):
+        return message
+    places = look_up(whole, Path(path.steps[:-1])) if len(path.steps) > 1 else [whole]
+    holders = [cast("dict[str, Json]", place) for place in places if isinstance(place, dict)]
+    before = ignore.applied
+    for holder in holders:
+        if last.name in holder:
+            del holder[last.name]
+            ignore.applied += 1
+    return message if ignore.applied == before else _rebuilt(message, whole)
+
+
+def _copied(value: Json) -> Json:
+    try:
+        return json.loads(json.dumps(value))
+    except RecursionError:
+        return value
+
+
+def _rebuilt(message: Message, whole: dict[str, Json]) -> Message:
+    match message:
+        case Request(id=id_, method=method, raw=raw):
+            return Request(id_, method, whole.get("params"), raw)
+        case Notification(method=method, raw=raw):
+            return Notification(method, whole.get("params"), raw)
+        case Result(id=id_, raw=raw):
+            return Result(id_, whole.get("result"), raw)
+        case Failure(id=id_, code=code, raw=raw):
+            error = whole.get("error")
+            return Failure(id_, code, string(error, "message"), member(error, "data"), raw)
+        case _:
+            return message
 
 
 # Comparing
@@ -202,12 +316,12 @@ def _prompts(lanes: Mapping[_Lane, Sequence[Step]], session: str | None) -> list
 
 
 class _Comparing:
-    """Compares lanes; what is bound in one holds in all."""
+    """Compares lanes; ids that are mapped in one hold in all."""
 
-    def __init__(self) -> None:
-        self._bindings = Bindings()
-        self._told: set[tuple[str, str, str]] = set()
-        """Ids that were told to disagree: once is enough."""
+    def __init__(self, ids: IdMap) -> None:
+        self._ids = ids
+        self._reported: set[tuple[str, str, str]] = set()
+        """Pairs of ids that disagree; each is reported once."""
 
     def lane(self, left: list[Step], right: list[Step]) -> Iterator[Difference]:
         """Align what is the same but for its ids first, and then what is of the same kind."""
@@ -242,13 +356,13 @@ class _Comparing:
         yield from self._differing(one.value, other.value, "", _DEPTH)
 
     def _agree(self, kind: str, one: Json, other: Json) -> bool:
-        """Tell whether two ids may stand for each other, or were told not to."""
-        if self._bindings.agree(kind, one, other):
+        """Tell whether two ids are a pair, or are reported not to be one."""
+        if self._ids.agree(kind, one, other):
             return True
         pair = (kind, repr(one), repr(other))
-        is_told = pair in self._told
-        self._told.add(pair)
-        return is_told
+        is_reported = pair in self._reported
+        self._reported.add(pair)
+        return is_reported
 
     def _differing(
         self, one: Json, other: Json, path: str, depth: int
@@ -259,18 +373,26 @@ class _Comparing:
             for name in dict.fromkeys([*ours, *theirs]):
                 values = ours.get(name, ABSENT), theirs.get(name, ABSENT)
                 here = f"{path}.{name}" if path else name
-                if name in MINTED and not isinstance(values[0], dict | list) and name in ours:
+                if (
+                    name in GENERATED_IDS
+                    and not isinstance(values[0], dict | list)
+                    and name in ours
+                ):
                     if name not in theirs or not self._agree(name, *values):
                         yield here, *values
-                elif name not in MOMENTS:
+                elif name not in TIMESTAMPS:
                     yield from self._differing(*values, here, depth - 1)
         elif depth and isinstance(one, list) and isinstance(other, list):
             mine, yours = cast("list[Json]", one), cast("list[Json]", other)
             for place in range(max(len(mine), len(yours))):
                 values = _item(mine, place), _item(yours, place)
                 yield from self._differing(*values, f"{path}[{place}]", depth - 1)
-        elif _is_other(one, other):
+        elif _is_other(one, other) and not self._are_secrets(one, other):
             yield path, one, other
+
+    def _are_secrets(self, one: Json, other: Json) -> bool:
+        are_texts = isinstance(one, str) and isinstance(other, str)
+        return are_texts and self._ids.agree_on_secrets(one, other)
 
 
 def _aligned(left: list[str], right: list[str]) -> Sequence[tuple[str, int, int, int, int]]:
@@ -289,9 +411,9 @@ def _plain(value: Json, depth: int) -> Json:
     if isinstance(value, dict):
         members = cast("dict[str, Json]", value).items()
         return {
-            name: f"«{name}»" if name in MINTED and not isinstance(inner, dict | list)
+            name: f"«{name}»" if name in GENERATED_IDS and not isinstance(inner, dict | list)
             else _plain(inner, depth - 1)
-            for name, inner in members if name not in MOMENTS
+            for name, inner in members if name not in TIMESTAMPS
         }  # fmt: skip
     if isinstance(value, list):
         return [_plain(each, depth - 1) for each in cast("list[Json]", value)]

@@ -1,7 +1,7 @@
-"""Questions and their answers, paired per direction and by the type of their ids.
+"""Requests and their responses, paired: the one correlator of the inspector.
 
-Each side has its own ids, so a prompt of the client and a question of the agent may bear the same
-one at the same time. Answers that fit no open question are kept as faults, never dropped.
+Each side has its own ids, so a prompt of the client and a request of the agent may have the same
+one at the same time. Responses that fit no open request are kept as faults, never dropped.
 
 Source: JSON-RPC 2.0, "Response object", "Batch"; ACP, Cancellation.
 """
@@ -11,11 +11,11 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias, cast
+from dataclasses import dataclass, replace
+from typing import Final, Literal, TypeAlias
 
 from acp_inspector.journal import Frame
+from acp_inspector.messages import DecodedFrame, member, text_member
 from acp_protocol.framing import Side
 from acp_protocol.jsonrpc import (
     REQUEST_CANCELLED,
@@ -29,7 +29,6 @@ from acp_protocol.jsonrpc import (
     RequestId,
     Result,
     id_key,
-    read_message,
 )
 
 Ending: TypeAlias = Literal["open", "result", "error", "cancelled"]
@@ -39,12 +38,12 @@ _Key: TypeAlias = tuple[Side, tuple[str, RequestId]]
 EXACT: Final = 2**53
 """From here on a float does not hold every integer."""
 STRIDE: Final = 256
-"""Questions and answers between two marks of what was open, at least."""
+"""Requests and responses between two marks of what was open, at least."""
 
 
 @dataclass(slots=True, eq=False)
 class Exchange:
-    """A request, and its answer once it came."""
+    """A request, and its response once it came."""
 
     question: Frame
     request: Request
@@ -52,92 +51,136 @@ class Exchange:
     ending: Ending = "open"
     """How it ended; `cancelled` by an error of that code, or by a result that says so."""
     code: int | None = None
-    """That of an error answer."""
+    """That of an error response."""
     withdrawn: Frame | None = None
     """The `$/cancel_request` that named it."""
     is_moot: bool = False
-    """Its turn was over before it was answered."""
+    """Its turn was over before the response came."""
 
     @property
     def asker(self) -> Side:
-        """Who asked."""
+        """The side that has sent the request."""
         return self.question.side
 
     @property
     def session(self) -> str | None:
         """The session that it is about."""
-        found = _member(self.request.params, "sessionId")
-        return found if isinstance(found, str) else None
+        return text_member(self.request.params, "sessionId")
 
     @property
     def latency(self) -> float | None:
-        """Seconds from question to answer; None while it is open."""
+        """Seconds from request to response; None while it is open."""
         return None if self.answer is None else self.answer.at - self.question.at
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What is wrong with how a frame asks or answers."""
+    """A request or a response that does not fit the others."""
 
     kind: FaultKind
-    """`orphan`: nobody asked; `double`: it was answered before; `late`: nobody waited any more;
-    `reused`: it asks with an id that still waits for its answer."""
+    """`orphan`: there is no such request; `double`: it has a response already; `late`: the response
+    is of no use any more; `reused`: another open request has the same id."""
     frame: Frame
     id: RequestId
     exchange: Exchange | None
-    """The one that is meant, where that is known."""
+    """The one that is meant, if known."""
     why: str
     """In a few words."""
 
 
-class Exchanges:
-    """Pairs the frames of one connection as they come."""
+PairedMessage: TypeAlias = tuple[Message, Exchange | None]
+"""A message, and the exchange that it belongs to."""
 
-    def __init__(self) -> None:
+
+class Exchanges:
+    """Pairs the requests and responses of one connection as its frames come.
+
+    The rules, in one place:
+
+    - Each side has its own ids, and `1` is not `"1"`.
+    - Of several open requests with one id the oldest is answered first.
+    - The messages of a batch are paired one by one.
+    - `restart` begins a new process: what is open then is never answered.
+
+    By default it keeps every exchange: `all`, `open_at` and `of` know the whole connection. Follow
+    one that runs for days with `is_lean`, which knows the open requests and the newest frame of
+    each side, and with `max_open`, beyond which the oldest open request is forgotten.
+    """
+
+    def __init__(
+        self,
+        *,
+        is_lean: bool = False,
+        max_open: int | None = None,
+        max_request_bytes: int | None = None,
+    ) -> None:
+        """Begin a connection.
+
+        Args:
+            is_lean: Keep no history: `all` and `faults` stay empty, `open_at` is not available,
+                and frames are kept without their bytes.
+            max_open: Open requests that are remembered at once; None: all of them.
+            max_request_bytes: Size up to which a lean request keeps its params; None: any size.
+        """
         self.all: list[Exchange] = []
-        """Every exchange, by its question."""
+        """Every exchange, in the order of the requests."""
         self.faults: list[Fault] = []
+        self._is_lean = is_lean
+        self._max_open = max_open
+        self._max_request_bytes = max_request_bytes
+        self._open_count = 0
         self._open: dict[_Key, deque[Exchange]] = {}
         """By key; more than one only where an id was used again too early."""
         self._are_reused = False
-        """Whether an id ever was: else what is open stands in the order in which it was asked."""
+        """Whether an id ever was: else the open requests are in the order in which they came."""
         self._closed: dict[_Key, Exchange] = {}
         self._broken: dict[_Key, Frame] = {}
-        """Frames that ask for something, but not as they should; they may be answered."""
+        """Frames that are malformed requests; they may be answered."""
         self._concerns: dict[str | None, list[Exchange]] = {}
-        """What the agent has asked in each session since its last turn ended."""
-        self._by_frame: dict[int, Exchange] = {}
-        self._batches: dict[int, tuple[Exchange, ...]] = {}
+        """What the agent has requested in each session since its last turn ended."""
+        self._by_frame: dict[int, tuple[Exchange, ...]] = {}
+        self._batches: set[int] = set()
+        self._newest: dict[Side, int] = {}
+        """The newest frame of each side, for a lean history."""
         self._steps: list[tuple[int, Exchange]] = []
-        """Each question and each answer, as it came."""
+        """Each request and each response, as it came."""
         self._marks: list[tuple[int, tuple[Exchange, ...]]] = [(0, ())]
         """How many steps had been made, and what was open then."""
 
-    def apply(self, frame: Frame, message: Message | None = None) -> Exchange | None:
-        """Take the next frame; return the exchange that it opens or closes.
+    def pair(self, decoded: DecodedFrame) -> tuple[PairedMessage, ...]:
+        """Take the next frame; return its messages, each with the exchange that it belongs to.
 
-        The entries of a batch are taken too, but for them `all_of` has to be asked.
+        Batches are taken apart. A single response to a known request sets `decoded.request`.
+        """
+        frame = decoded.frame
+        flat: list[Message] = []
+        for message in decoded.messages:
+            flat += message.entries if isinstance(message, Batch) else (message,)
+        paired = tuple((message, self._apply(frame, message)) for message in flat)
+        if self._is_lean and (old := self._newest.get(frame.side)) is not None:
+            self._by_frame.pop(old, None)
+            self._batches.discard(old)
+        self._newest[frame.side] = frame.n
+        if exchanges := tuple(exchange for _, exchange in paired if exchange is not None):
+            self._by_frame[frame.n] = exchanges
+        if len(decoded.messages) != 1 or isinstance(decoded.messages[0], Batch):
+            self._batches.add(frame.n)
+        elif exchanges and isinstance(decoded.messages[0], Result | Failure):
+            decoded.request = exchanges[0].request
+            decoded.request_frame = exchanges[0].question
+        return paired
+
+    def apply(self, frame: Frame, message: Message | None = None) -> Exchange | None:
+        """Take the next frame, as it was sent; return the exchange that it opens or closes.
+
+        The messages of a batch are taken too, but for them `all_of` has to be asked.
 
         Args:
             frame: The next one.
-            message: What it says, where the caller has read it already.
+            message: What it says, if the caller has read it already.
         """
-        said = message or read_message(frame.raw)
-        if isinstance(said, Batch):
-            self.apply_all(frame, said.entries)
-            return None
-        exchange = self._apply(frame, said)
-        if exchange is not None:
-            self._by_frame[frame.n] = exchange
-        return exchange
-
-    def apply_all(self, frame: Frame, messages: Sequence[Message]) -> tuple[Exchange, ...]:
-        """Take the next frame, which says several things; return the exchanges they belong to."""
-        found = [self._apply(frame, message) for message in messages]
-        exchanges = tuple(exchange for exchange in found if exchange is not None)
-        if exchanges:
-            self._batches[frame.n] = exchanges
-        return exchanges
+        self.pair(DecodedFrame(frame, message))
+        return self.of(frame)
 
     def restart(self, n: int) -> None:
         """Begin a new connection with entry `n`: what is open now is never answered.
@@ -146,6 +189,7 @@ class Exchanges:
         """
         lost = self.open()
         self._open.clear()
+        self._open_count = 0
         self._closed.clear()
         self._broken.clear()
         self._concerns.clear()
@@ -154,17 +198,24 @@ class Exchanges:
 
     def of(self, frame: Frame) -> Exchange | None:
         """Return the exchange that a frame belongs to; None for a batch."""
-        return self._by_frame.get(frame.n)
+        if frame.n in self._batches:
+            return None
+        found = self._by_frame.get(frame.n)
+        return found[0] if found else None
 
     def all_of(self, frame: Frame) -> tuple[Exchange, ...]:
         """Return the exchanges that a frame belongs to: several for a batch."""
-        one = self._by_frame.get(frame.n)
-        return self._batches.get(frame.n, ()) if one is None else (one,)
+        return self._by_frame.get(frame.n, ())
+
+    def open_request(self, side: Side, id_: RequestId) -> Exchange | None:
+        """Return the oldest open request that `side` has sent with that id."""
+        waiting = self._open.get((side, id_key(id_)))
+        return waiting[0] if waiting else None
 
     def open(self) -> list[Exchange]:
-        """Return the questions that still wait for their answer, oldest first.
+        """Return the requests that have no response yet, oldest first.
 
-        After the last frame of a connection these are the ones whose answers are missing.
+        After the last frame of a connection these are the ones whose responses are missing.
         """
         waiting = [exchange for each in self._open.values() for exchange in each]
         if self._are_reused:
@@ -172,7 +223,7 @@ class Exchanges:
         return waiting
 
     def open_at(self, n: int) -> list[Exchange]:
-        """Return the questions that waited for their answer after frame `n`, oldest first."""
+        """Return the requests that had no response yet after frame `n`, oldest first."""
         end = bisect_right(self._steps, n, key=lambda step: step[0])
         made, marked = self._marks[bisect_right(self._marks, end, key=lambda mark: mark[0]) - 1]
         waiting = dict.fromkeys(marked)
@@ -190,8 +241,8 @@ class Exchanges:
             case Result() | Failure():
                 return self._answer(frame, message)
             case Notification(method="$/cancel_request", params=params):
-                self._withdraw(frame, _member(params, "requestId"))
-            case Malformed(id=id_, is_answer=False) if id_ is not None:
+                self._withdraw(frame, member(params, "requestId"))
+            case Malformed(id=id_, is_answer=False) if id_ is not None and not self._is_lean:
                 self._broken[frame.side, id_key(id_)] = frame
             case _:
                 pass
@@ -201,83 +252,104 @@ class Exchanges:
         key: _Key = (frame.side, id_key(request.id))
         exchange = Exchange(frame, request)
         waiting = self._open.setdefault(key, deque())
-        if waiting:
-            self._are_reused = True
-            why = f"frame {waiting[-1].question.n} asked with this id and has no answer yet"
-            self.faults.append(Fault("reused", frame, request.id, waiting[-1], why))
-        waiting.append(exchange)
-        self.all.append(exchange)
-        if frame.side == "agent":
-            self._concerns.setdefault(exchange.session, []).append(exchange)
-        self._step(frame.n, exchange)
+        if self._is_lean:
+            waiting.append(self._lean(exchange))
+        else:
+            if waiting:
+                self._are_reused = True
+                why = f"frame {waiting[-1].question.n} has this id too, and no response yet"
+                self.faults.append(Fault("reused", frame, request.id, waiting[-1], why))
+            waiting.append(exchange)
+            self.all.append(exchange)
+            self._step(frame.n, exchange)
+            if frame.side == "agent":
+                self._concerns.setdefault(exchange.session, []).append(exchange)
+        self._open_count += 1
+        if self._max_open is not None and self._open_count > self._max_open:
+            self._take(next(iter(self._open)))
         return exchange
 
-    def _answer(self, frame: Frame, answer: Result | Failure) -> Exchange | None:
-        asker = other(frame.side)
-        key: _Key = (asker, id_key(answer.id))
-        waiting = self._open.get(key)
-        if waiting is None:
-            # An error without an id is how a frame is answered that could not be read.
-            is_for_noise = answer.id is None and isinstance(answer, Failure)
-            if self._broken.pop(key, None) is None and not is_for_noise:
-                self._fault(frame, answer, self._closed.get(key))
-            return None
+    def _lean(self, exchange: Exchange) -> Exchange:
+        request, limit = exchange.request, self._max_request_bytes
+        params = request.params if limit is None or len(request.raw) <= limit else None
+        return Exchange(
+            replace(exchange.question, raw=b""), replace(request, params=params, raw=b"")
+        )
+
+    def _take(self, key: _Key) -> Exchange:
+        """Remove and return the oldest open request of a key."""
+        waiting = self._open[key]
         # Peers answer in order more often than not: the oldest of one id is the likeliest.
         exchange = waiting.popleft()
         if not waiting:
             del self._open[key]
-        self._closed[key] = exchange
-        exchange.answer = frame
-        exchange.ending = ending_of(answer)
-        exchange.code = answer.code if isinstance(answer, Failure) else None
-        if why := _lateness(exchange):
-            self.faults.append(Fault("late", frame, answer.id, exchange, why))
-        self._step(frame.n, exchange)
-        if asker == "client" and exchange.request.method == "session/prompt":
-            self._end_turn(exchange, answer)
+        self._open_count -= 1
         return exchange
 
-    def _fault(self, frame: Frame, answer: Result | Failure, before: Exchange | None) -> None:
+    def _answer(self, frame: Frame, response: Result | Failure) -> Exchange | None:
+        sender = other(frame.side)
+        key: _Key = (sender, id_key(response.id))
+        if key not in self._open:
+            # An error without an id is the response to a frame that could not be read.
+            is_for_noise = response.id is None and isinstance(response, Failure)
+            is_known = self._broken.pop(key, None) is not None or is_for_noise
+            if not is_known and not self._is_lean:
+                self._fault(frame, response, self._closed.get(key))
+            return None
+        exchange = self._take(key)
+        exchange.answer = frame
+        exchange.ending = ending_of(response)
+        exchange.code = response.code if isinstance(response, Failure) else None
+        if self._is_lean:
+            return exchange
+        self._closed[key] = exchange
+        if why := _lateness(exchange):
+            self.faults.append(Fault("late", frame, response.id, exchange, why))
+        self._step(frame.n, exchange)
+        if sender == "client" and exchange.request.method == "session/prompt":
+            self._end_turn(exchange, response)
+        return exchange
+
+    def _fault(self, frame: Frame, response: Result | Failure, before: Exchange | None) -> None:
         if before is not None and before.answer is not None:
-            why = f"frame {before.answer.n} has answered frame {before.question.n} already"
-            self.faults.append(Fault("double", frame, answer.id, before, why))
+            why = f"frame {before.answer.n} is the response to frame {before.question.n} already"
+            self.faults.append(Fault("double", frame, response.id, before, why))
         else:
-            self.faults.append(
-                Fault("orphan", frame, answer.id, None, self._mistake(frame, answer))
-            )
+            why = self._mistake(frame, response)
+            self.faults.append(Fault("orphan", frame, response.id, None, why))
 
-    def _mistake(self, frame: Frame, answer: Result | Failure) -> str:
-        """Return what the sender may have mixed up."""
-        asker = other(frame.side)
-        if (frame.side, id_key(answer.id)) in self._open:
-            return f"only the {frame.side} itself has asked with this id"
-        twin: RequestId = str(answer.id)
-        if isinstance(answer.id, str):
-            twin = int(answer.id) if answer.id.isdecimal() and len(answer.id) < 19 else None
-        if twin is not None and (asker, id_key(twin)) in self._open:
-            return "the question's id is of another type"
-        if isinstance(answer.id, int) and self._was_rounded(asker, answer.id):
-            return "the question's id has more digits: it was read as a float"
-        return f"the {asker} has asked nothing with this id"
+    def _mistake(self, frame: Frame, response: Result | Failure) -> str:
+        """Return what the sender of an orphan may have mixed up."""
+        sender, id_ = other(frame.side), response.id
+        if (frame.side, id_key(id_)) in self._open:
+            return f"only the {frame.side} itself has sent a request with this id"
+        twin: RequestId = str(id_)
+        if isinstance(id_, str):
+            twin = int(id_) if id_.isdecimal() and len(id_) < 19 else None
+        if twin is not None and (sender, id_key(twin)) in self._open:
+            return "the id of the request is of another type"
+        if isinstance(id_, int) and self._was_rounded(sender, id_):
+            return "the id of the request has more digits: it was read as a float"
+        return f"the {sender} has sent no request with this id"
 
-    def _was_rounded(self, asker: Side, id_: int) -> bool:
+    def _was_rounded(self, sender: Side, id_: int) -> bool:
         if abs(id_) < EXACT:
             return False
-        asked = (key[1][1] for key in self._open if key[0] == asker)
-        return any(isinstance(each, int) and _as_float(each) == _as_float(id_) for each in asked)
+        ids = (key[1][1] for key in self._open if key[0] == sender)
+        return any(isinstance(each, int) and _as_float(each) == _as_float(id_) for each in ids)
 
     def _withdraw(self, frame: Frame, id_: Json) -> None:
         if not isinstance(id_, str | int):
             return
-        # Whoever withdrew an id before withdrew all that had been asked with it until then.
+        # An earlier cancel of this id has cancelled all requests that had it until then.
         for exchange in reversed(self._open.get((frame.side, id_key(id_)), ())):
             if exchange.withdrawn is not None:
                 break
             exchange.withdrawn = frame
 
-    def _end_turn(self, prompt: Exchange, answer: Result | Failure) -> None:
-        """Version 1: what the agent asked for the turn's sake is nobody's question any more."""
-        if isinstance(answer, Result) and _member(answer.result, "stopReason") is None:
+    def _end_turn(self, prompt: Exchange, response: Result | Failure) -> None:
+        """Version 1: what the agent has requested in a turn needs no response after its end."""
+        if isinstance(response, Result) and member(response.result, "stopReason") is None:
             return
         for exchange in self._concerns.pop(prompt.session, ()):
             exchange.is_moot = exchange.answer is None
@@ -291,17 +363,18 @@ class Exchanges:
 
 
 def other(side: Side) -> Side:
-    """Return the side that is not `side`."""
+    """Return the opposite side."""
     return "agent" if side == "client" else "client"
 
 
-def ending_of(answer: Result | Failure) -> Ending:
-    """Return how an answer ends its exchange."""
-    if isinstance(answer, Failure):
-        return "cancelled" if answer.code == REQUEST_CANCELLED else "error"
-    stop, outcome = _member(answer.result, "stopReason"), _member(answer.result, "outcome")
-    words = (stop, _member(outcome, "outcome"), _member(answer.result, "action"))
-    return "cancelled" if {"cancelled", "cancel"}.intersection(map(str, words)) else "result"
+def ending_of(response: Result | Failure) -> Ending:
+    """Return how a response ends its exchange."""
+    if isinstance(response, Failure):
+        return "cancelled" if response.code == REQUEST_CANCELLED else "error"
+    result = response.result
+    outcome = member(member(result, "outcome"), "outcome")
+    words = {str(member(result, "stopReason")), str(outcome), str(member(result, "action"))}
+    return "cancelled" if words & {"cancelled", "cancel"} else "result"
 
 
 def _as_float(number: int) -> float:
@@ -309,13 +382,9 @@ def _as_float(number: int) -> float:
 
 
 def _lateness(exchange: Exchange) -> str:
-    """Return why nobody waited for an answer any more; empty if somebody did."""
+    """Return why a response comes too late; empty if it does not."""
     if exchange.ending == "cancelled":
         return ""
     if exchange.withdrawn is not None:
-        return f"frame {exchange.withdrawn.n} has withdrawn the question"
+        return f"frame {exchange.withdrawn.n} has cancelled the request"
     return "its turn was over" if exchange.is_moot else ""
-
-
-def _member(value: Json, name: str) -> Json:
-    return cast("dict[str, Json]", value).get(name) if isinstance(value, dict) else None

@@ -1,45 +1,223 @@
-"""What a conversation consists of: the things that a user sees of a session.
+"""What a conversation consists of: messages, tool calls, terminals, plans and notices.
 
-They belong to the fold that changes them, and are there for everyone else to read. Each knows what
-it was at any earlier frame: `at` returns a copy as it stood.
+They belong to the fold that changes them; everybody else only reads them. Each keeps its history:
+`at` returns a copy as it was after an earlier frame.
 
-Source: ACP, Prompt Turn; Agent Plan; Elicitation; the same of version 2.
+Source: ACP, Prompt Turn; Tool Calls; Terminals; Agent Plan; Elicitation; the same of version 2.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Self, TypeAlias, cast
+from base64 import b64decode
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Self, TypeAlias, cast
 
-from acp_inspector.analysis.calls import Permission, Terminal, ToolCall
-from acp_inspector.analysis.past import Growth, Past
+from acp_inspector.analysis.history import Versioned, VersionedList
+from acp_inspector.messages import member
 from acp_protocol.jsonrpc import Json, RequestId
 
-__all__ = [
-    "AgentMessage",
-    "Compaction",
-    "Elicitation",
-    "Item",
-    "Notice",
-    "Permission",
-    "Plan",
-    "SessionMessage",
-    "Terminal",
-    "Text",
-    "Thought",
-    "ToolCall",
-    "TurnEnd",
-    "UserMessage",
-    "entries",
-    "member",
-    "string",
-]
+
+@dataclass(slots=True, eq=False)
+class Permission:
+    """A permission request; `outcome` None: it is still open."""
+
+    request_id: RequestId
+    options: list[Json]
+    outcome: Json | None = None
+    asked: int = 0
+    """The frame of the request."""
+    answered: int | None = None
+    """The frame of the response."""
+
+    def at(self, n: int) -> Permission:
+        """Return it as it was after frame `n`."""
+        is_answered = self.answered is not None and self.answered <= n
+        return self if is_answered else replace(self, outcome=None, answered=None)
 
 
-def member(value: Json, name: str) -> Json:
-    """Return a member of what may be an object; None for what is not there."""
-    # Asked many times for each frame: a plain test for what the parser makes.
-    return cast("dict[str, Json]", value).get(name) if isinstance(value, dict) else None
+@dataclass(frozen=True, slots=True)
+class TerminalFacts:
+    """What is known of a terminal beside its output."""
+
+    command: str | None = None
+    cwd: str | None = None
+    exit_code: int | None = None
+    signal: str | None = None
+    is_over: bool = False
+    is_released: bool = False
+
+
+class Terminal:
+    """A terminal: one that the agent shows (version 2), or the client's as the agent sees it."""
+
+    __slots__ = ("_facts", "_output", "key")
+
+    def __init__(self, key: str, facts: TerminalFacts | None = None) -> None:
+        self.key = key
+        self._facts = Versioned(facts or TerminalFacts())
+        self._output = VersionedList[bytes]()
+
+    @property
+    def facts(self) -> TerminalFacts:
+        """What is known of it beside its output."""
+        return self._facts.now
+
+    @property
+    def text(self) -> str:
+        """All of its output so far."""
+        return b"".join(self._output.now()).decode(errors="replace")
+
+    @property
+    def last(self) -> int:
+        """The frame that changed it last."""
+        return max(self._facts.last, self._output.last)
+
+    def change(self, n: int, **facts: Any) -> None:
+        """Change some facts at frame `n`."""
+        self._facts.set(n, replace(self._facts.now, **facts))
+
+    def add(self, data: str, n: int = 0) -> None:
+        """Append output, which comes in base64; what is none is left out."""
+        if decoded := _decoded(data):
+            self._output.add(n, decoded)
+
+    def replace(self, data: str, n: int = 0) -> None:
+        """Take `data`, in base64, for all of the output."""
+        self._output.replace(n, [_decoded(data)])
+
+    def poll(self, text: str, n: int) -> None:
+        """Take `text` for all of the output; most often it only grew since the last time."""
+        output = text.encode(errors="replace")
+        known = b"".join(self._output.now())
+        if not output.startswith(known):
+            self._output.replace(n, [output])
+        elif len(output) > len(known):
+            self._output.add(n, output[len(known) :])
+
+    def at(self, n: int) -> Terminal:
+        """Return it as it was after frame `n`."""
+        copy = Terminal(self.key, self._facts.at(n))
+        for piece in self._output.at(n):
+            copy._output.add(0, piece)
+        return copy
+
+
+@dataclass(frozen=True, slots=True)
+class CallFacts:
+    """What is known of a tool call beside its content."""
+
+    title: str = ""
+    name: str = ""
+    kind: str = "other"
+    status: str = "pending"
+    locations: Sequence[Json] = field(default_factory=list[Json])
+    raw_input: Json = None
+    raw_output: Json = None
+
+
+class ToolCall:
+    """Something that the agent does."""
+
+    __slots__ = ("_content", "_facts", "_permissions", "_terminals", "key")
+
+    def __init__(self, key: str, *, n: int = 0) -> None:
+        self.key = key
+        self._facts = Versioned(CallFacts(), n)
+        self._content = VersionedList[Json]()
+        self._permissions = VersionedList[Permission]()
+        self._terminals: dict[str, Terminal] = {}
+
+    @property
+    def facts(self) -> CallFacts:
+        """What is known of it beside its content."""
+        return self._facts.now
+
+    @property
+    def content(self) -> list[Json]:
+        """What it brought so far."""
+        return self._content.now()
+
+    @property
+    def permission(self) -> Permission | None:
+        """The last permission request about it."""
+        asked = self._permissions.now()
+        return asked[-1] if asked else None
+
+    @property
+    def permissions(self) -> list[Permission]:
+        """Every permission request about it."""
+        return self._permissions.now()
+
+    @property
+    def terminals(self) -> dict[str, Terminal]:
+        """The terminals that its content shows, by their ids."""
+        keys = terminal_keys(self._content.now())
+        return {key: self._terminals[key] for key in keys if key in self._terminals}
+
+    @property
+    def history(self) -> list[tuple[int, CallFacts]]:
+        """Each frame that changed it, and what it was from there on."""
+        return self._facts.versions()
+
+    @property
+    def last(self) -> int:
+        """The frame that changed it, or what it shows, last."""
+        asked = [each.answered or each.asked for each in self._permissions.now()[-1:]]
+        shown = [terminal.last for terminal in self._terminals.values()]
+        return max(self._facts.last, self._content.last, *asked, *shown)
+
+    def change(self, n: int, **facts: Any) -> None:
+        """Change some facts at frame `n`."""
+        self._facts.set(n, replace(self._facts.now, **facts))
+
+    def replace(self, content: list[Json], n: int) -> None:
+        """Take `content` for all that it brought."""
+        self._content.replace(n, content)
+
+    def add(self, content: Json, n: int) -> None:
+        """Append one piece of content."""
+        self._content.add(n, content)
+
+    def show(self, terminal: Terminal) -> None:
+        """Add a terminal that its content may show."""
+        self._terminals[terminal.key] = terminal
+
+    def ask(self, permission: Permission, n: int) -> None:
+        """Add a permission request about it."""
+        self._permissions.add(n, permission)
+
+    def at(self, n: int) -> ToolCall:
+        """Return it as it was after frame `n`."""
+        copy = ToolCall(self.key)
+        copy._facts = self._facts.until(n)
+        for content in self._content.at(n):
+            copy.add(content, 0)
+        for permission in self._permissions.at(n):
+            copy.ask(permission.at(n), 0)
+        for key in terminal_keys(copy.content):
+            if key in self._terminals:
+                copy.show(self._terminals[key].at(n))
+        return copy
+
+
+def terminal_keys(content: Sequence[Json]) -> list[str]:
+    """Return the ids of the terminals that content shows."""
+    keys: list[str] = []
+    for block in content:
+        match block:
+            case {"type": "terminal", "terminalId": str(key)}:
+                keys.append(key)
+            case _:
+                continue
+    return keys
+
+
+def _decoded(data: str) -> bytes:
+    try:
+        return b64decode(data, validate=True)
+    except ValueError:
+        return b""
 
 
 def string(value: Json, name: str) -> str:
@@ -54,7 +232,7 @@ def entries(value: Json) -> list[Json]:
 
 
 class _Words(str):
-    """A block of nothing but text, kept in a fourth of the room; no block is a bare string."""
+    """A block of nothing but text, which takes a fourth of the memory of the block."""
 
     __slots__ = ()
 
@@ -66,8 +244,8 @@ class Text:
 
     def __init__(self, key: str, message_id: str | None = None, *, n: int = 0) -> None:
         self.key = key
-        self._id = Past(message_id, n)
-        self._content = Growth[Json]()
+        self._id = Versioned(message_id, n)
+        self._content = VersionedList[Json]()
         # What has been read of the content, so that a long text is not joined again and again.
         self._text = ""
         self._read = self._begin = 0
@@ -112,11 +290,11 @@ class Text:
         self._content.add(n, _lean(block))
 
     def bind(self, message_id: str, n: int) -> None:
-        """Let it be known by an id from frame `n` on."""
+        """Give it a message id from frame `n` on."""
         self._id.set(n, message_id)
 
     def at(self, n: int) -> Self:
-        """Return it as it stood after frame `n`."""
+        """Return it as it was after frame `n`."""
         copy = type(self)(self.key, self._id.at(n))
         copy.replace(list(map(_block, self._content.at(n))))
         return copy
@@ -147,12 +325,12 @@ class SessionMessage(AgentMessage):
 
     def __init__(self, key: str, message_id: str | None = None, *, n: int = 0) -> None:
         super().__init__(key, message_id, n=n)
-        self.sender = Past("")
+        self.sender = Versioned("")
 
     def at(self, n: int) -> Self:
-        """Return it as it stood after frame `n`."""
+        """Return it as it was after frame `n`."""
         copy = super().at(n)
-        copy.sender = Past(self.sender.at(n))
+        copy.sender = Versioned(self.sender.at(n))
         return copy
 
 
@@ -164,7 +342,7 @@ class Plan:
     def __init__(self, key: str, plan_id: str = "", steps: list[Json] | None = None) -> None:
         self.key = key
         self.plan_id = plan_id
-        self._entries = Past(steps or [])
+        self._entries = Versioned(steps or [])
 
     @property
     def entries(self) -> list[Json]:
@@ -181,7 +359,7 @@ class Plan:
         self._entries.set(n, steps)
 
     def at(self, n: int) -> Plan:
-        """Return it as it stood after frame `n`."""
+        """Return it as it was after frame `n`."""
         return Plan(self.key, self.plan_id, self._entries.at(n))
 
 
@@ -208,7 +386,7 @@ class Notice:
 
     def __init__(self, key: str, text: str, n: int = 0) -> None:
         self.key = key
-        self._text = Past(text, n)
+        self._text = Versioned(text, n)
 
     @property
     def text(self) -> str:
@@ -221,12 +399,12 @@ class Notice:
         return self._text.last
 
     def rewrite(self, text: str, n: int) -> None:
-        """Let the line be `text` from frame `n` on."""
+        """Change the line to `text` from frame `n` on."""
         if text != self._text.now:
             self._text.set(n, text)
 
     def at(self, n: int) -> Self:
-        """Return it as it stood after frame `n`."""
+        """Return it as it was after frame `n`."""
         return type(self)(self.key, self._text.at(n))
 
 
@@ -237,8 +415,8 @@ class Compaction(Notice):
 
     def __init__(self, key: str, text: str, n: int = 0) -> None:
         super().__init__(key, text, n)
-        self._status = Past("in_progress", n)
-        self._summary = Growth[Json]()
+        self._status = Versioned("in_progress", n)
+        self._summary = VersionedList[Json]()
 
     @property
     def status(self) -> str:
@@ -256,7 +434,7 @@ class Compaction(Notice):
         return max(self._text.last, self._status.last, self._summary.last)
 
     def change(self, n: int, status: str, summary: list[Json] | None) -> None:
-        """Take over what an update tells at frame `n`; `summary` None leaves it."""
+        """Apply an update at frame `n`; `summary` None leaves the summary as it is."""
         self._status.set(n, status)
         self.rewrite(f"context compaction: {status}", n)
         if summary is not None:
@@ -267,14 +445,14 @@ class Compaction(Notice):
         self._summary.add(n, block)
 
     def at(self, n: int) -> Self:
-        """Return it as it stood after frame `n`."""
+        """Return it as it was after frame `n`."""
         copy = super().at(n)
         copy.change(0, self._status.at(n), self._summary.at(n))
         return copy
 
 
 class Elicitation(Notice):
-    """A question for what only the user knows; `outcome` None: it is still open."""
+    """An elicitation: a question to the user; `outcome` None: it is still open."""
 
     __slots__ = ("_outcome", "mode", "request_id", "schema")
 
@@ -284,7 +462,7 @@ class Elicitation(Notice):
         self.mode = ""
         self.schema: Json = None
         """The form, or the address."""
-        self._outcome = Past[Json](None, n)
+        self._outcome = Versioned[Json](None, n)
 
     @property
     def outcome(self) -> Json:
@@ -301,7 +479,7 @@ class Elicitation(Notice):
         self._outcome.set(n, outcome)
 
     def at(self, n: int) -> Self:
-        """Return it as it stood after frame `n`."""
+        """Return it as it was after frame `n`."""
         copy = super().at(n)
         copy.request_id, copy.mode, copy.schema = self.request_id, self.mode, self.schema
         copy.answer(self._outcome.at(n), 0)

@@ -1,34 +1,34 @@
-"""A state as plain JSON: for machines, for comparing, for `show --view conversation`.
+"""The state of a session as JSON: for machines, for comparing, for `show --view conversation`.
 
-Names are spelled as on the wire where the protocol has a word for it.
+Members have the names of the protocol where it has one.
 """
 
 from __future__ import annotations
 
 from typing import assert_never
 
-from acp_inspector.analysis.calls import Permission, Terminal
+from acp_inspector.analysis.conversation import Snapshot, Surroundings, Trouble, Turn
 from acp_inspector.analysis.items import (
     AgentMessage,
     Compaction,
     Elicitation,
     Item,
     Notice,
+    Permission,
     Plan,
     SessionMessage,
+    Terminal,
     Text,
     Thought,
     ToolCall,
     TurnEnd,
     UserMessage,
 )
-from acp_inspector.analysis.snapshot import Snapshot, Surroundings, Trouble
-from acp_inspector.analysis.turns import Turn
 from acp_protocol.jsonrpc import Json
 
 
 def picture(snapshot: Snapshot) -> dict[str, Json]:
-    """Return all of a session as it stood."""
+    """Return everything that is known of a session."""
     return {
         "sessionId": snapshot.session_id,
         "version": snapshot.version,
@@ -41,7 +41,7 @@ def picture(snapshot: Snapshot) -> dict[str, Json]:
 
 
 def surroundings_picture(around: Surroundings) -> dict[str, Json]:
-    """Return what surrounds the items of a session."""
+    """Return what is known of a session beside its items."""
     return {
         "cwd": around.cwd,
         "openedBy": around.opened_by,

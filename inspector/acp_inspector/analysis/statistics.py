@@ -1,20 +1,27 @@
 """Counts, bytes, rates and times, by method, by session and by turn.
 
-Each frame is counted once, when it comes; percentiles are made when they are asked for.
+Each frame is counted once, when it comes; percentiles are computed when they are asked for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import math
+import statistics
+from array import array
+from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from acp_inspector.analysis.conversation import Turn
 from acp_inspector.analysis.conversations import Conversations
-from acp_inspector.analysis.exchanges import Ending, Exchange
-from acp_inspector.analysis.items import member, string
-from acp_inspector.analysis.measures import Durations
-from acp_inspector.analysis.turns import Turn
+from acp_inspector.analysis.exchanges import Ending, Exchange, PairedMessage
+from acp_inspector.analysis.items import (
+    string,
+)
+from acp_inspector.analysis.words import CALL_UPDATES, STREAMED
 from acp_inspector.journal import Frame
+from acp_inspector.messages import member
 from acp_protocol.framing import Side
 from acp_protocol.jsonrpc import (
     Batch,
@@ -27,32 +34,88 @@ from acp_protocol.jsonrpc import (
     Result,
 )
 
-_CHUNKS: Final = frozenset(
-    {
-        *("agent_message_chunk", "agent_thought_chunk", "user_message_chunk"),
-        *("tool_call_content_chunk", "terminal_output_chunk", "session_message_chunk"),
-    }
-)
-_CALLS: Final = frozenset({"tool_call", "tool_call_update"})
+BOUNDS: Final = tuple(10**power * step for power in range(-4, 3) for step in (1, 2, 5))
+"""Seconds up to which each bar of a histogram goes: 100 µs, 200 µs, 500 µs, 1 ms … 500 s."""
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """Durations in a few numbers, in seconds; None where there are none."""
+
+    count: int
+    total: float
+    least: float | None = None
+    mean: float | None = None
+    p50: float | None = None
+    p90: float | None = None
+    p99: float | None = None
+    most: float | None = None
+
+
+class Durations:
+    """Durations that come one by one, in seconds."""
+
+    __slots__ = ("_bars", "_summary", "_values")
+
+    def __init__(self) -> None:
+        self._values = array("d")
+        self._summary: Summary | None = None
+        """Computed again only after a new value: screens ask again and again."""
+        self._bars = [0] * (len(BOUNDS) + 1)
+
+    def __len__(self) -> int:
+        """Return how many there are."""
+        return len(self._values)
+
+    def add(self, seconds: float) -> None:
+        """Take one more."""
+        self._values.append(seconds)
+        self._summary = None
+        self._bars[bisect_left(BOUNDS, seconds)] += 1
+
+    def summary(self) -> Summary:
+        """Return their summary; percentiles lie between the values that are there."""
+        if self._summary is None:
+            self._summary = self._summarise()
+        return self._summary
+
+    def _summarise(self) -> Summary:
+        values = self._values
+        if not values:
+            return Summary(0, 0.0)
+        least, most, total = min(values), max(values), math.fsum(values)
+        if len(values) == 1:
+            return Summary(1, total, least, total, total, total, total, most)
+        cuts = statistics.quantiles(values, n=100, method="inclusive")
+        mean = total / len(values)
+        return Summary(len(values), total, least, mean, cuts[49], cuts[89], cuts[98], most)
+
+    def histogram(self) -> list[tuple[float | None, int]]:
+        """Return the bars that are not empty: up to how many seconds, and how many there are.
+
+        The bound None stands for everything above the last one.
+        """
+        bounds = (*BOUNDS, None)
+        return [(bound, count) for bound, count in zip(bounds, self._bars, strict=True) if count]
 
 
 MOST: Final = 1e15
-"""No cost is as much: what says so is not counted."""
+"""Larger costs are wrong and not counted."""
 
 
 @dataclass(slots=True)
 class MethodTally:
-    """What was said by one method; of `session/update`, by one kind of update."""
+    """Counts of one method; of `session/update`, of one kind of update."""
 
     side: Side
-    """Who calls it."""
+    """The side that sends it."""
     method: str
     update: str
     """The kind of update; empty for anything else."""
     count: int = 0
     """Requests or notifications."""
     bytes: int = 0
-    """Of these and of their answers."""
+    """Of these and of their responses."""
     endings: dict[Ending, int] = field(default_factory=dict[Ending, int])
     """How its exchanges ended; `open` for those that have not."""
     latencies: Durations = field(default_factory=Durations)
@@ -68,9 +131,9 @@ class MethodTally:
         self.endings["open"] = self.endings.get("open", 0) + 1
 
     def close(self, exchange: Exchange, size: int) -> None:
-        """Count an answer."""
+        """Count a response."""
         self.bytes += size
-        # A filter may have kept the question away from us.
+        # A filter may have excluded the request.
         self.endings["open"] = max(self.endings.get("open", 0) - 1, 0)
         self.endings[exchange.ending] = self.endings.get(exchange.ending, 0) + 1
         if exchange.latency is not None:
@@ -79,25 +142,25 @@ class MethodTally:
 
 @dataclass(slots=True)
 class Tally:
-    """What happened in a session, in a turn, or in all of a connection."""
+    """Counts of a session, of a turn, or of the whole connection."""
 
     frames: int = 0
     bytes: dict[Side, int] = field(default_factory=lambda: {"client": 0, "agent": 0})
     """By who sent them."""
     malformed: int = 0
     errors: int = 0
-    """Error answers."""
+    """Error responses."""
     chunks: int = 0
     streamed: float = 0.0
-    """Seconds between chunks that follow each other without a question between them."""
+    """Seconds between chunks that follow each other with no request between them."""
     gaps: int = 0
     """Such spaces between chunks."""
     tool_calls: dict[str, str] = field(default_factory=dict[str, str])
     """The last status of each tool call."""
     approvals: Durations = field(default_factory=Durations)
-    """Times from a question for consent to its answer."""
+    """Seconds from permission requests to their responses."""
     usage: Json = None
-    """What the agent told last of tokens and cost."""
+    """The last `usage_update`."""
     cost_before: float | None = None
     """The cost of the session before it."""
     began: float | None = None
@@ -109,7 +172,7 @@ class Tally:
 
     @property
     def chunk_rate(self) -> float | None:
-        """Chunks a second while they came; None if there are too few to tell."""
+        """Chunks a second while they came; None if there are too few."""
         return self.gaps / self.streamed if self.gaps and self.streamed > 0 else None
 
     @property
@@ -132,29 +195,29 @@ class Tally:
         self.last = frame.at
 
     def update(self, at: float, name: str, update: Json) -> None:
-        """Take note of an update of that name."""
-        if name in _CHUNKS:
+        """Count an update."""
+        if name in STREAMED:
             self.chunks += 1
             if self._chunk is not None:
                 self.streamed += at - self._chunk
                 self.gaps += 1
             self._chunk = at
-        elif name in _CALLS and (key := string(update, "toolCallId")):
+        elif name in CALL_UPDATES and (key := string(update, "toolCallId")):
             status = string(update, "status")
             self.tool_calls[key] = status or self.tool_calls.get(key, "pending")
         elif name == "usage_update":
             self.usage = update
 
-    def answer(self, answer: Result | Failure, exchange: Exchange | None) -> None:
-        """Take note of an answer, with its exchange where somebody asked."""
+    def respond(self, response: Result | Failure, exchange: Exchange | None) -> None:
+        """Count a response, with its exchange if it has a request."""
         self.interrupt()
-        self.errors += isinstance(answer, Failure)
+        self.errors += isinstance(response, Failure)
         is_consent = exchange and exchange.request.method == "session/request_permission"
         if exchange and is_consent and exchange.latency is not None:
             self.approvals.add(exchange.latency)
 
     def interrupt(self) -> None:
-        """Let what comes next not count as the same stream of chunks."""
+        """End the stream of chunks: the next chunk begins another one."""
         self._chunk = None
 
 
@@ -171,24 +234,19 @@ class Statistics:
     def apply(
         self,
         frame: Frame,
-        messages: Sequence[Message],
-        exchanges: Iterable[Exchange],
+        paired: Sequence[PairedMessage],
         talks: Conversations,
     ) -> None:
         """Count the next frame.
 
         Args:
             frame: The next one.
-            messages: What it means in official words.
-            exchanges: Those that it belongs to.
+            paired: Its messages and their exchanges.
             talks: The conversations, which have seen it.
         """
         self.total.take(frame, len(frame.raw))
-        pairs = {exchange.request.id: exchange for exchange in exchanges}
-        said = [inner for each in messages for inner in _flat(each)]
-        share = len(frame.raw) // max(len(said), 1)
-        for message in said:
-            exchange = pairs.get(message.id) if isinstance(message, _WITH_ID) else None
+        share = len(frame.raw) // max(len(paired), 1)
+        for message, exchange in paired:
             session = _session(message, exchange)
             places = self._places(frame, session, talks.turn_of(session), share)
             self._count(frame, message, exchange, share, (self.total, *places))
@@ -236,7 +294,7 @@ class Statistics:
                 if exchange is not None:
                     self._method(exchange.asker, exchange.request.method).close(exchange, share)
                 for tally in tallies:
-                    tally.answer(message, exchange)
+                    tally.respond(message, exchange)
             case Malformed() | Batch():
                 self.total.malformed += isinstance(message, Malformed)
 
@@ -245,13 +303,6 @@ class Statistics:
         if key not in self.methods:
             self.methods[key] = MethodTally(*key)
         return self.methods[key]
-
-
-_WITH_ID: Final = (Request, Result, Failure)
-
-
-def _flat(message: Message) -> tuple[Message, ...]:
-    return message.entries if isinstance(message, Batch) else (message,)
 
 
 def _session(message: Message, exchange: Exchange | None) -> str | None:
@@ -268,7 +319,7 @@ def _session(message: Message, exchange: Exchange | None) -> str | None:
 
 
 def amount_of(usage: Json) -> float | None:
-    """Return the cost that a usage update tells."""
+    """Return the cost of a usage update."""
     amount = member(member(usage, "cost"), "amount")
     if isinstance(amount, bool) or not isinstance(amount, int | float):
         return None

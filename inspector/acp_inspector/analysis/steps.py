@@ -1,10 +1,10 @@
-"""What both sides said, as steps that can be compared.
+"""The messages of both sides as steps that can be compared.
 
-How a text was cut into chunks and how often a tool call was touched is nobody's promise, so on the
-level `semantic` they become one step each; of plans, modes, options and usage the last value of a
-turn counts. What is told of these between two turns belongs to the later one: whether it comes
-before the prompt or behind it is a race. On the level `shape` only methods, kinds, statuses and
-endings are left. On the level `strict` each message is a step.
+On the level `semantic` the chunks of a text and the updates of a tool call become one step each,
+since no agent repeats how it cuts them; of plans, modes, options and usage the last value of a turn
+counts. Such a value between two turns belongs to the later one: whether it comes before or after
+the prompt is a race. On the level `shape` only methods, kinds, statuses and endings are left. On
+the level `strict` each message is a step.
 
 Source: docs/design/replay.md.
 """
@@ -15,16 +15,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias, cast
 
-from acp_inspector.analysis.exchanges import Exchange
-from acp_inspector.analysis.items import entries, member, string
+from acp_inspector.analysis.exchanges import Exchange, PairedMessage
+from acp_inspector.analysis.items import (
+    entries,
+    string,
+)
+from acp_inspector.analysis.words import CALL_OUTPUT, LAST_VALUE, TERMINAL_UPDATES, TEXT_CHUNKS
 from acp_inspector.journal import Frame
+from acp_inspector.messages import member
 from acp_protocol.framing import Side
 from acp_protocol.jsonrpc import (
     Batch,
     Failure,
     Json,
     Malformed,
-    Message,
     Notification,
     Request,
     RequestId,
@@ -34,21 +38,7 @@ from acp_protocol.jsonrpc import (
 Level: TypeAlias = Literal["strict", "semantic", "shape"]
 
 DEPTH: Final = 20
-"""Levels of nesting of which the shape is looked at."""
-_CHUNKS: Final = frozenset(
-    {
-        *("agent_message_chunk", "agent_thought_chunk", "user_message_chunk"),
-        *("session_message_chunk", "compaction_summary_chunk"),
-    }
-)
-_LAST_VALUE: Final = frozenset(
-    {
-        *("plan", "plan_update", "current_mode_update", "config_option_update", "usage_update"),
-        *("session_info_update", "available_commands_update"),
-    }
-)
-_CALLS: Final = frozenset({"tool_call", "tool_call_update", "tool_call_content_chunk"})
-_TERMINALS: Final = frozenset({"terminal_update", "terminal_output_chunk"})
+"""Levels of nesting that the level `shape` keeps."""
 _SHAPE: Final = frozenset(
     {
         *("sessionUpdate", "status", "states", "kind", "stopReason", "state", "code", "outcome"),
@@ -60,11 +50,11 @@ _SHAPE: Final = frozenset(
 
 @dataclass(slots=True, eq=False)
 class Step:
-    """One thing that was said."""
+    """One thing that a side did."""
 
     side: Side
     name: str
-    """What kind of thing: a method, `answer to METHOD`, an update's name."""
+    """A method, `response to METHOD`, or the kind of an update."""
     session: str | None
     value: Json
     turn: int = 0
@@ -77,7 +67,7 @@ class Step:
 
 
 class Steps:
-    """Takes what the frames of one connection mean, and makes steps of it."""
+    """Makes steps of the frames of one connection."""
 
     def __init__(self, level: Level = "semantic") -> None:
         self.steps: list[Step] = []
@@ -89,15 +79,10 @@ class Steps:
         self._values: dict[tuple[str | None, str], Step] = {}
         self._entities: dict[tuple[str | None, str], Step] = {}
 
-    def apply(
-        self, frame: Frame, messages: Sequence[Message], exchanges: Sequence[Exchange]
-    ) -> None:
-        """Take the next frame, with the exchanges that it belongs to."""
-        pairs = {exchange.request.id: exchange for exchange in exchanges}
-        for message in messages:
+    def apply(self, frame: Frame, paired: Sequence[PairedMessage]) -> None:
+        """Take the next frame: its messages and their exchanges."""
+        for message, exchange in paired:
             match message:
-                case Batch(entries=inner):
-                    self.apply(frame, inner, exchanges)
                 case Request(id=id_, method=method, params=params):
                     self._request(frame, id_, method, params)
                 case Notification(method="session/update", params=params):
@@ -105,17 +90,17 @@ class Steps:
                 case Notification(method=method, params=params):
                     self._add(frame, method, _session(params), params)
                 case Result(id=id_, result=result):
-                    self._answer(frame, id_, pairs.get(id_), {"result": result})
+                    self._answer(frame, id_, exchange, {"result": result})
                 case Failure(id=id_, code=code, message=text, data=data):
                     error = {"code": code, "message": text, "data": data}
-                    self._answer(frame, id_, pairs.get(id_), {"error": error})
-                case Malformed():
-                    self._add(frame, "no message", None, frame.raw.decode(errors="replace"))
+                    self._answer(frame, id_, exchange, {"error": error})
+                case Malformed() | Batch():
+                    self._add(frame, "malformed message", None, frame.raw.decode(errors="replace"))
 
     def finished(self) -> list[Step]:
         """Return the steps as they are compared."""
         for step in self.steps:
-            # No turn has followed that it could belong to.
+            # No turn follows that it could belong to.
             step.turn = min(step.turn, self._turns.get(step.session, 0))
             if self._level == "shape":
                 step.value = shape(step.value)
@@ -140,37 +125,37 @@ class Steps:
         self, frame: Frame, id_: RequestId, exchange: Exchange | None, value: Mapping[str, Json]
     ) -> None:
         if exchange is None:
-            self._add(frame, "answer to nothing that was asked", None, {"id": id_, **value})
+            self._add(frame, "response to no request", None, {"id": id_, **value})
             return
         method, session = exchange.request.method, exchange.session
         if session is None and method.startswith("session/"):
-            # It stands before all that is said of the session it opens.
+            # It comes before everything else in the session that it opens.
             session = _session(value.get("result"))
-        self._add(frame, f"answer to {method}", session, value)
+        self._add(frame, f"response to {method}", session, value)
         if method == "session/prompt" and ("error" in value or _has_stopped(value)):
-            self._rest(session)
+            self._end_turn(session)
 
-    def _rest(self, session: str | None) -> None:
-        """Note that the turn of a session is over: what is told from now on is news again."""
+    def _end_turn(self, session: str | None) -> None:
+        """End the turn of a session: values from now on belong to the next one."""
         self._working.discard(session)
         self._values = {key: each for key, each in self._values.items() if key[0] != session}
 
     def _update(self, frame: Frame, session: str | None, update: Json) -> None:
-        name = string(update, "sessionUpdate") or "update without a name"
+        name = string(update, "sessionUpdate") or "update of no kind"
         if self._level == "strict":
             self._add(frame, name, session, update)
-        elif name in _CHUNKS:
+        elif name in TEXT_CHUNKS:
             self._chunk(frame, session, name, update)
-        elif name in _CALLS and string(update, "toolCallId"):
+        elif name in CALL_OUTPUT and string(update, "toolCallId"):
             self._call(frame, session, name, update)
-        elif name in _TERMINALS and string(update, "terminalId"):
+        elif name in TERMINAL_UPDATES and string(update, "terminalId"):
             self._terminal(frame, session, update)
-        elif name in _LAST_VALUE:
+        elif name in LAST_VALUE:
             self._value(frame, session, name, update)
         else:
             self._add(frame, name, session, update)
             if name == "state_update" and string(update, "state") == "idle":
-                self._rest(session)
+                self._end_turn(session)
 
     def _chunk(self, frame: Frame, session: str | None, name: str, update: Json) -> None:
         content = member(update, "content")
@@ -200,10 +185,10 @@ class Steps:
         if name == "tool_call_content_chunk":
             last["content"] = [*entries(last.get("content")), member(update, "content")]
             return
-        told = cast("Mapping[str, Json]", update)
+        members = cast("Mapping[str, Json]", update)
         last |= {
             each: value
-            for each, value in told.items()
+            for each, value in members.items()
             if each not in {"sessionUpdate", "toolCallId", "status"} and value is not None
         }
         states: list[Json] = step.value["states"]
@@ -220,14 +205,14 @@ class Steps:
             self._entities[session, f"terminal {key}"] = step
         else:
             step.frames.append(frame.n)
-        told = dict(cast("Mapping[str, Json]", update))
+        members = dict(cast("Mapping[str, Json]", update))
         for name in ("sessionUpdate", "terminalId"):
-            told.pop(name, None)
-        if "data" in told:
-            step.value["data"].append(told.pop("data"))
-        if "output" in told:
-            step.value["data"] = [member(told.pop("output"), "data")]
-        step.value |= told
+            members.pop(name, None)
+        if "data" in members:
+            step.value["data"].append(members.pop("data"))
+        if "output" in members:
+            step.value["data"] = [member(members.pop("output"), "data")]
+        step.value |= members
 
     def _value(self, frame: Frame, session: str | None, name: str, update: Json) -> None:
         step = self._values.get((session, name))
@@ -258,7 +243,7 @@ def shape(value: Json, depth: int = DEPTH) -> Json:
 
 
 def _has_stopped(answer: Mapping[str, Json]) -> bool:
-    """Tell whether the answer to a prompt ends its turn: in version 2 work only begins with it."""
+    """Tell whether the response to a prompt ends its turn: in version 2 it begins it."""
     return member(answer.get("result"), "stopReason") is not None
 
 

@@ -1,50 +1,48 @@
-"""All that is known of one connection, from reading each of its entries once.
+"""The model of one connection: every fold of this package over one reading of its entries.
 
-The rooms of this package are folds of their own; here they share one reading, so that a dialect is
-understood and a frame is parsed once for all of them. A live journal is studied as it grows.
+A frame is decoded and paired once for all of them. A live journal is read as it grows.
 """
 
 from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Final
 
+from acp_inspector.analysis.annotations import Notes, intervention_of
 from acp_inspector.analysis.capabilities import Capabilities
 from acp_inspector.analysis.conversations import Conversations
-from acp_inspector.analysis.exchanges import Exchange, Exchanges
+from acp_inspector.analysis.exchanges import Exchanges, PairedMessage
+from acp_inspector.analysis.history import Versioned
 from acp_inspector.analysis.items import string
-from acp_inspector.analysis.past import Past
-from acp_inspector.analysis.reading import Reader
 from acp_inspector.analysis.statistics import Statistics
 from acp_inspector.analysis.waiting import Circumstances, WaitingGraph, waiting_graph
-from acp_inspector.filter.facts import Notes
 from acp_inspector.journal import Entry, Frame, JournalEvent
+from acp_inspector.messages import Decoder
 from acp_protocol.dialects.dialect import Dialect
 from acp_protocol.framing import Side
-from acp_protocol.jsonrpc import Message, Notification, Request
+from acp_protocol.jsonrpc import Notification, Request
 
 FAR: Final = 2**40
-"""Numbers that may be left out at once, and seconds that a journal may last."""
+"""Largest gap between two entry numbers, and longest journal in seconds; else they are wrong."""
 TICK: Final = 0.1
-"""Seconds within which a side is not noted to have spoken twice."""
+"""Seconds within which the activity of a side is noted once."""
 
 
 class Study:
-    """Takes the entries of a journal, one after the other, and answers questions about them."""
+    """Folds the entries of a journal, one after the other."""
 
     def __init__(self, dialect: Dialect | None = None) -> None:
-        """Read what is spoken in `dialect`; None: recognise it."""
-        self._chosen = dialect
-        self._reader = Reader(dialect)
+        """Decode frames of `dialect`; None: recognise the dialect."""
+        self._decoder = Decoder(dialect)
         self.exchanges = Exchanges()
         self.conversations = Conversations(dialect)
         self.capabilities = Capabilities()
         self.statistics = Statistics()
-        self.said: tuple[Message, ...] = ()
-        """What the last frame means in official words."""
+        self.last_paired: tuple[PairedMessage, ...] = ()
+        """The messages of the last frame, each with its exchange."""
         self.n = 0
         """The last entry that was read."""
         self.at = 0.0
@@ -53,14 +51,14 @@ class Study:
         """The session that the last frame was about."""
         self._times = array("d")
         self._numbers = array("Q")
-        self._gone = Past[frozenset[Side]](frozenset())
-        self._held = Past[dict[int, float]]({})
-        self._heard: dict[tuple[Side, str | None], tuple[array[int], array[float]]] = {}
+        self._gone = Versioned[frozenset[Side]](frozenset())
+        self._held = Versioned[dict[int, float]]({})
+        self._activity: dict[tuple[Side, str | None], tuple[array[int], array[float]]] = {}
 
     @property
     def dialect(self) -> str | None:
-        """The name of the dialect that is spoken; None for the published protocol."""
-        return self._reader.dialect
+        """The name of the dialect; None for the published protocol."""
+        return self._decoder.dialect
 
     def read(self, entries: Iterable[Entry]) -> None:
         """Take the next entries."""
@@ -68,7 +66,7 @@ class Study:
             self.apply(entry)
 
     def apply(self, entry: Entry, *, counts: Callable[[Frame], bool] | None = None) -> Entry:
-        """Take the next entry; return it as it is reckoned with, which only broken files change.
+        """Take the next entry; return it with a valid number and time, if a broken file has none.
 
         Args:
             entry: The next one.
@@ -83,17 +81,16 @@ class Study:
             self._note(entry)
         if not isinstance(entry, Frame):
             return entry
-        messages = self.said = self._reader.messages(entry)
-        exchanges = self._pair(entry, messages)
-        self.conversations.apply(entry, messages)
-        self.capabilities.apply(entry, messages, exchanges)
-        self._hear(entry, messages)
+        paired = self.last_paired = self.exchanges.pair(self._decoder.decode(entry))
+        self.conversations.apply(entry, paired)
+        self.capabilities.apply(entry, paired)
+        self._note_activity(entry, paired)
         if counts is None or counts(entry):
-            self.statistics.apply(entry, messages, exchanges, self.conversations)
+            self.statistics.apply(entry, paired, self.conversations)
         return entry
 
     def notes(self) -> Notes:
-        """Return what filters may ask about the frame that was taken last."""
+        """Return the notes of the frame that was taken last."""
         turn = self.conversations.turn_of(self._session)
         number = None if turn is None else turn.number
         return Notes(turn=number, schema=self.conversations.version)
@@ -118,15 +115,12 @@ class Study:
             gone=self._gone.at(n),
             held=self._held.at(n),
             asking=frozenset(asking),
-            heard={key: _last(*spoken, n) for key, spoken in self._heard.items()},
+            heard={key: _last(*activity, n) for key, activity in self._activity.items()},
         )
         return waiting_graph(self.exchanges.open_at(n), known_then)
 
     def _sound(self, entry: Entry) -> Entry:
-        """Return the entry with a number and a time that can be reckoned with.
-
-        A file may say anything: numbers that go back, and times that never were.
-        """
+        """Return the entry with a valid number and time: files may hold any."""
         is_next = self.n < entry.n < self.n + FAR
         is_time = abs(entry.at) < FAR
         if is_next and is_time:
@@ -137,12 +131,6 @@ class Study:
     def _is_asking(self, session_id: str, n: int) -> bool:
         return self.conversations.sessions[session_id].at(n).surroundings.state == "requires_action"
 
-    def _pair(self, frame: Frame, messages: tuple[Message, ...]) -> tuple[Exchange, ...]:
-        if len(messages) == 1:
-            self.exchanges.apply(frame, messages[0])
-            return self.exchanges.all_of(frame)
-        return self.exchanges.apply_all(frame, messages)
-
     def _note(self, event: JournalEvent) -> None:
         match event.name, event.data:
             case "eof", {"from": "client"}:
@@ -151,12 +139,17 @@ class Study:
                 self._leave("agent", event.n)
             case "spawn", _:
                 self._gone.set(event.n, frozenset())
-                self._reader = Reader(self._chosen)
+                self._decoder.restart()
                 self.exchanges.restart(event.n)
                 self.conversations.restart(event.n, event.at)
-            case "held", {"of": int(n)}:
+            case _:
+                self._note_intervention(event)
+
+    def _note_intervention(self, event: JournalEvent) -> None:
+        match intervention_of(event):
+            case n, "held":
                 self._held.set(event.n, self._held.now | {n: event.at})
-            case (("released" | "discarded" | "answered"), {"of": int(n)}) if n in self._held.now:
+            case n, "released" if n in self._held.now:
                 left = {key: at for key, at in self._held.now.items() if key != n}
                 self._held.set(event.n, left)
             case _:
@@ -166,18 +159,18 @@ class Study:
         gone: frozenset[Side] = frozenset({*self._gone.now, side})
         self._gone.set(n, gone)
 
-    def _hear(self, frame: Frame, messages: tuple[Message, ...]) -> None:
+    def _note_activity(self, frame: Frame, paired: Sequence[PairedMessage]) -> None:
         sessions: list[str | None] = [
             string(message.params, "sessionId") or None
-            for message in messages
+            for message, _ in paired
             if isinstance(message, Request | Notification)
-        ] or [exchange.session for exchange in self.exchanges.all_of(frame)]
+        ] or [exchange.session for _, exchange in paired if exchange is not None]
         self._session = next(filter(None, sessions), None)
         for session in (None, *sessions):
-            spoken = self._heard.get((frame.side, session))
-            if spoken is None:
-                spoken = self._heard[frame.side, session] = (array("Q"), array("d"))
-            numbers, times = spoken
+            activity = self._activity.get((frame.side, session))
+            if activity is None:
+                activity = self._activity[frame.side, session] = (array("Q"), array("d"))
+            numbers, times = activity
             if not times or frame.at - times[-1] >= TICK:
                 numbers.append(frame.n)
                 times.append(frame.at)

@@ -1,13 +1,14 @@
-"""One row for one frame: what the tables of `show` and of the Traffic screen hold."""
+"""The row of a frame in the tables of `show` and of the Traffic screen."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, TypeAlias, assert_never, cast
+from typing import assert_never, cast
 
-from acp_inspector.analysis.exchanges import Exchange, Exchanges
+from acp_inspector.analysis.exchanges import Exchanges
 from acp_inspector.journal import Frame
+from acp_inspector.messages import DecodedFrame, FrameKind, member
 from acp_protocol.framing import Side
 from acp_protocol.host.text import one_line
 from acp_protocol.jsonrpc import (
@@ -20,10 +21,7 @@ from acp_protocol.jsonrpc import (
     Request,
     RequestId,
     Result,
-    read_message,
 )
-
-Kind: TypeAlias = Literal["request", "notification", "result", "error", "batch", "malformed"]
 
 SUMMARY_WIDTH = 200
 """Characters of a summary, at most."""
@@ -31,63 +29,42 @@ SUMMARY_WIDTH = 200
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What a table shows of a frame; every text is safe to show."""
+    """What a table shows of a frame; every text is escaped."""
 
     n: int
     at: float
     side: Side
-    kind: Kind
+    kind: FrameKind
     method: str
-    """Its own, or that of the question it answers."""
+    """Its own, or that of the request it responds to."""
     id: RequestId
     has_id: bool
     session: str
     latency: float | None
-    """Seconds from the question, for an answer."""
+    """Seconds from the request, for a response."""
     size: int
     """Bytes."""
     summary: str
 
 
 def describe(frame: Frame, exchanges: Exchanges) -> Row:
-    """Return the row of the next frame; `exchanges` learns of it, so each frame comes here once."""
-    message = read_message(frame.raw)
-    exchange = exchanges.apply(frame, message)
-    kind, method, id_, params = _facts(message, exchange)
-    is_answer = kind in {"result", "error"}
+    """Return the row of the next frame; `exchanges` takes it, so call this once for each frame."""
+    decoded = DecodedFrame(frame)
+    exchanges.pair(decoded)
+    method = decoded.method or ""
     return Row(
         n=frame.n,
         at=frame.at,
         side=frame.side,
-        kind=kind,
+        kind=decoded.kind,
         method=one_line(method, 60),
-        id=id_,
-        has_id=isinstance(message, Request | Result | Failure),
-        session=one_line(_text(params, "sessionId"), 80),
-        latency=exchange.latency if exchange and is_answer else None,
+        id=decoded.id,
+        has_id=decoded.has_id,
+        session=one_line(decoded.session or "", 80),
+        latency=decoded.latency,
         size=len(frame.raw),
-        summary=one_line(_summary(message, method), SUMMARY_WIDTH),
+        summary=one_line(_summary(decoded.message, method), SUMMARY_WIDTH),
     )
-
-
-def _facts(message: Message, exchange: Exchange | None) -> tuple[Kind, str, RequestId, Json]:
-    """Return kind, method, id and the params that name the session."""
-    match message:
-        case Request(id=id_, method=method, params=params):
-            return "request", method, id_, params
-        case Notification(method=method, params=params):
-            return "notification", method, None, params
-        case Result(id=id_) | Failure(id=id_):
-            kind: Kind = "result" if isinstance(message, Result) else "error"
-            if exchange is None:
-                return kind, "", id_, None
-            return kind, exchange.request.method, id_, exchange.request.params
-        case Batch():
-            return "batch", "", None, None
-        case Malformed():
-            return "malformed", "", None, None
-        case _:
-            assert_never(message)
 
 
 def _summary(message: Message, method: str) -> str:
@@ -109,20 +86,20 @@ def _summary(message: Message, method: str) -> str:
 def _call(method: str, params: Json) -> str:
     match method:
         case "session/update":
-            return _update(_member(params, "update"))
+            return _update(member(params, "update"))
         case "session/prompt":
-            return _quoted(_block(_first(_member(params, "prompt"))))
+            return _quoted(_block(_first(member(params, "prompt"))))
         case "session/request_permission":
-            options = _member(params, "options")
+            options = member(params, "options")
             count = len(cast("list[Json]", options)) if isinstance(options, list) else 0
-            title = _text(_member(params, "toolCall"), "title") or _text(params, "title")
+            title = _text(member(params, "toolCall"), "title") or _text(params, "title")
             return f"{title} ({count} options)"
         case "initialize":
-            name = _text(_member(params, "clientInfo") or _member(params, "info"), "name")
-            return f"version {_member(params, 'protocolVersion')} {name}"
+            name = _text(member(params, "clientInfo") or member(params, "info"), "name")
+            return f"version {member(params, 'protocolVersion')} {name}"
         case _:
             for name in ("path", "cwd", "command", "modeId", "requestId"):
-                if (value := _member(params, name)) is not None:
+                if (value := member(params, name)) is not None:
                     return f"{name} {value}"
             return ""
 
@@ -131,9 +108,9 @@ def _update(update: Json) -> str:
     name = _text(update, "sessionUpdate")
     match name:
         case "agent_message_chunk" | "agent_thought_chunk" | "user_message_chunk":
-            return f"{name} {_quoted(_block(_member(update, 'content')))}"
+            return f"{name} {_quoted(_block(member(update, 'content')))}"
         case "agent_message" | "agent_thought" | "user_message":
-            return f"{name} {_quoted(_block(_first(_member(update, 'content'))))}"
+            return f"{name} {_quoted(_block(_first(member(update, 'content'))))}"
         case "state_update":
             parts = [_text(update, key) for key in ("state", "stopReason")]
             return " ".join([name, *filter(None, parts)])
@@ -141,7 +118,7 @@ def _update(update: Json) -> str:
             parts = [_text(update, key) for key in ("toolCallId", "title", "status")]
             return " ".join([name, *filter(None, parts)])
         case "plan" | "plan_update":
-            entries = _member(_member(update, "plan") or update, "entries")
+            entries = member(member(update, "plan") or update, "entries")
             count = len(cast("list[Json]", entries)) if isinstance(entries, list) else 0
             return f"plan of {count} entries"
         case "current_mode_update":
@@ -154,9 +131,9 @@ def _update(update: Json) -> str:
 
 def _result(result: Json) -> str:
     for name in ("stopReason", "sessionId", "messageId", "protocolVersion"):
-        if (value := _member(result, name)) is not None:
+        if (value := member(result, name)) is not None:
             return f"{name} {value}"
-    outcome = _member(result, "outcome")
+    outcome = member(result, "outcome")
     if outcome is not None:
         return " ".join(filter(None, [_text(outcome, "outcome"), _text(outcome, "optionId")]))
     if isinstance(result, Mapping):
@@ -177,9 +154,5 @@ def _first(value: Json) -> Json:
 
 
 def _text(value: Json, name: str) -> str:
-    found = _member(value, name)
+    found = member(value, name)
     return found if isinstance(found, str) else ""
-
-
-def _member(value: Json, name: str) -> Json:
-    return cast("Mapping[str, Json]", value).get(name) if isinstance(value, Mapping) else None

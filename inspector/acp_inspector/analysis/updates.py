@@ -1,6 +1,6 @@
 """What each kind of `session/update` does to a conversation, in both versions.
 
-Whatever is not known is kept as a notice: nothing that an agent says is lost in silence.
+Unknown updates are kept as notices, so that nothing is lost silently.
 
 Source: ACP, Prompt Turn, `session/update`; Tool Calls; Agent Plan; the same of version 2.
 """
@@ -10,26 +10,28 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias, cast
 
-from acp_inspector.analysis.calls import Terminal, ToolCall, terminal_keys
 from acp_inspector.analysis.conversation import Change, Conversation
 from acp_inspector.analysis.items import (
     AgentMessage,
     Compaction,
     Notice,
     SessionMessage,
+    Terminal,
     Thought,
+    ToolCall,
     UserMessage,
     entries,
-    member,
     string,
+    terminal_keys,
 )
+from acp_inspector.messages import member
 from acp_protocol.jsonrpc import Json
 
 Apply: TypeAlias = Callable[[Conversation, Json], Change]
 
 
 def apply_update(talk: Conversation, update: Json) -> Change:
-    """Let one update change the conversation; return what it changed."""
+    """Apply one update to the conversation; return what it changed."""
     name = string(update, "sessionUpdate")
     apply = UPDATES.get(name)
     if (turn := talk.turn) is not None:
@@ -122,13 +124,13 @@ def _terminal_chunk(talk: Conversation, update: Json) -> Change:
 
 
 def _user_chunk(talk: Conversation, update: Json) -> Change:
-    """Take the user's words from an agent, unless it only echoes the prompt that is running."""
+    """Take a user message from the agent, unless it only echoes the running prompt."""
     if _bound(talk, update):
         return Change(talk.session_id, None)
     last = next((item for item in reversed(talk.items) if isinstance(item, UserMessage)), None)
     text = member(member(update, "content"), "text")
     is_known = last is not None and isinstance(text, str) and text in last.text
-    if talk.is_busy and is_known and not string(update, "messageId"):
+    if talk.surroundings.is_busy and is_known and not string(update, "messageId"):
         return Change(talk.session_id, None)
     return talk.chunk(UserMessage, update)
 
@@ -139,7 +141,7 @@ def _user_message(talk: Conversation, update: Json) -> Change:
 
 
 def _bound(talk: Conversation, update: Json) -> bool:
-    """Tell whether the update echoes a prompt, and let that be known by its id from here on."""
+    """Tell whether the update echoes a prompt, and give that prompt its message id."""
     message_id = string(update, "messageId")
     if not message_id or talk.knows(message_id) or not talk.unbound:
         return False
@@ -149,7 +151,7 @@ def _bound(talk: Conversation, update: Json) -> bool:
 
 
 def _state(talk: Conversation, update: Json) -> Change:
-    before, state = talk.state, string(update, "state") or "unknown"
+    before, state = talk.surroundings.state, string(update, "state") or "unknown"
     talk.states += 1
     talk.set(state=state)
     if isinstance(background := member(update, "background"), list):
@@ -187,7 +189,7 @@ def _plan_removed(talk: Conversation, update: Json) -> Change:
 
 def _mode(talk: Conversation, update: Json) -> Change:
     mode = string(update, "currentModeId")
-    talk.set(current_mode=mode or talk.current_mode)
+    talk.set(current_mode=mode or talk.surroundings.current_mode)
     return talk.notice(f"mode: {mode}")
 
 
@@ -245,7 +247,9 @@ def _usage(talk: Conversation, update: Json) -> Change:
     usage: dict[str, Json] = {}
     if talk.version >= 2 and "cost" not in (update or {}):
         # Version 2: a cost that is not told again stays.
-        usage = {"cost": cost} if (cost := member(talk.usage, "cost")) is not None else {}
+        usage = (
+            {"cost": cost} if (cost := member(talk.surroundings.usage, "cost")) is not None else {}
+        )
     told = cast("Mapping[str, Json]", update).items()
     usage |= {name: value for name, value in told if name != "sessionUpdate"}
     talk.set(usage=usage)

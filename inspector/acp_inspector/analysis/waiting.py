@@ -1,8 +1,8 @@
 """Who waits for whom, since when and for what: a prompt for a permission that waits for you.
 
-What depends on what is not spelled on the wire. Where the protocol leaves no choice the edge is
-certain: a prompt cannot end before what the agent asks for its sake is answered. Where it only
-looks so the edge is likely, and a cycle that needs it is a likely deadlock.
+The wire does not say what depends on what. Where the protocol leaves no choice an edge is certain:
+a prompt cannot end before the requests that the agent sends for it have their responses. Other
+edges are likely, and a cycle that needs one is a likely deadlock.
 
 Source: ACP, Prompt Turn; Tool Calls, "Requesting Permission"; Terminals; Elicitation.
 """
@@ -14,48 +14,52 @@ from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
 from typing import Final, Literal, TypeAlias
 
+from acp_inspector.analysis.conversation import Turn
+from acp_inspector.analysis.conversations import subject_of
 from acp_inspector.analysis.exchanges import Exchange, other
-from acp_inspector.analysis.items import entries, member, string
-from acp_inspector.analysis.questions import subject_of
-from acp_inspector.analysis.turns import Turn
+from acp_inspector.analysis.items import (
+    entries,
+    string,
+)
+from acp_inspector.analysis.words import USER_METHODS
+from acp_inspector.messages import member
 from acp_protocol.framing import Side
 from acp_protocol.jsonrpc import Json, RequestId
 
 Party: TypeAlias = Literal["client", "agent", "user", "terminal", "hold", "nobody"]
 
 HANG: Final = 30.0
-"""Seconds without a sign of life after which something that is waited for counts as hung."""
-_OF_THE_USER: Final = frozenset({"session/request_permission", "elicitation/create"})
-_TELLING: Final = frozenset({"session/load", "session/resume", "session/prompt"})
-"""Questions within which the agent asks back."""
+"""Seconds of silence after which something that is waited for counts as hung."""
+_WORKING_METHODS: Final = frozenset({"session/load", "session/resume", "session/prompt"})
+"""Requests of the client while which the agent sends requests of its own."""
 
 
 @dataclass(slots=True, eq=False)
 class Wait:
-    """Somebody who waits for an answer, or for the end of a turn."""
+    """A side that waits for a response, or for the end of a turn."""
 
     frame: int
-    """The frame of the question, or the one that began the turn."""
+    """The frame of the request, or the one that began the turn."""
     since: float
     """Seconds since the journal began."""
     who: Side
     whom: Party
     method: str
-    """`turn` for work of version 2, whose prompt is answered already."""
+    """`turn` for work of version 2, whose prompt has its response already."""
     id: RequestId
     session: str | None
     about: str
-    """What it is about, in a few words that are not safe to show."""
+    """What it is about, in a few words; not escaped."""
     on: list[Wait] = field(default_factory=list["Wait"])
-    """What it waits for in turn."""
+    """What must end before it does."""
     likely: list[Wait] = field(default_factory=list["Wait"])
-    """What it seems to wait for."""
+    """What probably must end before it does."""
     silence: float = 0.0
-    """Seconds since the other side gave a sign of life in the session."""
+    """Seconds since the other side has sent something in the session."""
 
     @property
     def is_leaf(self) -> bool:
-        """Whether it waits for nothing that is seen here."""
+        """Whether it waits for nothing else in the graph."""
         return not self.on and not self.likely
 
 
@@ -79,7 +83,7 @@ class WaitingGraph:
         return roots + [cycle[0] for cycle in self.cycles if cycle[0] not in roots]
 
     def hung(self, limit: float = HANG) -> list[Wait]:
-        """Return those at the end of a chain that nobody works on, as far as can be seen.
+        """Return those at the end of a chain that, as far as can be seen, make no progress.
 
         Args:
             limit: Seconds of silence. What waits for the user or at a breakpoint is not hung.
@@ -96,33 +100,33 @@ class WaitingGraph:
 
 @dataclass(frozen=True, slots=True)
 class Circumstances:
-    """What has to be known beside the open questions."""
+    """What has to be known beside the open requests."""
 
     n: int
     at: float
     turns: Sequence[Turn] = ()
     """Turns of version 2 that go on."""
     gone: frozenset[Side] = frozenset()
-    """Who has left."""
+    """Sides that have closed the connection."""
     held: Mapping[int, float] = field(default_factory=dict[int, float])
-    """Frames that a breakpoint keeps back, and since when."""
+    """Frames that a breakpoint has paused, and since when."""
     asking: frozenset[str] = frozenset()
-    """Sessions whose agent says that the user is asked (version 2)."""
+    """Sessions whose state is `requires_action` (version 2)."""
     heard: Mapping[tuple[Side, str | None], float] = field(
         default_factory=dict[tuple[Side, "str | None"], float]
     )
-    """When each side spoke last, by session; the key None for anywhere."""
+    """When each side sent something last, by session; None: in any session."""
 
 
 def waiting_graph(waiting: Sequence[Exchange], known: Circumstances) -> WaitingGraph:
-    """Return who waits for whom, given the questions that were open then, oldest first."""
-    # Who has left waits for nothing.
+    """Return who waits for whom, given the requests that were open then, oldest first."""
+    # A side that has closed the connection waits for nothing.
     waiting = [exchange for exchange in waiting if exchange.asker not in known.gone]
     waits = [_wait(exchange, known) for exchange in waiting]
     pairs = list(zip(waits, waiting, strict=True))
     turns = [_of_turn(turn, known) for turn in known.turns]
     asked = [(one, its) for one, its in pairs if one.who == "client"]
-    works = [*turns, *(one for one, _ in asked if one.method in _TELLING)]
+    works = [*turns, *(one for one, _ in asked if one.method in _WORKING_METHODS)]
     for wait, exchange in pairs:
         if wait.who == "agent":
             for above in _above(wait, exchange, asked, works):
@@ -157,7 +161,7 @@ def _whom(exchange: Exchange, known: Circumstances) -> Party:
         return "hold"
     if other(exchange.asker) in known.gone:
         return "nobody"
-    if exchange.asker == "agent" and exchange.request.method in _OF_THE_USER:
+    if exchange.asker == "agent" and exchange.request.method in USER_METHODS:
         return "user"
     if exchange.request.method == "terminal/wait_for_exit":
         return "terminal"
@@ -180,11 +184,11 @@ def _sign_of_life(side: Side, wait: Wait, known: Circumstances) -> float:
 def _above(
     wait: Wait, exchange: Exchange, asked: Sequence[tuple[Wait, Exchange]], works: Sequence[Wait]
 ) -> Iterator[Wait]:
-    """Yield what the agent works on while it asks: of one session, the oldest.
+    """Yield what the agent works on while it sends a request: of one session, the oldest.
 
     Args:
         wait: What the agent waits for.
-        exchange: Its question.
+        exchange: Its request.
         asked: What the client waits for.
         works: What the agent may be working on, by session the oldest first.
     """
@@ -217,7 +221,7 @@ def _queue(waits: Sequence[Wait], turns: Sequence[Wait]) -> None:
 
 
 def _guess(waits: Sequence[Wait]) -> None:
-    """Who asks back while it owes an answer may need that first; the user's own doing does not."""
+    """A client that sends a request before it responds may need the answer to that first."""
     backs = [wait for wait in waits if wait.who == "client"]
     for owed in waits:
         if owed.who == "agent" and owed.whom == "client":
@@ -236,7 +240,7 @@ def _cycles(waits: Sequence[Wait]) -> Iterator[tuple[Wait, ...]]:
             TopologicalSorter(graph).prepare()
         except CycleError as error:
             found: list[Wait] = error.args[1]
-            # It is told against the arrows, with its first at the end once more.
+            # It is listed against the arrows, with the first one again at the end.
             cycle = found[:0:-1]
             yield tuple(cycle)
             graph[cycle[-1]].discard(cycle[0])
@@ -245,7 +249,7 @@ def _cycles(waits: Sequence[Wait]) -> Iterator[tuple[Wait, ...]]:
 
 
 def about(method: str, params: Json) -> str:
-    """Return in a few words what a question is about; not safe to show."""
+    """Return in a few words what a request is about; not escaped."""
     match method:
         case "session/prompt":
             texts = (string(block, "text") for block in entries(member(params, "prompt")))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias
 
+from acp_inspector.analysis.annotations import Notes
 from acp_inspector.filter.paths import Path
 from acp_protocol.framing import Side
 from acp_protocol.jsonrpc import Json, RequestId
@@ -13,29 +13,6 @@ from acp_protocol.jsonrpc import Json, RequestId
 Kind: TypeAlias = Literal[
     "request", "notification", "result", "error", "batch", "malformed", "stderr", "event"
 ]
-Severity: TypeAlias = Literal["error", "warning", "info"]
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """What lint has to say about a frame, as far as filters ask for it."""
-
-    rule: str
-    severity: Severity
-
-
-@dataclass(frozen=True, slots=True)
-class Notes:
-    """What others know about an entry beside what it says itself."""
-
-    turn: int | None = None
-    """Number of the prompt that it belongs to, from 1."""
-    schema: int | None = None
-    """Protocol version by whose schema it is read."""
-    verdicts: tuple[Verdict, ...] = ()
-    is_held: bool = False
-    is_edited: bool = False
-    is_marked: bool = False
 
 
 class Facts(Protocol):

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final, cast
 
+from acp_inspector.analysis.annotations import NO_NOTES, Notes
 from acp_inspector.analysis.exchanges import Exchange, Exchanges
-from acp_inspector.filter.facts import Kind, Notes
+from acp_inspector.filter.facts import Kind
 from acp_inspector.filter.paths import Member, Path, look_up
 from acp_inspector.journal import Entry, Frame, JournalEvent, StderrText
 from acp_protocol.framing import Side
@@ -29,7 +30,6 @@ from acp_protocol.jsonrpc import (
     read_message,
 )
 
-NO_NOTES: Final = Notes()
 _KINDS: Final[dict[type[Message], Kind]] = {
     Request: "request",
     Notification: "notification",

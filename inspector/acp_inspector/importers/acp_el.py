@@ -1,21 +1,184 @@
-"""Traffic that acp.el, on which agent-shell stands, saves from its traffic buffer.
+"""Traffic that acp.el, the library below agent-shell, saves from its traffic buffer.
 
 One list, each element with `:direction`, `:kind` and `:object`, the parsed message. Its reader made
-one and the same `nil` of null, of false and of the empty object.
+one and the same `nil` of null, of false and of the empty object. Emacs prints data as Lisp;
+`LispReader` reads as much of Lisp as JSON that was parsed into it needs.
 
 Source: acp.el, acp-traffic.el, `acp-traffic-save-to`; acp.el, `acp--parse-json`.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
-from typing import Any, BinaryIO, Final, cast
+from dataclasses import dataclass, field
+from typing import Any, BinaryIO, Final, TypeAlias, cast
 
-from acp_inspector.importers.elements import Elements
-from acp_inspector.importers.items import Item, Remark, Said, broken
-from acp_inspector.importers.lisp import Reader, Symbol, member, to_json
+from acp_inspector.importers.json_exports import ArraySplitter
+from acp_inspector.importers.model import FrameItem, Item, NoteItem, broken
 from acp_protocol import jsonrpc
 from acp_protocol.framing import Side
+
+_TOKEN: Final = re.compile(
+    r"\s*(?:(?P<text>\"(?:[^\"\\]|\\.)*+\")|(?P<label>#[0-9]+[=#])|(?P<mark>[][()])|"
+    r"(?P<atom>(?:[^\s()\[\]\"\\]|\\.)+))",
+    re.DOTALL,
+)
+_ESCAPE: Final = re.compile(r"\\(x[0-9a-fA-F]+|[0-7]{1,3}|.)", re.DOTALL)
+_SHORT: Final = {
+    "n": "\n", "t": "\t", "r": "\r", "f": "\f", "b": "\b", "e": "\x1b", "a": "\a", "v": "\v",
+    "d": "\x7f", "\n": "", " ": "",
+}  # fmt: skip
+_NUMBER: Final = re.compile(
+    r"[+-]?[0-9]+\.?|[+-]?[0-9]*\.[0-9]+(?:e[+-]?[0-9]+)?|[+-]?[0-9]+e[0-9]+"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class LispSymbol:
+    """A name."""
+
+    name: str
+
+
+@dataclass(slots=True)
+class LispList:
+    """A list, or with a tail a dotted one."""
+
+    items: list[Any] = field(default_factory=list[Any])
+    tail: Any = None
+
+
+Lisp: TypeAlias = Any
+NIL: Final = LispSymbol("nil")
+
+
+class LispReader:
+    """Reads one expression after the other; labels hold from each to the next."""
+
+    def __init__(self) -> None:
+        self._labels: dict[str, Lisp] = {}
+        self._text = ""
+        self._at = 0
+
+    def read(self, text: str) -> Lisp:
+        """Return the expression that `text` spells.
+
+        Raises:
+            ValueError: it spells none.
+        """
+        self._text, self._at = text, 0
+        try:
+            return self._expression(self._token())
+        except RecursionError:
+            raise ValueError("nested too deeply") from None
+
+    def _token(self) -> re.Match[str]:
+        found = _TOKEN.match(self._text, self._at)
+        if found is None:
+            raise ValueError("the expression does not end")
+        self._at = found.end()
+        return found
+
+    def _expression(self, token: re.Match[str]) -> Lisp:
+        match token.lastgroup:
+            case "text":
+                return _ESCAPE.sub(_character, token["text"][1:-1])
+            case "atom":
+                return _atom(token["atom"])
+            case "label":
+                return self._labelled(token["label"])
+            case _:
+                return self._collection(token["mark"])
+
+    def _labelled(self, label: str) -> Lisp:
+        number = label[1:-1]
+        if label.endswith("#"):
+            if number not in self._labels:
+                raise ValueError("a label that was not told")
+            return self._labels[number]
+        value = self._expression(self._token())
+        self._labels[number] = value
+        return value
+
+    def _collection(self, mark: str) -> Lisp:
+        if mark not in "([":
+            raise ValueError("a bracket that closes nothing")
+        closing = ")" if mark == "(" else "]"
+        pairs = LispList()
+        while (token := self._token())["mark"] != closing:
+            if mark == "(" and token["atom"] == ".":
+                pairs.tail = self._expression(self._token())
+            else:
+                pairs.items.append(self._expression(token))
+        return pairs if mark == "(" else pairs.items
+
+
+def _character(found: re.Match[str]) -> str:
+    escape = found[1]
+    if escape[0] == "x" and len(escape) > 1:
+        return chr(min(int(escape[1:], 16), 0x10FFFF))
+    if escape.isdigit():
+        return chr(int(escape, 8))
+    return _SHORT.get(escape, escape)
+
+
+def _atom(atom: str) -> Lisp:
+    if _NUMBER.fullmatch(atom):
+        return float(atom) if "." in atom.rstrip(".") or "e" in atom else int(atom.rstrip("."))
+    return LispSymbol(re.sub(r"\\(.)", r"\1", atom))
+
+
+def lisp_member(value: Lisp, name: str) -> Lisp:
+    """Return what `value`, a list of pairs, has under `name`; nil where it has nothing."""
+    for pair in value.items if isinstance(value, LispList) else []:
+        if isinstance(pair, LispList) and pair.items and pair.items[0] == LispSymbol(name):
+            return _rest(pair)
+    return NIL
+
+
+def to_json(value: Lisp) -> Any:
+    """Return the JSON that was parsed into `value`: pairs as an object, a vector as an array.
+
+    Raises:
+        ValueError: it was made of no JSON.
+    """
+    match value:
+        case LispSymbol(name=name):
+            return _constant(name)
+        case str() | int() | float():
+            return value
+        case list():
+            return [to_json(item) for item in cast("list[Lisp]", value)]
+        case LispList(items=[]):
+            return None
+        case LispList(items=items, tail=None) if all(map(_is_pair, items)):
+            return {pair.items[0].name.lstrip(":"): to_json(_rest(pair)) for pair in items}
+        case LispList(items=items, tail=None):
+            return [to_json(item) for item in items]
+        case _:
+            raise ValueError("a pair that is no lisp_member")
+
+
+def _is_pair(value: Lisp) -> bool:
+    return (
+        isinstance(value, LispList) and bool(value.items) and isinstance(value.items[0], LispSymbol)
+    )
+
+
+def _rest(pair: LispList) -> Lisp:
+    """Return the pair without its first."""
+    if len(pair.items) == 1:
+        return NIL if pair.tail is None else pair.tail
+    return LispList(pair.items[1:], pair.tail)
+
+
+def _constant(name: str) -> Any:
+    constants = {"nil": None, ":null": None, "t": True, ":false": False, ":json-false": False}
+    if name not in constants:
+        raise ValueError("a symbol that is no constant")
+    return constants[name]
+
 
 _SIDES: Final[dict[str, Side]] = {"outgoing": "client", "incoming": "agent"}
 
@@ -27,24 +190,24 @@ def is_acp_el(head: bytes) -> bool:
 
 def read_acp_el(file: BinaryIO) -> Iterator[Item]:
     """Yield a frame for each element."""
-    reader = Reader()
-    elements = Elements(file, opens=(b"(", b"("), depth=1)
+    reader = LispReader()
+    elements = ArraySplitter(file, opens=(b"(", b"("), depth=1)
     for element in elements:
         try:
             yield _item(reader.read(element.decode()))
         except (ValueError, KeyError, RecursionError):
             yield broken(element)
     if elements.is_cut:
-        yield Remark("the file ends in the middle of the list", is_broken=True)
+        yield NoteItem("the file ends in the middle of the list", is_broken=True)
 
 
-def _item(told: Any) -> Said:
-    direction = member(told, ":direction")
-    message = to_json(member(told, ":object"))
-    if not isinstance(direction, Symbol) or not isinstance(message, dict):
+def _item(told: Any) -> FrameItem:
+    direction = lisp_member(told, ":direction")
+    message = to_json(lisp_member(told, ":object"))
+    if not isinstance(direction, LispSymbol) or not isinstance(message, dict):
         raise ValueError("no message")  # noqa: TRY004 - the file's fault, not a caller's
     members = cast("dict[str, Any]", message)
     if members.get("params", True) is None:
         # The params of ACP are objects.
         members["params"] = {}
-    return Said(_SIDES[direction.name], jsonrpc.encode(members))
+    return FrameItem(_SIDES[direction.name], jsonrpc.encode(members))

@@ -7,22 +7,27 @@ from dataclasses import dataclass
 from typing import BinaryIO, Final, Literal, TypeAlias
 
 from acp_inspector.importers.acp_el import is_acp_el, read_acp_el
-from acp_inspector.importers.capture import is_capture, read_capture
-from acp_inspector.importers.conductor import is_conductor, read_conductor
-from acp_inspector.importers.devtools import is_devtools, read_devtools
 from acp_inspector.importers.har import is_har, read_har
-from acp_inspector.importers.items import Item
-from acp_inspector.importers.jetbrains import is_jetbrains, read_jetbrains
-from acp_inspector.importers.plain import is_plain, read_plain
-from acp_inspector.importers.zed import is_zed, read_zed
+from acp_inspector.importers.json_exports import is_devtools, is_zed, read_devtools, read_zed
+from acp_inspector.importers.line_logs import (
+    is_capture,
+    is_conductor,
+    is_jetbrains,
+    is_plain,
+    read_capture,
+    read_conductor,
+    read_jetbrains,
+    read_plain,
+)
+from acp_inspector.importers.model import Item
 from acp_inspector.recording.format import RecordingError
 
 Clock: TypeAlias = Literal["none", "start", "1970"]
-"""From when on a source counts its seconds, if it does."""
+"""The moment from which a source counts its seconds, if it does."""
 
-_REWRITTEN: Final = "messages stood in it parsed and were written anew: not byte for byte"
-_NO_TIMES: Final = "it tells no times: all are 0"
-_SIDES: Final = "who said what is guessed from methods and open questions"
+_REWRITTEN: Final = "it holds parsed messages, which are encoded anew: not byte for byte"
+_NO_TIMES: Final = "it has no times: all are 0"
+_SIDES: Final = "the sender of each message is guessed from methods and open requests"
 
 
 class UnknownFormatError(RecordingError):
@@ -31,7 +36,7 @@ class UnknownFormatError(RecordingError):
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A way in which others write traffic down."""
+    """A format of another tool."""
 
     name: str
     about: str
@@ -41,7 +46,7 @@ class Format:
     read: Callable[[BinaryIO], Iterator[Item]]
     clock: Clock
     caveats: tuple[str, ...] = ()
-    """What does not come through, or is guessed of every message."""
+    """What is lost, or guessed for every message."""
 
 
 FORMATS: Final[tuple[Format, ...]] = (
@@ -62,7 +67,7 @@ FORMATS: Final[tuple[Format, ...]] = (
         is_acp_el,
         read_acp_el,
         "none",
-        (_REWRITTEN, _NO_TIMES, "false and {} stood in it as null"),
+        (_REWRITTEN, _NO_TIMES, "false and {} are null in it"),
     ),
     Format(
         "jetbrains",
@@ -70,7 +75,7 @@ FORMATS: Final[tuple[Format, ...]] = (
         is_jetbrains,
         read_jetbrains,
         "1970",
-        ("its clock tells no time zone and is taken for UTC",),
+        ("its times have no time zone and are taken as UTC",),
     ),
     Format(
         "har",
@@ -78,7 +83,7 @@ FORMATS: Final[tuple[Format, ...]] = (
         is_har,
         read_har,
         "1970",
-        ("when messages on streams came is guessed from the requests around them",),
+        ("the times of messages on streams are guessed from the requests around them",),
     ),
     Format(
         "ndjson", "plain messages, one a line", is_plain, read_plain, "none", (_SIDES, _NO_TIMES)
@@ -92,7 +97,7 @@ FORMATS: Final[tuple[Format, ...]] = (
         (_SIDES, _NO_TIMES),
     ),
 )
-"""In the order in which they are tried; what is plain would also fit into others."""
+"""In the order in which they are tried: the plain format would match others too."""
 
 
 def recognise(head: bytes) -> Format:

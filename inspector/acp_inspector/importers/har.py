@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, BinaryIO, Final, cast
 
-from acp_inspector.importers.elements import Elements
-from acp_inspector.importers.items import Happened, Item, LeftOut, Remark, Said, broken
+from acp_inspector.importers.json_exports import ArraySplitter
+from acp_inspector.importers.model import EventItem, FrameItem, Item, NoteItem, SkippedItem, broken
 from acp_protocol import jsonrpc
 from acp_protocol.framing import Side
 from acp_protocol.jsonrpc import Json
@@ -68,7 +68,7 @@ def is_har(head: bytes) -> bool:
 
 def read_har(file: BinaryIO) -> Iterator[Item]:
     """Yield frames and what carried them, in the order of their times."""
-    elements = Elements(file, opens=(b"[", b"{"), depth=3)
+    elements = ArraySplitter(file, opens=(b"[", b"{"), depth=3)
     entries: list[_Entry] = []
     for n, element in enumerate(elements, start=1):
         try:
@@ -86,12 +86,14 @@ def read_har(file: BinaryIO) -> Iterator[Item]:
             if _is_acp(entry):
                 _take_in(entry, asked, timed)
             else:
-                timed.add(entry.at, LeftOut("requests that are no ACP"))
+                timed.add(entry.at, SkippedItem("requests that are no ACP"))
         except _FAULTS as problem:
-            timed.add(entry.at, Remark(f"request {entry.id}: {problem}", entry.at, is_broken=True))
+            timed.add(
+                entry.at, NoteItem(f"request {entry.id}: {problem}", entry.at, is_broken=True)
+            )
     yield from timed
     if elements.is_cut:
-        yield Remark("the file ends in the middle of the list", is_broken=True)
+        yield NoteItem("the file ends in the middle of the list", is_broken=True)
 
 
 def _entry(n: int, told: dict[str, Any]) -> _Entry:
@@ -164,7 +166,7 @@ def _take_in(entry: _Entry, asked: dict[tuple[str, Json], float], timed: _Timed)
         "version": str(entry.request.get("httpVersion") or ""),
         "headers": _headers(entry.request),
     }
-    items: list[Item] = [Happened("http_request", told, entry.at)]
+    items: list[Item] = [EventItem("http_request", told, entry.at)]
     if body := _body(entry):
         items.append(_said("client", body, entry.at))
     timed.add(entry.at, *items)
@@ -173,7 +175,7 @@ def _take_in(entry: _Entry, asked: dict[tuple[str, Json], float], timed: _Timed)
     answer: dict[str, Json] = {"id": entry.id, "status": status, "headers": headers}
     is_stream, is_socket = _is_stream(entry), bool(entry.messages)
     at = entry.at if is_stream or is_socket else entry.at + entry.took
-    timed.add(at, Happened("http_response", answer, at))
+    timed.add(at, EventItem("http_response", answer, at))
     if is_stream:
         _take_stream(entry, asked, timed)
     elif is_socket:
@@ -187,13 +189,13 @@ def _take_stream(entry: _Entry, asked: dict[tuple[str, Json], float], timed: _Ti
     times = _times([_parsed(data) for data, _ in events], entry.at, asked)
     for (data, told), at in zip(events, times, strict=True):
         item = _said("agent", data, at, guess="when it came on its stream")
-        timed.add(at, Happened("sse_event", {"id": entry.id} | told, at), item)
-    timed.add(entry.at + entry.took, Happened("http_end", {"id": entry.id}, entry.at + entry.took))
+        timed.add(at, EventItem("sse_event", {"id": entry.id} | told, at), item)
+    timed.add(entry.at + entry.took, EventItem("http_end", {"id": entry.id}, entry.at + entry.took))
 
 
 def _events(raw: bytes) -> Iterator[tuple[bytes, dict[str, Json]]]:
     """Yield the data of each event of a stream, and its name and id if it has them."""
-    # Archives are rare, and what they bring along is not.
+    # Archives are rare, and these imports are slow.
     import httpx
     from httpx_sse import EventSource
 
@@ -232,12 +234,12 @@ def _take_socket(entry: _Entry, timed: _Timed) -> None:
         data = str(message.get("data") or "")
         raw = data.encode(errors="surrogatepass") if kind == "text" else base64.b64decode(data)
         told: dict[str, Json] = {"id": entry.id, "kind": kind}
-        timed.add(at, Happened("ws_message", told, at), _said(side, raw, at))
+        timed.add(at, EventItem("ws_message", told, at), _said(side, raw, at))
 
 
-def _said(side: Side, raw: bytes, at: float, *, guess: str = "") -> Said:
+def _said(side: Side, raw: bytes, at: float, *, guess: str = "") -> FrameItem:
     # A frame is a line; what was one message over HTTP stays one here.
     line = raw.strip(b"\r\n")
     if b"\n" in line:
-        return Said(side, b" ".join(line.splitlines()), at=at, guess="its line breaks")
-    return Said(side, line, at=at, guess=guess)
+        return FrameItem(side, b" ".join(line.splitlines()), at=at, guess="its line breaks")
+    return FrameItem(side, line, at=at, guess=guess)

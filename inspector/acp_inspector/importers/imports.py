@@ -1,4 +1,4 @@
-"""Makes a recording of a foreign file, holding one message at a time."""
+"""Makes a recording of a file of another tool, one message at a time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,14 @@ from pathlib import Path
 from typing import BinaryIO, Final, TypeAlias
 
 from acp_inspector.importers.catalogue import Format, UnknownFormatError, find_format, recognise
-from acp_inspector.importers.items import Happened, Item, LeftOut, Murmured, Remark, Said
+from acp_inspector.importers.model import (
+    EventItem,
+    FrameItem,
+    Item,
+    NoteItem,
+    SkippedItem,
+    StderrItem,
+)
 from acp_inspector.journal import Entry, Frame, JournalEvent, StderrText
 from acp_inspector.recording.compression import RecordingStream
 from acp_inspector.recording.format import Header, RecordingError
@@ -24,7 +31,7 @@ from acp_protocol.errors import describe_os_error
 
 HEAD: Final = 1 << 18
 """Bytes of a file's beginning that are looked at to tell its format."""
-Kept: TypeAlias = Said | Murmured | Remark | Happened
+Kept: TypeAlias = FrameItem | StderrItem | NoteItem | EventItem
 _BATCH: Final = 256
 """Entries that are written at once."""
 _OURS: Final = b'{"acp_recording"'
@@ -36,7 +43,7 @@ class NoMessageError(RecordingError):
 
 @dataclass(slots=True)
 class Import:
-    """What came of an import."""
+    """The result of an import."""
 
     format: Format
     counts: Counter[str] = field(default_factory=Counter[str])
@@ -45,11 +52,11 @@ class Import:
     Broken lines are kept as text.
     """
     guesses: Counter[str] = field(default_factory=Counter[str])
-    """What had to be guessed, and of how many frames."""
+    """What was guessed, and for how many frames."""
     left_out: Counter[str] = field(default_factory=Counter[str])
-    """What was not imported, and how much of it."""
+    """What was skipped, and how often."""
     is_telling: bool = False
-    """Whether anything was read that somebody said."""
+    """Whether any message was read."""
 
 
 def import_file(
@@ -111,22 +118,22 @@ def _counted(items: Iterator[Item], result: Import) -> Iterator[Kept]:
     """Yield what goes into the recording, and count everything."""
     for item in items:
         match item:
-            case LeftOut(why=why):
+            case SkippedItem(why=why):
                 result.left_out[why] += 1
                 continue
-            case Said(guess=guess, is_broken=is_broken):
+            case FrameItem(guess=guess, is_broken=is_broken):
                 result.counts["frames"] += 1
                 result.is_telling |= not is_broken
                 result.counts["broken"] += is_broken
                 if guess:
                     result.guesses[guess] += 1
-            case Murmured():
+            case StderrItem():
                 result.counts["stderr"] += 1
                 result.is_telling = True
-            case Remark(is_broken=is_broken):
+            case NoteItem(is_broken=is_broken):
                 result.counts["notes"] += 1
                 result.counts["broken"] += is_broken
-            case Happened():
+            case EventItem():
                 result.counts["events"] += 1
         yield item
 
@@ -170,13 +177,13 @@ def _entries(items: Iterator[Kept], began: float) -> Iterator[Entry]:
         if item.at is not None:
             at = max(item.at - began, 0.0)
         match item:
-            case Said(side=side, raw=raw, end=end):
+            case FrameItem(side=side, raw=raw, end=end):
                 yield Frame(n, at, side, raw, end)
-            case Murmured(text=text):
+            case StderrItem(text=text):
                 yield StderrText(n, at, text)
-            case Remark(text=text):
+            case NoteItem(text=text):
                 yield JournalEvent(n, at, "note", {"text": text})
-            case Happened(name=name, data=data):
+            case EventItem(name=name, data=data):
                 yield JournalEvent(n, at, name, data)
 
 

@@ -1,8 +1,8 @@
 """Plays the client of a recording against a live agent.
 
-A recorded client frame is a barrier: it is sent when everything that it followed in the recording
-has come, counted in beats, so that another cut of the same text makes no difference. Each wait has
-a limit and says what it waited for.
+A recorded client frame is a barrier: it is sent when the agent has made as many steps (see
+`analysis.steps`) as it had before that frame in the recording, so that text in other chunks makes
+no difference. Each wait has a limit, and its error names what it waited for.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from typing import Final, cast
 
 import anyio
 
-from acp_inspector.analysis.ignores import Ignore
+from acp_inspector.analysis.diff import Ignore, compare
+from acp_inspector.analysis.exchanges import Exchanges
+from acp_inspector.analysis.id_map import IdMap
+from acp_inspector.analysis.steps import Step, Steps
 from acp_inspector.journal import Frame, Journal
+from acp_inspector.messages import Decoder
 from acp_inspector.recording.format import RecordingError
 from acp_inspector.recording.reader import Recording
-from acp_inspector.replay.beats import Beat, Beats, beats_of
-from acp_inspector.replay.bindings import Bindings
-from acp_inspector.replay.comparison import compare
-from acp_inspector.replay.kept import kept_beats
-from acp_inspector.replay.verdict import Verdict
+from acp_inspector.replay.result import ReplayResult
 from acp_protocol.errors import AcpError, AgentExitedError, ConnectionClosedError, FrameTooLongError
 from acp_protocol.host.files import FileRefusedError, Roots
 from acp_protocol.host.processes import spawn
@@ -47,19 +47,17 @@ from acp_protocol.transport.process import ProcessTransport
 TIME_LIMIT: Final = 30.0
 """Seconds that one barrier may take."""
 SETTLE: Final = 0.3
-"""Seconds after the last expected beat in which the agent may still say too much."""
-
-
+"""Seconds after the last expected step in which the agent may still send too much."""
 QUIET: Final = 2.0
-"""Seconds after which an agent that owes no answer is taken to have finished."""
+"""Seconds of silence after which an agent that owes no response counts as finished."""
 
 
 class RedactedRecordingError(RecordingError):
-    """Placeholders would go to a live agent in place of secrets, and nobody said that they may."""
+    """The live agent would get placeholders instead of secrets, which is not allowed."""
 
 
 class BarrierError(AcpError):
-    """The agent did not say in time what was recorded."""
+    """The agent did not send in time what was recorded."""
 
 
 async def play_as_client(
@@ -71,7 +69,7 @@ async def play_as_client(
     settle: float = SETTLE,
     ignores: Sequence[Ignore] = (),
     allows_redacted: bool = False,
-) -> Verdict:
+) -> ReplayResult:
     """Start `command` in `cwd` and play the recording's client against it.
 
     Args:
@@ -79,33 +77,52 @@ async def play_as_client(
         command: the agent's, with its arguments.
         cwd: where it works.
         time_limit: seconds for each wait.
-        settle: seconds in which the agent may still say too much at the end.
-        ignores: what is not compared; they are told how often they applied.
-        allows_redacted: send placeholders where secrets were taken out of the recording.
+        settle: seconds in which the agent may still send too much at the end.
+        ignores: what is not compared; each counts how often it applied.
+        allows_redacted: send placeholders where the recording has no secrets any more.
 
     Raises:
-        RedactedRecordingError: secrets were taken out of it; nothing was started.
+        RedactedRecordingError: it is redacted; nothing was started.
         AgentStartError: the command could not be started.
     """
     is_redacted = bool(recording.header.redacted)
     if is_redacted and not allows_redacted:
         raise RedactedRecordingError(
-            f"{recording.path} is redacted: the agent would get placeholders in place of secrets; "
-            "say --allow-redacted"
+            f"{recording.path} is redacted: the agent would get placeholders instead of secrets; "
+            "allow it with --allow-redacted"
         )
     async with spawn(command, cwd=cwd) as child:
         player = Player(
             recording.frames, ProcessTransport(child), str(cwd), ignores, is_redacted=is_redacted
         )
-        verdict = await player.play(time_limit=time_limit, settle=settle)
-        if not verdict.troubles or player.is_connected:
-            return verdict
+        result = await player.play(time_limit=time_limit, settle=settle)
+        if not result.errors or player.is_connected:
+            return result
         with anyio.move_on_after(1):
             await child.wait()
         ended = AgentExitedError(child.exit_code, child.stderr_tail())
-        said = "".join(f"\n    | {line}" for line in ended.stderr_tail)
-        troubles = (*verdict.troubles, f"{ended}{said}")
-        return replace(verdict, troubles=troubles, has_agent_ended=True)
+        tail = "".join(f"\n    | {line}" for line in ended.stderr_tail)
+        errors = (*result.errors, f"{ended}{tail}")
+        return replace(result, errors=errors, has_agent_ended=True)
+
+
+class _AgentSteps:
+    """The steps of the agent, as the frames of both sides come."""
+
+    def __init__(self) -> None:
+        self._decoder, self._exchanges, self._steps = Decoder(), Exchanges(), Steps()
+        self.steps: list[Step] = []
+
+    @property
+    def owes_response(self) -> bool:
+        """Whether a request of the client has no response yet."""
+        return any(exchange.asker == "client" for exchange in self._exchanges.open())
+
+    def apply(self, frame: Frame) -> None:
+        """Take the next frame of either side."""
+        known = len(self._steps.steps)
+        self._steps.apply(frame, self._exchanges.pair(self._decoder.decode(frame)))
+        self.steps += (step for step in self._steps.steps[known:] if step.side == "agent")
 
 
 class Player:
@@ -126,11 +143,11 @@ class Player:
         """Recorded frames up to the barrier that did not open, if there was one."""
         self._transport = transport
         recorded_cwd = recorded_directory(frames)
-        self._new_bindings = partial(Bindings, recorded_cwd, live_cwd, is_redacted=is_redacted)
-        self._bindings = self._new_bindings()
-        self._recorded = Beats()
+        self._new_ids = partial(IdMap, recorded_cwd, live_cwd, is_redacted=is_redacted)
+        self._ids = self._new_ids()
+        self._recorded = _AgentSteps()
         self._journal = Journal()
-        self._live = Beats()
+        self._live = _AgentSteps()
         self._grew = anyio.Event()
         self._files = Roots([Path(live_cwd)])
         self._writes: dict[tuple[str, RequestId], Json] = {}
@@ -138,11 +155,11 @@ class Player:
         self.is_connected = True
         """False once the agent has closed its side."""
 
-    async def play(self, *, time_limit: float, settle: float) -> Verdict:
+    async def play(self, *, time_limit: float, settle: float) -> ReplayResult:
         """Play to the end, or to the first barrier that does not open."""
-        troubles: list[str] = []
+        errors: list[str] = []
         if not any(frame.side == "client" for frame in self._frames):
-            troubles.append("the recording holds no frame of a client: there is nothing to play")
+            errors.append("the recording holds no frame of a client: there is nothing to play")
         async with OwnedTasks() as tasks:
             tasks.start_soon(self._listen)
             try:
@@ -154,35 +171,41 @@ class Player:
                     self._reached += 1
                 await self._barrier(None, time_limit)
             except (BarrierError, ConnectionClosedError) as problem:
-                troubles.append(str(problem))
+                errors.append(str(problem))
             else:
                 await anyio.sleep(settle)
-        # Behind a barrier that did not open nothing was asked for, so nothing is missed there.
-        recorded, live = self._recorded.beats, self._live.beats
-        if self._ignores:
-            said = [entry for entry in self._journal.entries if isinstance(entry, Frame)]
-            recorded = kept_beats(self._frames[: self._reached], self._ignores)
-            live = kept_beats(said, self._ignores)
-        differences = compare(recorded, live, self._new_bindings())
-        unreached = len(beats_of(self._frames)) - len(self._recorded.beats)
-        return Verdict(differences, tuple(troubles), self._played, len(recorded), unreached)
+        # After a barrier that did not open the client sent nothing, so nothing is missing there.
+        comparison = compare(
+            self._frames[: self._reached],
+            self._journal.entries,
+            ignores=self._ignores,
+            sides=("agent",),
+            ids=self._new_ids(),
+        )
+        whole = _AgentSteps()
+        for frame in self._frames:
+            whole.apply(frame)
+        unreached = len(whole.steps) - len(self._recorded.steps)
+        return ReplayResult(
+            comparison.differences, tuple(errors), self._played, comparison.compared[0], unreached
+        )
 
     async def _barrier(self, frame: Frame | None, time_limit: float) -> None:
-        """Wait until as many beats have come as stood before `frame`."""
-        wanted = len(self._recorded.beats)
+        """Wait until the agent has made as many steps as it had before `frame`."""
+        wanted = len(self._recorded.steps)
         with anyio.move_on_after(time_limit):
-            while len(self._live.beats) < wanted and self.is_connected:
+            while len(self._live.steps) < wanted and self.is_connected:
                 self._grew = anyio.Event()
-                # An agent that owes no answer has said all it has to say a moment later.
-                patience = None if self._live.is_answer_open else QUIET
+                # An agent that owes no response has sent everything a moment later.
+                patience = None if self._live.owes_response else QUIET
                 with anyio.move_on_after(patience) as scope:
                     await self._grew.wait()
                 if scope.cancelled_caught:
                     break
-        if len(self._live.beats) >= wanted:
+        if len(self._live.steps) >= wanted:
             self._bind()
             return
-        missing = self._recorded.beats[len(self._live.beats)]
+        missing = self._recorded.steps[len(self._live.steps)]
         before = f"before frame {frame.n}" if frame else "before the end"
         why = self._reason(time_limit)
         raise BarrierError(f"{before}: {why}; {_named(missing)} was recorded next")
@@ -190,9 +213,9 @@ class Player:
     def _reason(self, time_limit: float) -> str:
         if not self.is_connected:
             return "the agent closed its side"
-        if self._live.is_answer_open:
+        if self._live.owes_response:
             return f"the agent kept silent for {time_limit:g} s"
-        return "the agent had answered everything and said no more"
+        return "the agent had responded to everything and sent no more"
 
     async def _listen(self) -> None:
         try:
@@ -207,11 +230,11 @@ class Player:
             self._grew.set()
 
     def _bind(self) -> None:
-        for recorded, live in zip(self._recorded.beats, self._live.beats, strict=False):
+        for recorded, live in zip(self._recorded.steps, self._live.steps, strict=False):
             if recorded.name == live.name:
                 if recorded.is_request:
-                    self._bindings.agree("request", recorded.id, live.id)
-                self._bindings.learn(recorded.value, live.value)
+                    self._ids.agree("request", recorded.id, live.id)
+                self._ids.learn(recorded.value, live.value)
 
     async def _send(self, frame: Frame) -> None:
         line = self._to_live(frame)
@@ -228,35 +251,35 @@ class Player:
                 pass
 
     def _carry_out_write(self, line: bytes) -> None:
-        """Write the file whose writing the recorded client confirmed: later steps look for it."""
+        """Write the file that the recorded client says it has written: later steps read it."""
         message = read_message(line)
         if not isinstance(message, Result):
             return
         match self._writes.pop(id_key(message.id), None):
             case {"path": str(path), "content": str(content)}:
-                # What the client may not write stays unwritten, and the comparison shows it.
+                # A file that must not be written stays unwritten, and the comparison shows it.
                 with suppress(FileRefusedError):
                     self._files.write_text(path, content)
             case _:
                 pass
 
     def _to_live(self, frame: Frame) -> bytes:
-        """Return the recorded client frame with what is bound replaced; else its own bytes."""
+        """Return a recorded client frame with its ids replaced; its own bytes if it has none."""
         message = read_message(frame.raw)
         if not isinstance(message, Request | Notification | Result | Failure):
             return frame.raw
         before = cast("dict[str, Json]", parse(frame.raw))
         after = {
-            name: self._bindings.to_live(value) if name in {"params", "result"} else value
+            name: self._ids.to_live(value) if name in {"params", "result"} else value
             for name, value in before.items()
         }
         if isinstance(message, Result | Failure):
-            after["id"] = self._bindings.live_id(message.id)
+            after["id"] = self._ids.live_id(message.id)
         return frame.raw if after == before else encode(after)
 
 
 def recorded_directory(frames: Iterable[Frame]) -> str:
-    """Return the working directory of the first session that was opened; empty when none was."""
+    """Return the working directory of the first new session; empty if there is none."""
     for frame in frames:
         match read_message(frame.raw):
             case Request(method="session/new", params={"cwd": str(cwd)}):
@@ -266,5 +289,5 @@ def recorded_directory(frames: Iterable[Frame]) -> str:
     return ""
 
 
-def _named(beat: Beat) -> str:
-    return f"{beat.name} (recorded frames {', '.join(map(str, beat.frames[:5]))})"
+def _named(step: Step) -> str:
+    return f"{step.name} (recorded frames {', '.join(map(str, step.frames[:5]))})"

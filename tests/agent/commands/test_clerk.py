@@ -52,7 +52,7 @@ async def test_the_agent_answers_by_itself_and_the_model_learns_nothing_of_it(
         for name in ("help", "tools", "usage", "permissions"):
             assert await it.turn(session_id, f"/{name}") == "end_turn"
         assert model.heard == []
-        assert it.conversation(session_id).title is None
+        assert it.conversation(session_id).surroundings.title is None
         await it.turn(session_id, "hello")
         seen = items(it.conversation(session_id))
         await it.ask("session/close", sessionId=session_id)
@@ -74,7 +74,7 @@ async def test_a_namespace_stands_before_the_names_and_may_be_left_out(
         session_id = await it.new()
         await it.turn(session_id, "/acp:help")
         await it.turn(session_id, "/help")
-        names = [command["name"] for command in it.conversation(session_id).commands]
+        names = [command["name"] for command in it.conversation(session_id).surroundings.commands]
         assert names[0] == "acp:help"
         assert it.said(session_id).count("`/acp:init [what matters]`") == 2
     assert model.heard == []
@@ -128,7 +128,7 @@ async def test_init_is_told_to_the_model_as_a_task(cwd: Path) -> None:
     async with visit(cwd, model=model) as it:
         session_id = await it.new()
         await it.turn(session_id, "/init the tests are slow")
-        assert it.conversation(session_id).title == "/init the tests are slow"
+        assert it.conversation(session_id).surroundings.title == "/init the tests are slow"
     ((task,),) = model.heard
     assert isinstance(task, UserSaid)
     assert "write an AGENTS.md" in task.text

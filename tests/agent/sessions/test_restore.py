@@ -196,7 +196,7 @@ def test_a_session_is_open_in_one_process_at_a_time(
         first.kill()
         assert second.ask("session/status", sessionId=session_id)["result"]["status"] == "saved"
         assert "result" in second.reopen(session_id)
-        assert second.conversation(session_id).title == "Shared"
+        assert second.conversation(session_id).surroundings.title == "Shared"
 
 
 @VERSIONS

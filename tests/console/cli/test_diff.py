@@ -42,7 +42,7 @@ def test_the_same_is_no_difference(call: Call) -> None:
 def test_a_difference_is_shown_with_its_frames_and_safe_to_show(call: Call, other: str) -> None:
     done = call("diff", EDIT, other)
     assert done.code == exits.FOUND
-    assert "* client: answer to session/request_permission at result.outcome.optionId" in done.out
+    assert "* client: response to session/request_permission at result.outcome.optionId" in done.out
     assert f"frame {chosen()} and frame {chosen()}" in done.out
     assert done.out.replace("\n", "").isprintable()
 

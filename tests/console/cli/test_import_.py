@@ -22,7 +22,9 @@ def test_it_says_what_it_recognised_and_what_it_guessed(call: Call, tmp_path: Pa
     assert done.code == exits.DONE
     assert done.out == f"{out}: 9 frames from plain messages, one a line\n"
     told = done.err.splitlines()
-    assert "acp-console: who said what is guessed from methods and open questions" in told
+    assert (
+        "acp-console: the sender of each message is guessed from methods and open requests" in told
+    )
     assert "acp-console: 1 lines could not be read and were kept as text" in told
     assert sum("guessed for 1 frames" in line for line in told) == 3
     assert len(read_recording(out).frames) == 9

@@ -56,7 +56,7 @@ def test_findings_are_shown_where_they_are_asked_for(call: Call, recording: Path
 
 def test_what_asks_for_nothing_reads_nothing(tmp_path: Path) -> None:
     known = annotate(tmp_path / "missing", compile_filter("method == x"))
-    assert (known.notes, known.findings) == ({}, {})
+    assert (known.found, known.studied) == (0, 0)
 
 
 def test_what_is_followed_has_no_findings(call: Call, recording: Path) -> None:

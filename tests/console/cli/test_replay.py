@@ -44,7 +44,7 @@ def test_an_agent_that_does_not_fails_with_a_diff(
     command = agent('prompt = hear_prompt(); say("one, three\\x1b[2J"); end(prompt); hear("never")')
     done = call("replay", str(recording), "--", *command)
     assert (done.code, done.err) == (exits.FOUND, "")
-    assert "counting.acp.ndjson: fail: 1 thing wrong" in done.out
+    assert "counting.acp.ndjson: fail: 1 problem;" in done.out
     assert "- one, two\n" in done.out
     assert "+ one, three␛[2J\n" in done.out
 

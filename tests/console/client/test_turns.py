@@ -65,15 +65,15 @@ async def test_our_agent_and_our_client_speak_version_two(tmp_path: Path) -> Non
     texts = [item.text for item in talk.items if isinstance(item, UserMessage)]
     assert texts == ["write a.txt: hello", "read a.txt"]
     calls = [item for item in talk.items if isinstance(item, ToolCall)]
-    assert [(call.title, call.status) for call in calls] == [
+    assert [(call.facts.title, call.facts.status) for call in calls] == [
         ("Write a.txt", "completed"),
         ("Read a.txt", "completed"),
     ]
     ends = [item.stop_reason for item in talk.items if isinstance(item, TurnEnd)]
     assert ends == ["end_turn", "end_turn"]
     assert any("done" in item.text for item in talk.items if isinstance(item, AgentMessage))
-    assert (talk.is_busy, talk.current_mode) == (False, "ask")
-    assert talk.commands
+    assert (talk.surroundings.is_busy, talk.surroundings.current_mode) == (False, "ask")
+    assert talk.surroundings.commands
 
 
 async def test_who_speaks_version_one_only_is_spoken_to_in_it(tmp_path: Path) -> None:

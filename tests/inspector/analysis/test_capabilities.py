@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from acp_inspector.analysis.capabilities import Capability
-from acp_inspector.analysis.features import AGENT, CLIENT
+from acp_inspector.analysis.capabilities import AGENT, CLIENT, Capability
 from acp_inspector.analysis.study import Study
 from tests.inspector.analysis.talkers import TRAFFIC, real_frames
 from tests.inspector.talks import Said, answer, ask, frames, update

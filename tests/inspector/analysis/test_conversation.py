@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_inspector.analysis.calls import ToolCall
 from acp_inspector.analysis.conversations import Conversations
-from acp_inspector.analysis.items import Compaction, Elicitation
+from acp_inspector.analysis.items import Compaction, Elicitation, ToolCall
 from acp_inspector.analysis.picture import picture
 from acp_inspector.journal import Frame
 from acp_protocol.jsonrpc import Json
@@ -106,7 +105,7 @@ def test_a_tool_call_has_a_history() -> None:
     ]
     (then,) = told.get("s1").at(2).items
     assert isinstance(then, ToolCall)
-    assert then.status == "in_progress"
+    assert then.facts.status == "in_progress"
 
 
 def test_what_is_told_again_does_not_stand_twice_and_what_stood_is_not_lost() -> None:

@@ -39,7 +39,7 @@ def test_a_prompt_is_the_users_message_and_makes_the_session_busy() -> None:
     (item,) = conversation.items
     assert isinstance(item, UserMessage)
     assert item.text == "hello"
-    assert conversation.is_busy
+    assert conversation.surroundings.is_busy
 
 
 def test_an_echo_of_the_running_prompt_is_not_shown_twice() -> None:
@@ -72,7 +72,12 @@ def test_a_tool_call_keeps_its_place_and_takes_what_changed() -> None:
     )
     call = conversation.items[0]
     assert isinstance(call, ToolCall)
-    assert (call.title, call.kind, call.status, call.content) == ("Read", "read", "completed", [1])
+    assert (call.facts.title, call.facts.kind, call.facts.status, call.content) == (
+        "Read",
+        "read",
+        "completed",
+        [1],
+    )
 
 
 def test_an_update_of_an_unknown_call_makes_the_call() -> None:
@@ -107,7 +112,7 @@ def test_the_answer_to_a_prompt_ends_the_turn() -> None:
     end = conversation.items[-1]
     assert isinstance(end, TurnEnd)
     assert end.stop_reason == "end_turn"
-    assert not conversation.is_busy
+    assert not conversation.surroundings.is_busy
 
 
 def test_a_refused_prompt_ends_the_turn_with_its_error() -> None:
@@ -124,7 +129,7 @@ def test_cancelling_marks_what_was_not_finished() -> None:
         update("tool_call", toolCallId="b", title="B", status="in_progress"),
         answer("agent", 1, {"stopReason": "cancelled"}),
     )
-    calls = [item.status for item in conversation.items if isinstance(item, ToolCall)]
+    calls = [item.facts.status for item in conversation.items if isinstance(item, ToolCall)]
     assert calls == ["completed", "cancelled"]
 
 
@@ -137,9 +142,9 @@ def test_what_surrounds_a_conversation_is_kept_beside_it() -> None:
         update("usage_update", used=1, size=2),
     )
     assert conversation.items == []
-    assert conversation.current_mode == "ask"
-    assert conversation.commands == [{"name": "x"}]
-    assert conversation.title == "Title"
+    assert conversation.surroundings.current_mode == "ask"
+    assert conversation.surroundings.commands == [{"name": "x"}]
+    assert conversation.surroundings.title == "Title"
 
 
 def test_an_update_that_nobody_knows_is_told_and_not_lost() -> None:

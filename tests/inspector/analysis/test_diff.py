@@ -11,8 +11,8 @@ from typing import get_args
 import pytest
 from hypothesis import given
 
-from acp_inspector.analysis.diff import ABSENT, Difference, compare
-from acp_inspector.analysis.ignores import Ignore
+from acp_console.cli.ignores import FilterSelector
+from acp_inspector.analysis.diff import ABSENT, Difference, Ignore, compare
 from acp_inspector.analysis.steps import Level
 from acp_inspector.filter.language import compile_filter
 from acp_inspector.filter.paths import read_path
@@ -120,7 +120,7 @@ def test_words_are_no_part_of_the_shape_but_endings_are() -> None:
 
     assert told(turn("one"), turn("two"), "shape") == []
     ending = told(turn("one"), turn("two", "refusal"), "shape")
-    assert ending == ["changed answer to session/prompt result.stopReason"]
+    assert ending == ["changed response to session/prompt result.stopReason"]
 
 
 def test_one_more_call_in_the_middle_is_told_alone() -> None:
@@ -170,10 +170,10 @@ def test_true_is_no_one_and_a_whole_float_is_an_integer() -> None:
 
 def test_frames_that_a_filter_means_are_ignored_and_counted() -> None:
     one, other = frames(chunk("a"), update("usage_update", used=1)), frames(chunk("a"))
-    ignore = Ignore("…", compile_filter("update == usage_update"))
+    ignore = Ignore("…", FilterSelector(compile_filter("update == usage_update")))
     assert found(one, other, "semantic", ignore) == []
     assert ignore.applied == 1
-    pending = Ignore("pending", compile_filter("pending"))
+    pending = Ignore("pending", FilterSelector(compile_filter("pending")))
     asked = frames(ask("client", 1, "a"), ask("client", 2, "b"), answer("agent", 1, {}))
     assert found(asked, [asked[0], asked[2]], "semantic", pending) == []
 
@@ -243,7 +243,7 @@ def test_a_turn_that_is_missing_is_told_alone() -> None:
     assert told(one, [*turn(1, "a"), *turn(2, "c")]) == [
         "left only session/prompt",
         "left only agent_message_chunk",
-        "left only answer to session/prompt",
+        "left only response to session/prompt",
     ]
 
 
@@ -265,7 +265,7 @@ def test_ids_that_disagree_are_told_once() -> None:
 
 def test_two_stretches_of_one_journal_can_be_compared() -> None:
     said = frames(*alike(3), prompt(7, "stop"))
-    turns = tuple(compile_filter(f"turn == {number}") for number in (1, 3, 4))
+    turns = [FilterSelector(compile_filter(f"turn == {number}")) for number in (1, 3, 4)]
     same = compare(said, said, stretches=(turns[0], turns[1]))
     assert (same.differences, same.compared) == ((), (5, 5))
     other = compare(said, said, stretches=(turns[0], turns[2])).differences

@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 
 from acp_inspector.analysis.exchanges import STRIDE, Exchange, Exchanges, other
 from acp_inspector.journal import Frame
+from acp_inspector.messages import DecodedFrame
 from acp_protocol.framing import Side
+from acp_protocol.jsonrpc import Notification, Request
 from tests.inspector.talks import Said, answer, ask, encoded, frames, prompt
 
 
@@ -109,12 +111,12 @@ def test_an_id_of_another_type_answers_nothing_and_is_named_as_the_mistake() -> 
     exchanges = paired(frames(ask("client", 1, "initialize"), answer("agent", "1", {})))
     assert len(exchanges.open()) == 1
     (fault,) = exchanges.faults
-    assert (fault.kind, fault.why) == ("orphan", "the question's id is of another type")
+    assert (fault.kind, fault.why) == ("orphan", "the id of the request is of another type")
 
 
 def test_who_answers_its_own_question_is_told_so() -> None:
     (fault,) = paired(frames(ask("agent", 7, "x"), answer("agent", 7, {}))).faults
-    assert fault.why == "only the agent itself has asked with this id"
+    assert fault.why == "only the agent itself has sent a request with this id"
 
 
 @pytest.mark.parametrize("raw", [b"", b"no JSON", b"[]", b'{"jsonrpc":"2.0","id":7,"result":1}'])
@@ -150,7 +152,7 @@ def test_who_asks_badly_may_be_answered() -> None:
 def test_an_id_that_lost_its_last_digits_is_named_as_that() -> None:
     exchanges = paired(frames(ask("client", 2**53 + 1, "a"), answer("agent", 2**53, {})))
     (fault,) = exchanges.faults
-    assert fault.why == "the question's id has more digits: it was read as a float"
+    assert fault.why == "the id of the request has more digits: it was read as a float"
 
 
 def test_an_answer_to_a_withdrawn_question_is_late_unless_it_says_cancelled() -> None:
@@ -272,3 +274,51 @@ def test_marks_let_a_long_connection_be_looked_at_anywhere() -> None:
     assert [each.question.n for each in open_at(2 * STRIDE + 1)] == [2 * STRIDE + 1]
     assert open_at(2 * STRIDE) == []
     assert [each.request.id for each in open_at(len(said))] == ["last"]
+
+
+# A connection that runs for days
+
+
+def test_a_lean_history_knows_the_newest_frame_of_each_side_and_open_requests() -> None:
+    exchanges = Exchanges(is_lean=True)
+    first, second, reply = said = frames(
+        ask("client", 1, "a"), ask("client", 2, "b"), answer("agent", 1, {})
+    )
+    paired_with = [exchanges.apply(frame) for frame in said]
+    assert [each and each.request.method for each in paired_with] == ["a", "b", "a"]
+    assert exchanges.of(first) is None
+    assert exchanges.of(second) is paired_with[1]
+    assert exchanges.of(reply) is paired_with[2]
+    assert [each.request.method for each in exchanges.open()] == ["b"]
+    assert (exchanges.all, exchanges.faults) == ([], [])
+
+
+def test_the_oldest_open_request_is_forgotten_beyond_the_limit() -> None:
+    exchanges = Exchanges(is_lean=True, max_open=2)
+    for frame in frames(*(ask("client", number, "m") for number in range(4))):
+        exchanges.apply(frame)
+    assert [each.request.id for each in exchanges.open()] == [2, 3]
+    (late,) = frames(answer("agent", 0, {}))
+    assert exchanges.apply(late) is None
+
+
+def test_long_params_are_not_kept_with_a_lean_request() -> None:
+    exchanges = Exchanges(is_lean=True, max_request_bytes=100)
+    short, long = frames(ask("client", 1, "m", a="x"), ask("client", 2, "m", a="x" * 100))
+    asked = [exchanges.apply(frame) for frame in (short, long)]
+    assert [each.request.params for each in asked if each] == [{"a": "x"}, {"a": "x" * 100}]
+    kept = exchanges.open()
+    assert [each.request.params for each in kept] == [{"a": "x"}, None]
+    assert [each.question.raw for each in kept] == [b"", b""]
+
+
+def test_the_messages_of_a_batch_are_paired_one_by_one() -> None:
+    exchanges = Exchanges()
+    batch = b'[{"jsonrpc":"2.0","id":1,"method":"a"},{"jsonrpc":"2.0","method":"b"}]'
+    (frame,) = frames(("client", batch))
+    (first, exchange), (second, nothing) = exchanges.pair(DecodedFrame(frame))
+    assert isinstance(first, Request)
+    assert isinstance(second, Notification)
+    assert exchange is exchanges.open_request("client", 1)
+    assert (nothing, exchanges.of(frame)) == (None, None)
+    assert exchanges.open_request("client", "1") is None

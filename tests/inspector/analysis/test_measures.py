@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_inspector.analysis.measures import BOUNDS, Durations
+from acp_inspector.analysis.statistics import BOUNDS, Durations
 
 SECONDS = st.lists(st.floats(0, 1000), min_size=1, max_size=50)
 

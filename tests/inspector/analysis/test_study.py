@@ -20,8 +20,8 @@ from acp_inspector.filter.frames import FrameFacts
 from acp_inspector.filter.language import compile_filter
 from acp_inspector.journal import Entry, Frame, JournalEvent, StderrText
 from tests.inspector.analysis.talkers import TRAFFIC, real_frames, talks
-from tests.inspector.analysis.test_reading import ACPEX
 from tests.inspector.talks import Said, answer, ask, chunk, frames, prompt
+from tests.inspector.test_messages import ACPEX
 
 METHODS = (
     *("initialize", "session/new", "session/load", "session/fork", "session/prompt"),
@@ -173,7 +173,7 @@ def test_a_new_process_takes_up_nothing_that_the_last_one_left() -> None:
         study.apply(entry)
     study.apply(JournalEvent(4, 0.4, "spawn", {"pid": 7}))
     talked = study.conversations.sessions["s1"]
-    assert (talked.is_busy, talked.turns[0].error) == (False, GONE)
+    assert (talked.surroundings.is_busy, talked.turns[0].error) == (False, GONE)
     assert study.conversations.version == 1
     assert study.waiting().waits == ()
     for entry in talk[3:]:

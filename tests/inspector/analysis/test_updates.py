@@ -105,28 +105,28 @@ def test_null_takes_a_messages_words_away() -> None:
 
 def test_a_turn_lies_between_running_and_idle() -> None:
     running = talk(prompt(1, "go"), update("state_update", state="running"))
-    assert running.is_busy
+    assert running.surroundings.is_busy
     asking = talk(update("state_update", state="requires_action"))
-    assert asking.is_busy
+    assert asking.surroundings.is_busy
     ended = talk(
         prompt(1, "go"),
         answer("agent", 1, {"messageId": "m"}),
         update("state_update", state="running"),
         update("state_update", state="idle", stopReason="end_turn"),
     )
-    assert not ended.is_busy
+    assert not ended.surroundings.is_busy
     assert [item.stop_reason for item in ended.items if isinstance(item, TurnEnd)] == ["end_turn"]
 
 
 def test_an_inserted_prompt_is_work_even_before_the_state_says_so() -> None:
-    assert talk(prompt(1, "go"), answer("agent", 1, {"messageId": "m"})).is_busy
+    assert talk(prompt(1, "go"), answer("agent", 1, {"messageId": "m"})).surroundings.is_busy
     over = talk(
         prompt(1, "go"),
         update("state_update", state="running"),
         update("state_update", state="idle", stopReason="end_turn"),
         answer("agent", 1, {"messageId": "m"}),
     )
-    assert not over.is_busy
+    assert not over.surroundings.is_busy
 
 
 def test_the_same_state_again_ends_no_turn_twice() -> None:
@@ -152,7 +152,7 @@ def test_null_clears_what_a_tool_call_had_and_absence_does_not() -> None:
         update("tool_call_update", toolCallId="c", rawInput=None, status=None),
     )
     call = call_of(conversation)
-    assert (call.title, call.kind, call.status, call.raw_input) == (
+    assert (call.facts.title, call.facts.kind, call.facts.status, call.facts.raw_input) == (
         "Look",
         "other",
         "pending",
@@ -191,8 +191,8 @@ def test_a_terminal_shows_its_output_in_its_tool_call() -> None:
         update("terminal_update", terminalId="t", exitStatus={"exitCode": 2}),
     )
     terminal = call_of(conversation).terminals["t"]
-    assert (terminal.command, terminal.text, terminal.exit_code) == ("make", "grün", 2)
-    assert terminal.is_over
+    assert (terminal.facts.command, terminal.text, terminal.facts.exit_code) == ("make", "grün", 2)
+    assert terminal.facts.is_over
 
 
 def test_plans_modes_and_commands_of_version_two_are_read() -> None:
@@ -204,8 +204,8 @@ def test_plans_modes_and_commands_of_version_two_are_read() -> None:
     )
     assert conversation.plan is not None
     assert conversation.plan.entries == [{"content": "a"}]
-    assert conversation.current_mode == "code"
-    assert len(conversation.commands) == 1
+    assert conversation.surroundings.current_mode == "code"
+    assert len(conversation.surroundings.commands) == 1
 
 
 def test_consent_to_a_command_stands_as_a_tool_call() -> None:
@@ -221,7 +221,7 @@ def test_consent_to_a_command_stands_as_a_tool_call() -> None:
         )
     )
     call = call_of(conversation)
-    assert (call.title, call.kind) == ("Run it", "execute")
+    assert (call.facts.title, call.facts.kind) == ("Run it", "execute")
     assert call.permission is not None
 
 

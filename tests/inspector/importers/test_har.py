@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from acp_inspector.importers.har import read_har
 from acp_inspector.importers.imports import import_file
-from acp_inspector.importers.items import Happened, LeftOut, Remark, Said
+from acp_inspector.importers.model import EventItem, FrameItem, NoteItem, SkippedItem
 from acp_inspector.journal import Frame, JournalEvent
 from acp_inspector.lint.engine import lint
 from acp_inspector.recording.reader import read_recording
@@ -75,12 +75,12 @@ def test_messages_of_a_socket_have_their_times() -> None:
     sent = {"type": "send", "time": 1795262400.5, "opcode": 1, "data": "{}"}
     got = {"type": "receive", "time": 1795262400.7, "opcode": 2, "data": "e30="}
     items = list(read_har(archive(socket(sent, got))))
-    frames = [item for item in items if isinstance(item, Said)]
+    frames = [item for item in items if isinstance(item, FrameItem)]
     assert [(item.side, item.raw, item.at) for item in frames] == [
         ("client", b"{}", 1795262400.5),
         ("agent", b"{}", 1795262400.7),
     ]
-    kinds = [item.data.get("kind") for item in items if isinstance(item, Happened)]
+    kinds = [item.data.get("kind") for item in items if isinstance(item, EventItem)]
     assert kinds == [None, None, "text", "binary"]
 
 
@@ -93,7 +93,7 @@ def test_a_body_of_several_lines_becomes_one_and_is_told_of() -> None:
         "request": request,
         "response": {"status": 202},
     }
-    (frame,) = [item for item in read_har(archive(entry)) if isinstance(item, Said)]
+    (frame,) = [item for item in read_har(archive(entry)) if isinstance(item, FrameItem)]
     assert json.loads(frame.raw) == json.loads(body)
     assert frame.guess == "its line breaks"
 
@@ -102,11 +102,13 @@ def test_an_archive_that_was_cut_is_read_as_far_as_it_goes() -> None:
     whole = SAMPLE.read_bytes()
     for cut in range(len(whole) // 2, len(whole), 97):
         *items, last = read_har(BytesIO(whole[:cut]))
-        assert isinstance(last, Remark)
+        assert isinstance(last, NoteItem)
         ends = whole[:cut].count(b'"startedDateTime"') - 1
-        requests = [each for each in items if isinstance(each, Happened | LeftOut)]
+        requests = [each for each in items if isinstance(each, EventItem | SkippedItem)]
         begun = [
-            each for each in requests if isinstance(each, LeftOut) or each.name == "http_request"
+            each
+            for each in requests
+            if isinstance(each, SkippedItem) or each.name == "http_request"
         ]
         assert len(begun) in {ends, ends + 1}
 

@@ -15,7 +15,7 @@ import pytest
 from acp_inspector.journal import Entry, Frame
 from acp_inspector.recording.reader import Recording, read_recording
 from acp_inspector.replay.player import play_as_client
-from acp_inspector.replay.verdict import Verdict
+from acp_inspector.replay.result import ReplayResult
 from acp_inspector.replay.workspace import prepare_workspace
 
 FOLDER = Path(__file__).parents[3] / "recordings"
@@ -24,7 +24,7 @@ LIMIT = 60.0
 """Seconds after which a replay counts as hung."""
 
 
-async def play(recording: Recording, cwd: Path, command: list[str] = AGENT) -> Verdict:
+async def play(recording: Recording, cwd: Path, command: list[str] = AGENT) -> ReplayResult:
     prepare_workspace(recording.header, cwd)
     with anyio.fail_after(LIMIT):
         return await play_as_client(recording, command, cwd, time_limit=20)
@@ -44,52 +44,52 @@ async def test_our_agent_still_behaves_as_recorded(path: Path, tmp_path: Path) -
     recording = read_recording(path)
     assert recording.faults == ()
     assert recording.header.about
-    verdict = await play(recording, tmp_path)
-    assert verdict.is_passed, verdict.render()
-    assert verdict.played > 0
-    assert verdict.render().startswith("pass: ")
+    result = await play(recording, tmp_path)
+    assert result.is_passed, result.render()
+    assert result.played > 0
+    assert result.render().startswith("pass: ")
 
 
 async def test_another_answer_fails_with_a_diff(tmp_path: Path) -> None:
     def change(frame: Frame) -> Frame:
         return replace(frame, raw=frame.raw.replace(b"demo agent", b"grand agent"))
 
-    verdict = await play(changed(read_recording(FOLDER / "hello.acp.ndjson"), change), tmp_path)
-    assert not verdict.is_passed
-    assert "grand agent" in verdict.render()
+    result = await play(changed(read_recording(FOLDER / "hello.acp.ndjson"), change), tmp_path)
+    assert not result.is_passed
+    assert "grand agent" in result.render()
 
 
-async def test_a_beat_that_does_not_come_is_waited_for_and_named(tmp_path: Path) -> None:
+async def test_a_step_that_does_not_come_is_waited_for_and_named(tmp_path: Path) -> None:
     extra: dict[str, Any] = {"jsonrpc": "2.0", "method": "session/update"}
     recording = read_recording(FOLDER / "hello.acp.ndjson")
     session = json.loads(recording.frames[3].raw)["result"]["sessionId"]
     extra["params"] = {"sessionId": session, "update": {"sessionUpdate": "brand_new"}}
     last = recording.entries[-1]
     more = Frame(last.n + 1, last.at, "agent", json.dumps(extra).encode())
-    verdict = await play(replace(recording, entries=(*recording.entries, more)), tmp_path)
-    assert not verdict.is_passed
-    assert "brand_new" in verdict.render()
+    result = await play(replace(recording, entries=(*recording.entries, more)), tmp_path)
+    assert not result.is_passed
+    assert "brand_new" in result.render()
 
 
 async def test_a_recording_without_a_client_fails(tmp_path: Path) -> None:
     recording = read_recording(FOLDER / "hello.acp.ndjson")
-    verdict = await play(replace(recording, entries=()), tmp_path)
-    assert not verdict.is_passed
-    assert "nothing to play" in verdict.render()
+    result = await play(replace(recording, entries=()), tmp_path)
+    assert not result.is_passed
+    assert "nothing to play" in result.render()
 
 
 async def test_an_agent_that_dies_fails_with_its_last_words(tmp_path: Path) -> None:
     dying = [sys.executable, "-c", "import sys; print('oh no', file=sys.stderr); sys.exit(5)"]
-    verdict = await play(read_recording(FOLDER / "hello.acp.ndjson"), tmp_path, dying)
-    assert not verdict.is_passed
-    assert "exited with code 5" in verdict.render()
-    assert "oh no" in verdict.render()
+    result = await play(read_recording(FOLDER / "hello.acp.ndjson"), tmp_path, dying)
+    assert not result.is_passed
+    assert "exited with code 5" in result.render()
+    assert "oh no" in result.render()
 
 
-async def test_the_verdict_is_safe_to_show(tmp_path: Path) -> None:
+async def test_the_result_is_safe_to_show(tmp_path: Path) -> None:
     def change(frame: Frame) -> Frame:
         return replace(frame, raw=frame.raw.replace(b"demo agent", b"\\u001b[31m agent"))
 
-    verdict = await play(changed(read_recording(FOLDER / "hello.acp.ndjson"), change), tmp_path)
-    assert not verdict.is_passed
-    assert "\x1b" not in verdict.render()
+    result = await play(changed(read_recording(FOLDER / "hello.acp.ndjson"), change), tmp_path)
+    assert not result.is_passed
+    assert "\x1b" not in result.render()

@@ -1,4 +1,4 @@
-"""Recordings compared by meaning; and the comparison itself, tested by mutation."""
+"""The comparison of a replay: the agent's side alone, tested by mutation of every frame."""
 
 from __future__ import annotations
 
@@ -10,23 +10,25 @@ from typing import Any
 
 import pytest
 
+from acp_inspector.analysis.diff import Difference, compare
+from acp_inspector.analysis.id_map import IdMap
 from acp_inspector.journal import Frame
 from acp_inspector.recording.reader import read_recording
-from acp_inspector.replay.beats import beats_of
-from acp_inspector.replay.bindings import Bindings
-from acp_inspector.replay.comparison import Difference, compare
 from tests.inspector.talks import Said, answer, ask, chunk, frames, prompt, update
 
 RECORDINGS = sorted((Path(__file__).parents[3] / "recordings").glob("*.acp.ndjson"))
 
 
-def differences(recorded: list[Frame], live: list[Frame], *cwds: str) -> tuple[Difference, ...]:
-    return compare(beats_of(recorded), beats_of(live), Bindings(*cwds))
+def differences(
+    recorded: list[Frame], live: list[Frame], *cwds: str, is_redacted: bool = False
+) -> tuple[Difference, ...]:
+    ids = IdMap(*cwds, is_redacted=is_redacted)
+    return compare(recorded, live, sides=("agent",), ids=ids).differences
 
 
 def differ(recorded: tuple[Said, ...], live: tuple[Said, ...], *cwds: str) -> list[str]:
     return [
-        f"{difference.what} {difference.path}".strip()
+        f"{difference.name} {difference.path}".strip()
         for difference in differences(frames(*recorded), frames(*live), *cwds)
     ]
 
@@ -80,7 +82,7 @@ def test_a_tool_call_is_its_states_in_order_and_its_last_content() -> None:
         update("tool_call", toolCallId="c", title="T", status="failed", content=[1]),
     )
     assert differ(once, often) == []
-    assert differ(once, failed) == ["tool call states.0"]
+    assert differ(once, failed) == ["tool call states[0]"]
 
 
 def test_the_working_directory_stands_for_itself_inside_text() -> None:
@@ -100,7 +102,7 @@ def test_what_is_missing_is_told_as_missing_alone() -> None:
     said = (prompt(1, "x"), chunk("a"), update("plan", entries=[]), chunk("b"))
     without = (said[0], said[1], said[3])
     found = differences(frames(*said), frames(*without))
-    assert "plan" in [difference.what for difference in found]
+    assert "plan" in [difference.name for difference in found]
 
 
 def test_sessions_may_interleave() -> None:
@@ -113,8 +115,8 @@ def test_an_error_is_not_a_result() -> None:
     good = (prompt(1, "x"), answer("agent", 1, {"stopReason": "end_turn"}))
     bad: tuple[Said, ...] = (good[0], ("agent", {"id": 1, "error": {"code": -1, "message": "no"}}))
     assert differ(good, bad) == [
-        "answer to session/prompt result",
-        "answer to session/prompt error",
+        "response to session/prompt result",
+        "response to session/prompt error",
     ]
 
 
@@ -179,27 +181,35 @@ def test_every_mutation_of_every_frame_is_caught(
     assert missed == []
 
 
+BETWEEN_TURNS = frozenset({"session_info_update", "available_commands_update"})
+
+
 def is_harmless(
     mutate: Callable[[int, list[Frame]], list[Frame]], at: int, said: list[Frame]
 ) -> bool:
     """Tell whether the mutation keeps the meaning.
 
-    Of a plan only the last value of a turn counts, of a tool call its states in order and its last
-    content; between the states of a call other things may come as they like. Moments do not count.
+    Of a plan, a title and the list of commands only the last value of a turn counts, of a tool call
+    its states in order and its last content; between the states of a call other things may come as
+    they like. Titles and commands that are sent between two turns may be sent within the later one.
+    Timestamps do not count.
     """
     kinds = [kind_of(frame) for frame in said]
     later = [kinds[n] for n in range(at + 1, len(said)) if said[n].side == "agent"]
     if mutate is repeat:
-        return kinds[at] in {"plan", "tool_call_update", "tool_call"}
+        return kinds[at] in {"plan", "tool_call_update", "tool_call", *BETWEEN_TURNS}
     if mutate is swap and at == kinds.index("answer"):
-        return True  # The answer to initialize belongs to no session, and sessions may interleave.
+        return (
+            True  # The response to initialize belongs to no session, and sessions may interleave.
+        )
     if mutate is swap:
         other = next((kind for kind in later if kind != kinds[at]), "")
-        return "tool_call_update" in {kinds[at], other} or kinds[at] == "plan"
+        is_between = other in BETWEEN_TURNS and "session/prompt" not in kinds[:at]
+        return is_between or "tool_call_update" in {kinds[at], other} or kinds[at] == "plan"
     if mutate is change:
         replaced = {"plan", "tool_call_update"} & set(later)
-        is_a_moment = kinds[at] == "session_info_update" and b'"title"' not in said[at].raw
-        return is_a_moment or (kinds[at] in {"plan", "tool_call"} and bool(replaced))
+        is_a_timestamp = kinds[at] == "session_info_update" and b'"title"' not in said[at].raw
+        return is_a_timestamp or (kinds[at] in {"plan", "tool_call"} and bool(replaced))
     return mutate is drop and kinds[at] == "plan" and "plan" in later
 
 
@@ -209,10 +219,9 @@ def test_there_are_recordings_to_mutate() -> None:
 
 def test_a_secret_may_stand_where_a_placeholder_does_and_has_to_stay_the_same() -> None:
     recorded = frames(chunk("key «secret:1» and «secret:1»"), chunk("; «secret:2»"))
-    redacted = Bindings(is_redacted=True)
     live = [frames(chunk(f"key {one} and {other}; x")) for one, other in (("a", "a"), ("a", "b"))]
-    assert compare(beats_of(recorded), beats_of(live[0]), redacted) == ()
-    assert len(compare(beats_of(recorded), beats_of(live[1]), redacted)) == 1
+    assert differences(recorded, live[0], is_redacted=True) == ()
+    assert len(differences(recorded, live[1], is_redacted=True)) == 1
 
 
 def test_a_placeholder_in_a_recording_that_is_not_redacted_is_a_text_like_any_other() -> None:

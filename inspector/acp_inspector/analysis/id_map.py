@@ -1,9 +1,9 @@
-"""Values that one side mints anew in each run, and what they were in the recording.
+"""The map between the ids of two runs of one conversation.
 
-Which values are bound is decided by their position, that is by the name of their member. At first
-sight a recorded value is bound to the live one; from then on both must agree, in both directions: a
-wrong id is a failure, never close enough. The working directory is known beforehand and stands for
-itself inside any text.
+The name of a member decides whether its value is such an id. At first sight the ids of both runs
+are mapped to each other; from then on they must agree, in both directions. Working directories are
+known beforehand and replaced inside any text. In a redacted recording a placeholder is mapped like
+an id: to the text that the other run has in its place.
 """
 
 from __future__ import annotations
@@ -12,26 +12,26 @@ from collections.abc import Mapping
 from pathlib import PurePath
 from typing import Final, TypeAlias, cast
 
-from acp_inspector.replay.placeholders import secrets_told, with_secrets
+from acp_inspector.redaction.finder import PLACEHOLDER
 from acp_protocol.jsonrpc import Json, RequestId, id_key
 
-MINTED: Final = frozenset(
+GENERATED_IDS: Final = frozenset(
     {"sessionId", "toolCallId", "terminalId", "messageId", "planId", "elicitationId", "requestId"}
 )
-"""Members whose value is bound."""
-MOMENTS: Final = frozenset({"updatedAt", "createdAt"})
-"""Members that hold a point in time, which is no promise."""
+"""Members whose value each run generates anew."""
+TIMESTAMPS: Final = frozenset({"updatedAt", "createdAt"})
+"""Members that hold a point in time, which no run repeats."""
 
 _Key: TypeAlias = tuple[str, object]
 
 
-class Bindings:
-    """Pairs of recorded and live values, one to one for each kind."""
+class IdMap:
+    """Pairs of ids, one to one for each kind of id."""
 
     def __init__(
         self, recorded_cwd: str = "", live_cwd: str = "", *, is_redacted: bool = False
     ) -> None:
-        """Take the working directories, and whether placeholders stand for secrets."""
+        """Start empty; `is_redacted`: placeholders of the recording stand for secrets."""
         self.recorded_cwd = str(PurePath(recorded_cwd)) if recorded_cwd else ""
         self.live_cwd = str(PurePath(live_cwd)) if live_cwd else ""
         self._live: dict[_Key, Json] = {}
@@ -40,7 +40,7 @@ class Bindings:
         self._secrets: dict[str, str] = {}
 
     def agree(self, kind: str, recorded: Json, live: Json) -> bool:
-        """Bind the two values at first sight; later tell whether they are still a pair."""
+        """Map two ids of one kind at first sight; later tell whether they are a pair."""
         there, back = (kind, _hashable(recorded)), (kind, _hashable(live))
         if there not in self._live and back not in self._recorded:
             self._live[there] = live
@@ -49,23 +49,23 @@ class Bindings:
         return there in self._live and _hashable(self._live[there]) == back[1]
 
     def agree_on_secrets(self, recorded: str, live: str) -> bool:
-        """Tell whether `live` is `recorded` with secrets in place of placeholders.
+        """Tell whether `live` is `recorded` with secrets instead of its placeholders.
 
         The same placeholder stands for the same secret throughout; two may stand for one that was
         spelled in two ways.
         """
-        told = secrets_told(recorded, live) if self._is_redacted else []
-        return bool(told) and all(
-            self._secrets.setdefault(placeholder, secret) == secret for placeholder, secret in told
+        found = secrets_between(recorded, live) if self._is_redacted else []
+        return bool(found) and all(
+            self._secrets.setdefault(placeholder, secret) == secret for placeholder, secret in found
         )
 
     def learn(self, recorded: Json, live: Json) -> None:
-        """Bind whatever stands at the same place in both values; disagreement is not judged."""
+        """Map all ids at the same places of two values; ids that disagree are skipped."""
         if isinstance(recorded, dict) and isinstance(live, dict):
             theirs = cast("dict[str, Json]", live)
             for name, value in cast("dict[str, Json]", recorded).items():
                 if name in theirs:
-                    if name in MINTED:
+                    if name in GENERATED_IDS:
                         self.agree(name, value, theirs[name])
                     else:
                         self.learn(value, theirs[name])
@@ -76,11 +76,11 @@ class Bindings:
             self.agree_on_secrets(recorded, live)
 
     def live_id(self, recorded: RequestId) -> RequestId:
-        """Return the live id of an agent's request; the recorded one when it was never seen."""
+        """Return the live id of a request of the agent; the recorded one if it is unknown."""
         return self._live.get(("request", id_key(recorded)), recorded)
 
     def to_live(self, recorded: Json) -> Json:
-        """Return a recorded value with all that is bound replaced, to be sent."""
+        """Return a recorded value with all ids, directories and placeholders replaced."""
         if isinstance(recorded, Mapping):
             members = cast("Mapping[str, Json]", recorded)
             return {name: self._member_to_live(name, value) for name, value in members.items()}
@@ -94,10 +94,38 @@ class Bindings:
         return recorded
 
     def _member_to_live(self, name: str, value: Json) -> Json:
-        if name in MINTED and (name, _hashable(value)) in self._live:
+        if name in GENERATED_IDS and (name, _hashable(value)) in self._live:
             return self._live[name, _hashable(value)]
         return self.to_live(value)
 
 
 def _hashable(value: Json) -> object:
     return id_key(value) if value is None or isinstance(value, str | int) else repr(value)
+
+
+def secrets_between(recorded: str, live: str) -> list[tuple[str, str]]:
+    """Return each placeholder in `recorded` with what `live` has there.
+
+    Empty where there is none, and where the texts differ in what is around them.
+    """
+    placeholders = [match[0] for match in PLACEHOLDER.finditer(recorded)]
+    # Its pattern has one group, the number.
+    first, *between = PLACEHOLDER.split(recorded)[::2]
+    if not placeholders or not live.startswith(first) or not live.endswith(between[-1]):
+        return []
+    end = len(live) - len(between[-1])
+    at = len(first)
+    found: list[tuple[str, str]] = []
+    for place, (placeholder, behind) in enumerate(zip(placeholders, between, strict=True), start=1):
+        # A secret has a character at least; the last one goes up to what ends the text.
+        stop = end if place == len(placeholders) else live.find(behind, at + 1, end)
+        if stop <= at:
+            return []
+        found.append((placeholder, live[at:stop]))
+        at = stop + len(behind)
+    return found
+
+
+def with_secrets(recorded: str, known: dict[str, str]) -> str:
+    """Return `recorded` with what is known in place of its placeholders."""
+    return PLACEHOLDER.sub(lambda match: known.get(match[0], match[0]), recorded)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_inspector.importers.items import EARLIEST, LATEST, seconds
+from acp_inspector.importers.model import EARLIEST, LATEST, seconds
 
 
 @pytest.mark.parametrize(

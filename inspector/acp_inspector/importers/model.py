@@ -1,4 +1,4 @@
-"""What an importer reads out of a foreign file, piece by piece."""
+"""The items that an importer yields, and the bytes of messages that a source holds parsed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LATEST: Final = 253_402_300_799.0
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class FrameItem:
     """A frame."""
 
     side: Side
@@ -25,13 +25,13 @@ class Said:
     at: float | None = None
     """Seconds on the source's clock; None where it tells no time."""
     guess: str = ""
-    """What had to be guessed about it, if anything."""
+    """What was guessed about it, if anything."""
     is_broken: bool = False
     """It is no message."""
 
 
 @dataclass(frozen=True, slots=True)
-class Murmured:
+class StderrItem:
     """A piece of the agent's stderr."""
 
     text: bytes
@@ -39,8 +39,8 @@ class Murmured:
 
 
 @dataclass(frozen=True, slots=True)
-class Remark:
-    """What the source tells beside the traffic, or a line of it that cannot be read."""
+class NoteItem:
+    """Text of the source beside the traffic, or a line of it that cannot be read."""
 
     text: str
     at: float | None = None
@@ -48,7 +48,7 @@ class Remark:
 
 
 @dataclass(frozen=True, slots=True)
-class Happened:
+class EventItem:
     """An event beside the frames, as recordings know it."""
 
     name: str
@@ -57,22 +57,22 @@ class Happened:
 
 
 @dataclass(frozen=True, slots=True)
-class LeftOut:
-    """A message of another connection than the one that is imported."""
+class SkippedItem:
+    """A message that is not imported, because it is of another connection."""
 
     why: str
 
 
-Item: TypeAlias = Said | Murmured | Remark | Happened | LeftOut
+Item: TypeAlias = FrameItem | StderrItem | NoteItem | EventItem | SkippedItem
 
 
-def broken(line: bytes, at: float | None = None) -> Remark:
-    """Return the remark that keeps a line that cannot be read."""
-    return Remark(line.decode(errors="backslashreplace").rstrip("\r\n"), at, is_broken=True)
+def broken(line: bytes, at: float | None = None) -> NoteItem:
+    """Return the note that keeps a line that cannot be read."""
+    return NoteItem(line.decode(errors="backslashreplace").rstrip("\r\n"), at, is_broken=True)
 
 
 def request(method: Json, params: Json, id_: Json = None, *, has_id: bool) -> bytes:
-    """Return the bytes of a call as most would write it; its params only if there are any."""
+    """Return the usual bytes of a request or notification; its params only if there are any."""
     members: dict[str, Json] = {"jsonrpc": "2.0"}
     if has_id:
         members["id"] = id_
@@ -82,12 +82,12 @@ def request(method: Json, params: Json, id_: Json = None, *, has_id: bool) -> by
     return jsonrpc.encode(members)
 
 
-def answer(id_: Json, payload: Json, *, is_error: bool) -> bytes:
-    """Return the bytes of an answer as most would write it."""
+def response(id_: Json, payload: Json, *, is_error: bool) -> bytes:
+    """Return the usual bytes of a response."""
     return jsonrpc.encode({"jsonrpc": "2.0", "id": id_, "error" if is_error else "result": payload})
 
 
-def seconds(told: Json, unit: float = 1.0) -> float:
+def seconds(value: Json, unit: float = 1.0) -> float:
     """Return a time that stands in a source, counted in `unit` seconds.
 
     Raises:
@@ -95,7 +95,7 @@ def seconds(told: Json, unit: float = 1.0) -> float:
         TypeError: it is nothing like a number.
     """
     try:
-        at = float(told) * unit
+        at = float(value) * unit
     except OverflowError:
         raise ValueError("no clock shows that") from None
     if not EARLIEST <= at <= LATEST:

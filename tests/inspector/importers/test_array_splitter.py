@@ -6,12 +6,10 @@ import io
 import json
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_inspector.importers import elements as module
-from acp_inspector.importers.elements import Elements
+from acp_inspector.importers.json_exports import ArraySplitter
 
 OBJECTS = st.lists(
     st.dictionaries(
@@ -30,22 +28,21 @@ def test_any_chunks_give_the_same_elements(
 ) -> None:
     whole: Any = {"a": [1], "b": {"c": 2}, "list": objects} if is_deep else objects
     text = json.dumps(whole, indent=2 if is_pretty else None).encode()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "_FIRST_CHUNK", size)
-        found = Elements(io.BytesIO(text), opens=(b"[", b"{"), depth=2 if is_deep else 1)
-        assert [json.loads(element) for element in found] == objects
-        assert not found.is_cut
+    found = ArraySplitter(
+        io.BytesIO(text), opens=(b"[", b"{"), depth=2 if is_deep else 1, chunk_bytes=size
+    )
+    assert [json.loads(element) for element in found] == objects
+    assert not found.is_cut
 
 
 @given(st.integers(1, 8))
 def test_labels_belong_to_the_element_behind_them(size: int) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "_FIRST_CHUNK", size)
-        found = Elements(io.BytesIO(b"(#1=(a (b)) #2=x (c #3=(d)))"), opens=(b"(", b"("), depth=1)
-        assert list(found) == [b"#1=(a (b))", b"(c #3=(d))"]
+    text = b"(#1=(a (b)) #2=x (c #3=(d)))"
+    found = ArraySplitter(io.BytesIO(text), opens=(b"(", b"("), depth=1, chunk_bytes=size)
+    assert list(found) == [b"#1=(a (b))", b"(c #3=(d))"]
 
 
 def test_a_list_that_does_not_end_says_so() -> None:
-    found = Elements(io.BytesIO(b'[{"a":1},{"b":'), opens=(b"[", b"{"), depth=1)
+    found = ArraySplitter(io.BytesIO(b'[{"a":1},{"b":'), opens=(b"[", b"{"), depth=1)
     assert list(found) == [b'{"a":1}']
     assert found.is_cut

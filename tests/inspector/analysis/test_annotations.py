@@ -6,9 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_console.tui.annotations import LARGEST, Annotations
-from acp_inspector.filter.facts import Notes, Verdict
-from acp_inspector.filter.frames import NO_NOTES
+from acp_inspector.analysis.annotations import (
+    LARGEST,
+    NO_NOTES,
+    Annotations,
+    Notes,
+    Verdict,
+    intervention_of,
+)
 from acp_inspector.journal import Frame, JournalEvent
 from acp_inspector.lint.catalog import SEVERITIES, Severity, rules
 from acp_inspector.lint.engine import Finding
@@ -86,3 +91,29 @@ def test_who_begins_anew_forgets_its_own_and_nothing_else() -> None:
     assert known.notes(frame(1)) == Notes(turn=1)
     known.forget_study()
     assert known.notes(frame(1)) is NO_NOTES
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "found"),
+    [
+        ("held", {"of": 3}, (3, "held")),
+        ("released", {"of": 3}, (3, "released")),
+        ("discarded", {"of": 3}, (3, "released")),
+        ("answered", {"of": 3}, (3, "released")),
+        ("edited", {"of": 3}, (3, "edited")),
+        ("corrupted", {"of": 3}, (3, "edited")),
+        ("spawn", {"of": 3}, None),
+        ("held", {"of": True}, None),
+        ("held", {}, None),
+    ],
+)
+def test_an_event_of_a_proxy_says_what_it_did_to_which_frame(
+    name: str, data: dict[str, object], found: object
+) -> None:
+    assert intervention_of(JournalEvent(9, 0.0, name, data)) == found
+
+
+def test_the_rules_of_an_entry_are_listed_once_and_in_order() -> None:
+    known = Annotations()
+    known.judge([finding("info", 4, rule="ACP-L002"), finding("error", 4), finding("info", 4)])
+    assert (known.rules(4), known.rules(5)) == (["ACP-L001", "ACP-L002"], [])

@@ -1,7 +1,8 @@
-"""What is known of frames beside what they say: findings, turns, holds; gathered in the background.
+"""What is known of frames beside what they say: turn, protocol version, findings, interventions.
 
-The threads that lint and study write here, each what is its own; the screen only reads. Numbers of
-entries are places in columns: a million of them take a few megabytes.
+Filters ask for it, and tables show it. `Annotations` is filled from two sides, which may be two
+threads: findings come from lint, everything else from a `SessionModel` and from the events of a
+proxy that interferes. Entry numbers index into columns: a million entries take a few megabytes.
 """
 
 from __future__ import annotations
@@ -11,34 +12,93 @@ from array import array
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import Final
+from dataclasses import dataclass
+from typing import Final, Literal, Protocol, TypeAlias
 
-from acp_inspector.filter.facts import Notes, Severity, Verdict
-from acp_inspector.filter.frames import NO_NOTES
 from acp_inspector.journal import Entry, Frame, JournalEvent
-from acp_inspector.lint.catalog import SEVERITIES
-from acp_inspector.lint.engine import Finding
+
+Severity: TypeAlias = Literal["error", "warning", "info"]
+Intervention: TypeAlias = Literal["held", "released", "edited"]
 
 LARGEST: Final = 1 << 24
-"""Number of an entry from which on nothing is noted of it: numbers come from files."""
-EDITS: Final = ("edited", "corrupted")
-"""Events of frames that left otherwise than they came."""
-HELD: Final = "held"
+"""Entry number from which on nothing is noted: numbers come from files."""
 JUDGED: Final = frozenset({"finding", "rule"})
-"""Fields of filters for which lint has to know."""
+"""Fields of filters that need the findings of lint."""
 STUDIED: Final = frozenset({"turn", "schema", "held", "edited"})
-"""Fields of filters for which a study has to know."""
+"""Fields of filters that need everything else."""
+SEVERITIES: Final[tuple[Severity, ...]] = ("info", "warning", "error")
+"""From the lightest to the gravest."""
 LETTERS: Final[dict[Severity, str]] = {"error": "E", "warning": "W", "info": "I"}
-"""What marks a frame where a rule was broken; a small letter, one that helps to prove it."""
+"""What marks a frame that breaks a rule; a small letter marks one that helps to prove it."""
 
 _MARKS: Final = ("", *(LETTERS[each].lower() for each in SEVERITIES), *map(LETTERS.get, SEVERITIES))
-"""Marks by their rank: where it broke, that is told before whatever else the frame proves."""
+"""Marks by rank: a frame that breaks a rule ranks above one that helps to prove something."""
 _NOTED: Final = re.compile(rb"[^\0]")
-_MOST_SETS: Final = 0xFFFF
+_MAX_SETS: Final = 0xFFFF
+_MAX_TURN: Final = 0xFFFFFFFF
+_INTERVENTIONS: Final[dict[str, Intervention]] = {
+    "held": "held",
+    "released": "released",
+    "discarded": "released",
+    "answered": "released",
+    "edited": "edited",
+    "corrupted": "edited",
+}
+
+
+def intervention_of(event: JournalEvent) -> tuple[int, Intervention] | None:
+    """Return which frame an event is about, and what the proxy did to it; None for other events.
+
+    `held`: a breakpoint has paused the frame; `released`: it is paused no more; `edited`: it left
+    with other bytes.
+    """
+    n, intervention = event.data.get("of"), _INTERVENTIONS.get(event.name)
+    return (n, intervention) if type(n) is int and intervention is not None else None
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A rule that a frame breaks, as far as filters ask for it."""
+
+    rule: str
+    severity: Severity
+
+
+@dataclass(frozen=True, slots=True)
+class Notes:
+    """What is known about an entry beside what it says itself."""
+
+    turn: int | None = None
+    """Number of the turn that it belongs to, from 1."""
+    schema: int | None = None
+    """Protocol version by whose schema it is read."""
+    verdicts: tuple[Verdict, ...] = ()
+    is_held: bool = False
+    is_edited: bool = False
+    is_marked: bool = False
+
+
+NO_NOTES: Final = Notes()
+
+
+class _Rule(Protocol):
+    @property
+    def id(self) -> str: ...
+
+
+class _Finding(Protocol):
+    """A finding of lint; this package does not know lint."""
+
+    @property
+    def rule(self) -> _Rule: ...
+    @property
+    def severity(self) -> Severity: ...
+    @property
+    def frames(self) -> tuple[int, ...]: ...
 
 
 class Annotations:
-    """What threads have found out about the entries of one journal."""
+    """Notes about the entries of one journal."""
 
     def __init__(self) -> None:
         self._ranks = bytearray()
@@ -46,7 +106,7 @@ class Annotations:
         """For each entry, which of `_sets` are its verdicts."""
         self._sets: list[tuple[Verdict, ...]] = [()]
         self._known: dict[tuple[Verdict, ...], int] = {(): 0}
-        self._turns = array("H")
+        self._turns = array("I")
         self._schemas: list[tuple[int, int | None]] = []
         """Protocol versions, behind the first entry that is read by each."""
         self._held: set[int] = set()
@@ -54,12 +114,12 @@ class Annotations:
         self.counts: Counter[Severity] = Counter()
         """Findings so far."""
         self.judged = self.studied = 0
-        """How often something was found out."""
+        """How often findings, and everything else, have changed."""
 
-    # What threads write.
+    # Filling
 
-    def judge(self, findings: Iterable[Finding]) -> None:
-        """Take note of findings."""
+    def judge(self, findings: Iterable[_Finding]) -> None:
+        """Add findings of lint."""
         for finding in findings:
             self.counts[finding.severity] += 1
             rank = SEVERITIES.index(finding.severity) + 1
@@ -81,45 +141,47 @@ class Annotations:
         after = (*before, verdict)
         place = self._known.get(after)
         if place is None:
-            if len(self._sets) > _MOST_SETS:
+            if len(self._sets) > _MAX_SETS:
                 return
             place = self._known[after] = len(self._sets)
             self._sets.append(after)
         self._places[n] = place
 
     def forget_findings(self) -> None:
-        """Begin anew with what lint finds."""
+        """Remove all findings."""
         self._ranks, self._places = bytearray(), array("H")
         self.counts.clear()
         self.judged += 1
 
     def study(self, entry: Entry, notes: Notes) -> None:
-        """Take note of the turn of a frame, the version it is read by, and what became of it."""
+        """Add the notes of the next entry: of a frame, or what an event says of another one."""
         if isinstance(entry, JournalEvent):
-            of = entry.data.get("of")
-            if isinstance(of, int) and entry.name in (*EDITS, HELD):
-                (self._held if entry.name == HELD else self._edited).add(of)
-                self.studied += 1
+            match intervention_of(entry):
+                case n, "held" | "edited" as intervention:
+                    (self._held if intervention == "held" else self._edited).add(n)
+                    self.studied += 1
+                case _:
+                    pass
         elif isinstance(entry, Frame) and 0 < entry.n < LARGEST:
             if notes.turn is not None:
                 _reach(self._turns, entry.n)
-                self._turns[entry.n] = min(notes.turn, _MOST_SETS)
+                self._turns[entry.n] = min(notes.turn, _MAX_TURN)
                 self.studied += 1
             if not self._schemas or self._schemas[-1][1] != notes.schema:
                 self._schemas.append((entry.n, notes.schema))
                 self.studied += 1
 
     def forget_study(self) -> None:
-        """Begin anew with what is studied."""
-        self._turns = array("H")
+        """Remove everything but the findings."""
+        self._turns = array("I")
         self._schemas = []
         self._held, self._edited = set(), set()
         self.studied += 1
 
-    # What the screen reads.
+    # Reading
 
     def notes(self, entry: Entry, *, is_marked: bool = False) -> Notes:
-        """Return what filters may ask about an entry beside what it says."""
+        """Return what is known about an entry; `is_marked` is passed on."""
         n = entry.n
         verdicts = self._sets[_at(self._places, n)]
         turn = _at(self._turns, n) or None
@@ -134,19 +196,23 @@ class Annotations:
         place = bisect_right(schemas, n, key=lambda each: each[0])
         return schemas[place - 1][1] if place else None
 
+    def rules(self, n: int) -> list[str]:
+        """Return the ids of the rules that entry `n` breaks."""
+        return sorted({verdict.rule for verdict in self._sets[_at(self._places, n)]})
+
     def mark(self, n: int) -> str:
-        """Return the letter that marks an entry; empty if nothing was found about it."""
+        """Return the letter that marks an entry; empty if no finding names it."""
         return _MARKS[_at(self._ranks, n)] or ""
 
     def after(self, n: int) -> Iterator[int]:
-        """Yield the entries behind `n` about which something was found, in order."""
-        # A copy: nobody can write while it is searched.
+        """Yield the numbers after `n` of the entries that findings name, in order."""
+        # A copy: another thread may write meanwhile.
         ranks = bytes(self._ranks)
         for found in _NOTED.finditer(ranks, max(n + 1, 0)):
             yield found.start()
 
     def before(self, n: int) -> Iterator[int]:
-        """Yield the entries before `n` about which something was found, the last first."""
+        """Yield the numbers before `n` of the entries that findings name, the last first."""
         ranks = bytes(self._ranks)[: max(n, 0)]
         while ranks := ranks.rstrip(b"\0"):
             yield len(ranks) - 1
@@ -154,12 +220,12 @@ class Annotations:
 
     @property
     def found(self) -> int:
-        """How many findings there are so far."""
+        """Number of findings so far."""
         return sum(self.counts.values())
 
 
 def _reach(column: bytearray | array[int], n: int) -> None:
-    """Make a column so long that it has a place for `n`."""
+    """Extend a column so that it has a place for `n`."""
     missing = n + 1 - len(column)
     if missing > 0:
         width = 1 if isinstance(column, bytearray) else column.itemsize

@@ -1,8 +1,7 @@
-"""Values that remember what they were at each frame.
+"""Values that keep their history by frame number.
 
-The fold of a conversation keeps everything in these, so that its state at any frame is found by
-bisection instead of by folding again. A number of a frame may be given more than once, never a
-lower one than before.
+A conversation keeps everything in these, so that its state at any frame is found by bisection, not
+by folding again. Frame numbers may repeat, but never go back.
 """
 
 from __future__ import annotations
@@ -15,19 +14,19 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 
-class Past(Generic[T]):
-    """A value that is set anew from time to time."""
+class Versioned(Generic[T]):
+    """A value, and what it was at each earlier frame."""
 
     __slots__ = ("_numbers", "_values")
 
     def __init__(self, value: T, n: int = 0) -> None:
-        """Begin with `value`, which holds before frame `n` too."""
+        """Start with `value`, which is also the value before frame `n`."""
         self._numbers = array("Q", (n,))
         self._values = [value]
 
     @property
     def now(self) -> T:
-        """What it is after the last frame."""
+        """The value after the last frame."""
         return self._values[-1]
 
     @property
@@ -36,7 +35,7 @@ class Past(Generic[T]):
         return self._numbers[-1]
 
     def set(self, n: int, value: T) -> None:
-        """Let it be `value` from frame `n` on."""
+        """Set it to `value` from frame `n` on."""
         if self._numbers[-1] == n:
             self._values[-1] = value
         else:
@@ -44,24 +43,24 @@ class Past(Generic[T]):
             self._values.append(value)
 
     def at(self, n: int) -> T:
-        """Return what it was after frame `n`, in O(log n)."""
+        """Return the value after frame `n`, in O(log n)."""
         return self._values[max(bisect_right(self._numbers, n) - 1, 0)]
 
-    def until(self, n: int) -> Past[T]:
-        """Return it as it stood after frame `n`, with all it was before."""
+    def until(self, n: int) -> Versioned[T]:
+        """Return a copy that ends with frame `n`."""
         end = max(bisect_right(self._numbers, n), 1)
-        copy = Past(self._values[0], self._numbers[0])
+        copy = Versioned(self._values[0], self._numbers[0])
         for number, value in zip(self._numbers[1:end], self._values[1:end], strict=True):
             copy.set(number, value)
         return copy
 
     def versions(self) -> list[tuple[int, T]]:
-        """Return each frame that set it, with what it was from there on."""
+        """Return each frame that set it, and the value that it set."""
         return list(zip(self._numbers, self._values, strict=True))
 
 
-class Growth(Generic[T]):
-    """A list that grows at its end, or is replaced as a whole."""
+class VersionedList(Generic[T]):
+    """A list that grows at its end or is replaced as a whole, and what it was at each frame."""
 
     __slots__ = ("_begins", "_begun", "_numbers", "_values")
 
@@ -79,7 +78,7 @@ class Growth(Generic[T]):
 
     @property
     def begin(self) -> int:
-        """How many values it ever held that a replacement has taken away."""
+        """How many values replacements have removed so far."""
         return self._begins[-1]
 
     @property
@@ -93,21 +92,21 @@ class Growth(Generic[T]):
         self._numbers.append(n)
 
     def replace(self, n: int, values: Iterable[T]) -> None:
-        """Let it hold `values` and nothing else from frame `n` on."""
+        """Replace all values by `values` from frame `n` on."""
         self._begun.append(n)
         self._begins.append(len(self._values))
         for value in values:
             self.add(n, value)
 
     def since(self, place: int) -> list[T]:
-        """Return what stands from `place` on, counted as `begin` is."""
+        """Return the values from `place` on, counted as `begin` is."""
         return self._values[place:]
 
     def now(self) -> list[T]:
-        """Return what it holds after the last frame."""
+        """Return the values after the last frame."""
         return self._values[self._begins[-1] :]
 
     def at(self, n: int) -> list[T]:
-        """Return what it held after frame `n`."""
+        """Return the values after frame `n`."""
         begin = self._begins[max(bisect_right(self._begun, n) - 1, 0)]
         return self._values[begin : bisect_right(self._numbers, n)]

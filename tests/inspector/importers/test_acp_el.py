@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_inspector.importers.lisp import Reader, Symbol, member, to_json
+from acp_inspector.importers.acp_el import LispReader, LispSymbol, lisp_member, to_json
 
 
 @pytest.mark.parametrize(
@@ -33,28 +33,28 @@ from acp_inspector.importers.lisp import Reader, Symbol, member, to_json
     ],
 )
 def test_what_json_was_parsed_into_is_that_json_again(text: str, value: Any) -> None:
-    assert to_json(Reader().read(text)) == value
+    assert to_json(LispReader().read(text)) == value
 
 
 @pytest.mark.parametrize("text", ["", "(", "[1", '"a', ")", "#1#", "oops", "(a . 1)", "((a . b))"])
 def test_what_is_no_json_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"\w"):
-        to_json(Reader().read(text))
+        to_json(LispReader().read(text))
 
 
 @given(st.text(alphabet='()[]"\\#1=. at\n'))
 def test_whatever_it_is_given_it_returns_or_says_why(text: str) -> None:
     with suppress(ValueError):
-        to_json(Reader().read(text))
+        to_json(LispReader().read(text))
 
 
 def test_nesting_beyond_the_stack_is_refused() -> None:
     with pytest.raises(ValueError, match="too deeply"):
-        Reader().read("(" * 100_000)
+        LispReader().read("(" * 100_000)
 
 
 def test_a_member_is_found_by_its_name() -> None:
-    told = Reader().read("((:a . out) (:b (c . 1)))")
-    assert member(told, ":a") == Symbol("out")
-    assert to_json(member(told, ":b")) == {"c": 1}
-    assert to_json(member(told, ":x")) is None
+    told = LispReader().read("((:a . out) (:b (c . 1)))")
+    assert lisp_member(told, ":a") == LispSymbol("out")
+    assert to_json(lisp_member(told, ":b")) == {"c": 1}
+    assert to_json(lisp_member(told, ":x")) is None

@@ -7,14 +7,14 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_inspector.analysis.past import Growth, Past
+from acp_inspector.analysis.history import Versioned, VersionedList
 
 STEPS = st.lists(st.tuples(st.integers(0, 3), st.lists(st.integers(), max_size=3), st.booleans()))
 
 
 @given(STEPS, st.integers(0, 40))
 def test_a_growth_is_what_it_was_had_it_ended_at_that_frame(steps: list[Any], n: int) -> None:
-    number, everything, until = 0, Growth[int](), Growth[int]()
+    number, everything, until = 0, VersionedList[int](), VersionedList[int]()
     for later, values, replaces in steps:
         number += later
         for growth in (everything, until) if number <= n else (everything,):
@@ -28,7 +28,7 @@ def test_a_growth_is_what_it_was_had_it_ended_at_that_frame(steps: list[Any], n:
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers())), st.integers(0, 40))
 def test_a_value_is_what_it_was_had_it_ended_at_that_frame(steps: list[Any], n: int) -> None:
-    number, everything, until = 0, Past(-1), Past(-1)
+    number, everything, until = 0, Versioned(-1), Versioned(-1)
     for later, value in steps:
         number += later
         everything.set(number, value)
@@ -39,5 +39,5 @@ def test_a_value_is_what_it_was_had_it_ended_at_that_frame(steps: list[Any], n: 
 
 
 def test_what_holds_at_first_holds_before_too() -> None:
-    value = Past("a", 5)
+    value = Versioned("a", 5)
     assert value.at(0) == value.until(0).now == "a"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from acp_inspector.importers.sides import NOISE, ORPHAN, UNKNOWN, Sides
+from acp_inspector.importers.line_logs import NOISE, ORPHAN, UNKNOWN, SideGuesser
 
 
 def told(*lines: bytes) -> list[tuple[str, str]]:
-    sides = Sides()
+    sides = SideGuesser()
     return [sides.side(line) for line in lines]
 
 

@@ -1,0 +1,288 @@
+"""Logs with one message a line: captures, the conductor, JetBrains IDEs, acpx and plain `tee`.
+
+Each format has a section with its source.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import BinaryIO, Final
+
+from acp_inspector.importers.model import (
+    FrameItem,
+    Item,
+    NoteItem,
+    SkippedItem,
+    StderrItem,
+    broken,
+    request,
+    response,
+    seconds,
+)
+from acp_inspector.journal import split_ending
+from acp_inspector.recording.validity import BOM
+from acp_protocol import jsonrpc
+from acp_protocol.framing import Side
+from acp_protocol.jsonrpc import (
+    Batch,
+    Failure,
+    Json,
+    Malformed,
+    Message,
+    Notification,
+    Request,
+    RequestId,
+    Result,
+)
+from acp_protocol.schema.methods import VERSIONS, find_method
+
+# Sides, where the source does not name them: guessed from methods and open requests
+
+NOISE: Final = "lines that are no message are the agent's"
+UNKNOWN: Final = (
+    "methods that no schema knows: a request is the client's, a notification the agent's"
+)
+ORPHAN: Final = "responses that fit no request, or requests of both sides"
+
+_OTHER: Final[dict[Side, Side]] = {"client": "agent", "agent": "client"}
+
+
+class SideGuesser:
+    """Follows a conversation and guesses who sends what."""
+
+    def __init__(self) -> None:
+        self._open: list[tuple[Side, RequestId, type]] = []
+        """Open requests, the newest last."""
+
+    def side(self, raw: bytes) -> tuple[Side, str]:
+        """Return who has sent `raw`, and why that is a guess, if it is."""
+        return self._of(jsonrpc.read_message(raw))
+
+    def _of(self, message: Message) -> tuple[Side, str]:
+        match message:
+            case Request():
+                side, guess = self._caller(message)
+                self._open.append((side, message.id, type(message.id)))
+                return side, guess
+            case Notification():
+                return self._caller(message)
+            case Result() | Failure():
+                return self._side_of_response(message.id)
+            case Batch(entries=entries):
+                told = [self._of(entry) for entry in entries]
+                return told[0] if told else ("agent", NOISE)
+            case Malformed():
+                return "agent", NOISE
+
+    def _caller(self, message: Request | Notification) -> tuple[Side, str]:
+        kind = "request" if isinstance(message, Request) else "notification"
+        for version in sorted(VERSIONS):
+            row = find_method(message.method, version, kind=kind)
+            if row is not None and row.sent_by != "either":
+                return row.sent_by, ""
+        return ("client" if kind == "request" else "agent"), UNKNOWN
+
+    def _side_of_response(self, id_: RequestId) -> tuple[Side, str]:
+        """The newest open request with that id: requests within a turn are answered first."""
+        places = [
+            place
+            for place, (_, asked, kind) in enumerate(self._open)
+            if asked == id_ and kind is type(id_)
+        ]
+        if not places:
+            return "agent", ORPHAN
+        sides = {self._open[place][0] for place in places}
+        side = self._open.pop(places[-1])[0]
+        return _OTHER[side], ORPHAN if len(sides) > 1 else ""
+
+
+# acpx and plain messages
+#
+# Messages, one a line, with nothing around them: as acpx keeps them, and anybody's `tee`.
+#
+# Source: acpx, docs/2026-02-27-acpx-session-model.md, "ACP Stream Contract".
+
+
+def is_plain(head: bytes) -> bool:
+    """Tell whether one of the first lines is a message."""
+    lines = head.split(b"\n")[:20]
+    return any(
+        line.lstrip().startswith((b"{", b"["))
+        and (b'"jsonrpc"' in line or (b'"method"' in line and b'"params"' in line))
+        for line in lines
+    )
+
+
+def read_plain(file: BinaryIO) -> Iterator[Item]:
+    """Yield a frame for each line; its side is guessed."""
+    sides = SideGuesser()
+    for number, told in enumerate(file):
+        line = told if number else told.removeprefix(BOM)
+        if not line.strip():
+            continue
+        raw, end = split_ending(line[:-1]) if line.endswith(b"\n") else (line, b"")
+        side, guess = sides.side(raw)
+        yield FrameItem(side, raw, end, guess=guess, is_broken=guess == NOISE)
+
+
+# Captures
+#
+# Captures of `{"t", "dir", "line"}`, one a line.
+#
+# `t` is seconds, `dir` one of `c2a`, `a2c` and `stderr`, `line` what was said, `b64` the same where
+# it is not UTF-8, `noeol` says that it did not end, `proc` is the n-th start of the agent.
+
+_CAPTURE_HEAD: Final = re.compile(
+    rb'\s*\{(?=[^\n]*"t"\s*:)(?=[^\n]*"line"\s*:)[^\n]*"dir"\s*:\s*"(c2a|a2c|stderr)"'
+)
+_CAPTURE_SIDES: Final[dict[str, Side]] = {"c2a": "client", "a2c": "agent"}
+
+
+def is_capture(head: bytes) -> bool:
+    """Tell whether the first line is one of a capture."""
+    return _CAPTURE_HEAD.match(head) is not None
+
+
+def read_capture(file: BinaryIO) -> Iterator[Item]:
+    """Yield what each line tells."""
+    process: Json = None
+    for line in file:
+        try:
+            told = jsonrpc.parse(line)
+            item = _capture_item(told)
+        except (ValueError, TypeError, KeyError, binascii.Error):
+            yield broken(line)
+            continue
+        if told.get("proc") != process:
+            process = told.get("proc")
+            yield NoteItem(f"the agent was started again (proc {process})", item.at)
+        yield item
+
+
+def _capture_item(told: Json) -> FrameItem | StderrItem:
+    at = seconds(told["t"])
+    raw = base64.b64decode(told["b64"], validate=True) if "b64" in told else _encoded(told["line"])
+    end = b"" if told.get("noeol") else b"\n"
+    if told["dir"] == "stderr":
+        return StderrItem(raw + end, at)
+    side = _CAPTURE_SIDES[told["dir"]]
+    if not end:
+        return FrameItem(side, raw, end, at)
+    return FrameItem(side, *split_ending(raw), at)
+
+
+def _encoded(line: Json) -> bytes:
+    if not isinstance(line, str):
+        raise TypeError("the line is no text")
+    return line.encode(errors="surrogatepass")
+
+
+# The conductor of the Rust SDK
+#
+# Traces of the Rust SDK's conductor (`.jsons`): one event a line, between named components.
+#
+# A conductor is between a client and a chain of proxies that ends in the agent. The client's
+# connection is imported; messages between the parts of the conductor are counted and skipped.
+#
+# Source: agentclientprotocol/rust-sdk, md/trace-viewer.md, "Event Schema".
+
+CLIENT: Final = "client"
+ELSEWHERE: Final = "messages between the conductor's parts"
+MCP: Final = "messages of MCP"
+
+_CONDUCTOR_HEAD: Final = re.compile(
+    rb'\s*\{(?=[^\n]*"ts"\s*:)(?=[^\n]*"from"\s*:)(?=[^\n]*"to"\s*:)'
+    rb'[^\n]*"type"\s*:\s*"(request|response|notification)"'
+)
+
+
+def is_conductor(head: bytes) -> bool:
+    """Tell whether the first line is an event of a trace."""
+    return _CONDUCTOR_HEAD.match(head) is not None
+
+
+def read_conductor(file: BinaryIO) -> Iterator[Item]:
+    """Yield a frame for each event of the client's connection."""
+    of_mcp: set[tuple[str, str]] = set()
+    for line in file:
+        if not line.strip():
+            continue
+        try:
+            yield _conductor_item(jsonrpc.parse(line), of_mcp)
+        except (ValueError, TypeError, KeyError, AttributeError):
+            yield broken(line)
+
+
+def _conductor_item(told: Json, of_mcp: set[tuple[str, str]]) -> Item:
+    sender, receiver = str(told["from"]).lower(), str(told["to"]).lower()
+    if CLIENT not in {sender, receiver}:
+        return SkippedItem(ELSEWHERE)
+    side: Side = "client" if sender == CLIENT else "agent"
+    at, kind = seconds(told["ts"]), told["type"]
+    # A response does not say of which protocol it is; its request did.
+    asker = (receiver if kind == "response" else sender, jsonrpc.encode(told.get("id")).decode())
+    if told.get("protocol") == "mcp" or (kind == "response" and asker in of_mcp):
+        of_mcp ^= {asker} if "id" in told else set()
+        return SkippedItem(MCP)
+    match kind:
+        case "request":
+            raw = request(told["method"], told["params"], told["id"], has_id=True)
+        case "notification":
+            raw = request(told["method"], told["params"], has_id=False)
+        case "response":
+            raw = response(told["id"], told["payload"], is_error=told["is_error"] is True)
+        case _:
+            raise ValueError("a kind of event that is not known")
+    return FrameItem(side, raw, at=at)
+
+
+# JetBrains IDEs
+#
+# Logs of JetBrains IDEs: lines with `OUT: {…}` for what the IDE says and `IN: {…}` for the agent.
+#
+# The lines that were seen are `2026-02-14 20:22:39,308 [ 318210]   FINE - AcpTransport - OUT: {…}`.
+#
+# Source: a log in agentclientprotocol/registry, pull request 30.
+
+_JETBRAINS_LINE: Final = re.compile(
+    rb"(?P<time>\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d[,.]\d{3})?(?P<between>[^{]*?)\b"
+    rb"(?P<way>OUT|IN): (?P<raw>[\[{].*)",
+    re.DOTALL,
+)
+_JETBRAINS_TIME: Final = re.compile(rb"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d[,.]\d{3}")
+_JETBRAINS_SIDES: Final[dict[bytes, Side]] = {b"OUT": "client", b"IN": "agent"}
+
+
+def is_jetbrains(head: bytes) -> bool:
+    """Tell whether a line of the log's beginning holds a message."""
+    return any(_JETBRAINS_LINE.match(line) is not None for line in head.split(b"\n"))
+
+
+def read_jetbrains(file: BinaryIO) -> Iterator[Item]:
+    """Yield a frame for each message, and a remark for every other line of the log."""
+    for line in file:
+        text = line.rstrip(b"\r\n")
+        if not text:
+            continue
+        found = _JETBRAINS_LINE.match(text)
+        time = _JETBRAINS_TIME.match(text)
+        at = _jetbrains_seconds(time[0]) if time else None
+        if found is None:
+            yield NoteItem(text.decode(errors="backslashreplace"), at)
+        elif jsonrpc.is_json(found["raw"]):
+            yield FrameItem(_JETBRAINS_SIDES[found["way"]], found["raw"], at=at)
+        else:
+            yield broken(text, at)
+
+
+def _jetbrains_seconds(time: bytes) -> float | None:
+    """Return the seconds since 1970, as if the clock on the wall showed UTC."""
+    text = time.decode().replace(",", ".").replace("T", " ")
+    try:
+        return datetime.strptime(text, "%Y-%m-%d %H:%M:%S.%f").replace(tzinfo=UTC).timestamp()
+    except ValueError:
+        return None

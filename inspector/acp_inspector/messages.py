@@ -1,0 +1,270 @@
+"""The decoded view of a frame: what everything above the journal reads instead of its bytes.
+
+A `Decoder` takes the frames of one connection in order and knows its dialect; a `DecodedFrame` is
+parsed once, when the first of its properties needs it. It has two readings:
+
+- `value`, `members`, `message` and the properties derived from them: the frame as it was sent.
+  Filters, tables and add-ons read these. Lint does too: `apparent_kind` and `members` still tell a
+  request from a response where `message` is only `Malformed`.
+- `messages`: what the frame means in the published protocol. That is `(message,)`, except in a
+  dialect, where a frame may stand for no message or for several. Analysis reads these.
+
+A response does not name its method or its session. `Exchanges.pair` sets `request` and
+`request_frame` on each frame that holds a single response to a known request; `method`, `session`
+and `latency` use them. A frame that is decoded alone, without a decoder and without exchanges, is
+`DecodedFrame(frame)`.
+
+Source: JSON-RPC 2.0; the documents of each dialect, see `acp_protocol.dialects`.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias, cast
+
+from acp_protocol.dialects.recognition import PATIENCE, Recognition
+from acp_protocol.jsonrpc import (
+    PARSE_ERROR,
+    Batch,
+    Failure,
+    Json,
+    Malformed,
+    Message,
+    Notification,
+    Request,
+    RequestId,
+    Result,
+    message_of,
+    parse,
+    read_message,
+)
+
+if TYPE_CHECKING:
+    from acp_inspector.journal import Frame
+    from acp_protocol.dialects.dialect import Dialect
+    from acp_protocol.framing import Side
+
+FrameKind: TypeAlias = Literal["request", "notification", "result", "error", "batch", "malformed"]
+
+_KINDS: Final[dict[type[Message], FrameKind]] = {
+    Request: "request",
+    Notification: "notification",
+    Result: "result",
+    Failure: "error",
+    Batch: "batch",
+    Malformed: "malformed",
+}
+
+
+class DecodedFrame:
+    """A frame and what it says; parsed when the first property needs it, and only once."""
+
+    __slots__ = ("_message", "_messages", "_value", "frame", "request", "request_frame")
+
+    def __init__(self, frame: Frame, message: Message | None = None) -> None:
+        """Look at `frame`; `message` is what it says, if the caller has read it already."""
+        self.frame = frame
+        self.request: Request | None = None
+        """The request that it responds to, once `Exchanges.pair` has found it."""
+        self.request_frame: Frame | None = None
+        """The frame of that request."""
+        self._message = message
+        self._messages: tuple[Message, ...] | None = None
+        self._value: Json = _UNREAD
+
+    # As it was sent
+
+    @property
+    def value(self) -> Json:
+        """The JSON value of its bytes, the same object each time; None if they are not JSON."""
+        if self._value is _UNREAD:
+            self._parse()
+        return self._value
+
+    @property
+    def members(self) -> dict[str, Json]:
+        """The members of the JSON object that it is; empty for anything else."""
+        value = self.value
+        return cast("dict[str, Json]", value) if isinstance(value, dict) else {}
+
+    @property
+    def message(self) -> Message:
+        """Its message by the rules of JSON-RPC; `Malformed` if it breaks them."""
+        if self._message is None:
+            self._parse()
+        return cast("Message", self._message)
+
+    @property
+    def kind(self) -> FrameKind:
+        """What `message` is."""
+        return _KINDS[type(self.message)]
+
+    @property
+    def apparent_kind(self) -> FrameKind:
+        """What it looks like, whatever rules of JSON-RPC it breaks: for checks that go on."""
+        if isinstance(self.value, list):
+            return "batch"
+        members = self.members
+        if isinstance(members.get("method"), str):
+            return "request" if "id" in members else "notification"
+        if "error" in members:
+            return "error"
+        return "result" if "result" in members else "malformed"
+
+    @property
+    def reason(self) -> str:
+        """Why it is malformed; empty if it is not."""
+        message = self.message
+        return message.reason if isinstance(message, Malformed) else ""
+
+    @property
+    def has_id(self) -> bool:
+        """Whether it is a request or a response."""
+        return isinstance(self.message, Request | Result | Failure)
+
+    @property
+    def id(self) -> RequestId:
+        """The id of a request or a response; None for others too."""
+        message = self.message
+        return message.id if isinstance(message, Request | Result | Failure) else None
+
+    @property
+    def method(self) -> str | None:
+        """Its own method, or that of the request it responds to."""
+        message = self.message
+        if isinstance(message, Request | Notification):
+            return message.method
+        return None if self.request is None else self.request.method
+
+    @property
+    def params(self) -> Json:
+        """The params of a request or notification; None if absent."""
+        message = self.message
+        return message.params if isinstance(message, Request | Notification) else None
+
+    @property
+    def session(self) -> str | None:
+        """The session that its params name, or those of the request it responds to."""
+        params = self.params if self.request is None else self.request.params
+        return text_member(params, "sessionId")
+
+    @property
+    def result(self) -> Json:
+        """The result of a response; None if it has none."""
+        message = self.message
+        return message.result if isinstance(message, Result) else None
+
+    @property
+    def error(self) -> Failure | None:
+        """The error response that it is."""
+        message = self.message
+        return message if isinstance(message, Failure) else None
+
+    @property
+    def update(self) -> dict[str, Json]:
+        """The `update` of a `session/update`; empty for anything else."""
+        message = self.message
+        if isinstance(message, Notification) and message.method == "session/update":
+            found = member(message.params, "update")
+            if isinstance(found, dict):
+                return cast("dict[str, Json]", found)
+        return {}
+
+    @property
+    def update_kind(self) -> str | None:
+        """The `sessionUpdate` of its update."""
+        return text_member(self.update, "sessionUpdate")
+
+    @property
+    def latency(self) -> float | None:
+        """Seconds from the request to this response; None for anything else."""
+        return None if self.request_frame is None else self.frame.at - self.request_frame.at
+
+    # As it is meant
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """What it means in the published protocol; see the module."""
+        if self._messages is None:
+            self._messages = (self.message,)
+        return self._messages
+
+    def translate(self, lines: tuple[bytes, ...]) -> None:
+        """Set `messages` to those of `lines`, which a dialect has made of the frame."""
+        raw = self.frame.raw
+        read = tuple(self.message if line == raw else read_message(line) for line in lines)
+        valid = tuple(message for message in read if not isinstance(message, Malformed))
+        self._messages = valid or read
+
+    def _parse(self) -> None:
+        raw = self.frame.raw
+        try:
+            self._value = parse(raw)
+        except ValueError as problem:
+            self._value = None
+            message: Message = Malformed(str(problem), PARSE_ERROR, raw)
+        else:
+            message = message_of(self._value, raw)
+        if self._message is None:
+            self._message = message
+
+
+class Decoder:
+    """Decodes the frames of one connection, in order, and recognises its dialect."""
+
+    def __init__(self, dialect: Dialect | None = None) -> None:
+        """Decode frames of `dialect`; None: recognise the dialect by the first frames."""
+        self._chosen = dialect
+        self.restart()
+
+    @property
+    def dialect(self) -> str | None:
+        """The name of the dialect; None for the published protocol."""
+        return self._dialect.name if self._dialect else None
+
+    def restart(self) -> None:
+        """Begin a new connection: its dialect is to be recognised anew."""
+        self._dialect = self._chosen
+        self._recognition = Recognition()
+        self._earlier: deque[Frame] = deque(maxlen=2 * PATIENCE)
+        """Frames that the dialect has not read yet, should one be recognised."""
+
+    def decode(self, frame: Frame) -> DecodedFrame:
+        """Return the decoded view of the next frame."""
+        decoded = DecodedFrame(frame)
+        if self._dialect is None:
+            name = self._recognition.see(frame.raw, frame.side)
+            if name is None:
+                self._remember(frame)
+                return decoded
+            from acp_protocol.dialects.catalogue import open_dialect
+
+            self._dialect = open_dialect(name)
+            for earlier in self._earlier:
+                # Responses name no method: the dialect has to know the requests before them.
+                self._dialect.read(earlier.raw, earlier.side)
+            self._earlier.clear()
+        decoded.translate(self._dialect.read(frame.raw, frame.side).onward)
+        return decoded
+
+    def _remember(self, frame: Frame) -> None:
+        sides: tuple[Side, ...] = ("client", "agent")
+        if all(map(self._recognition.has_settled, sides)):
+            self._earlier.clear()
+        else:
+            self._earlier.append(frame)
+
+
+def member(value: Json, name: str) -> Json:
+    """Return a member of what may be an object; None for what is not there."""
+    # Called many times for each frame: a plain test for what the parser makes.
+    return cast("dict[str, Json]", value).get(name) if isinstance(value, dict) else None
+
+
+def text_member(value: Json, name: str) -> str | None:
+    """Return a member that is a string; None for anything else."""
+    found = member(value, name)
+    return found if isinstance(found, str) else None
+
+
+_UNREAD: Final[Json] = object()
