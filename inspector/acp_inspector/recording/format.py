@@ -306,11 +306,27 @@ def _read_header(values: dict[str, Json]) -> Header | Unreadable:
     version = values.pop("acp_recording")
     if version != FORMAT_VERSION:
         return Unreadable(f"format version {version} is not known here")
-    known: dict[str, Any] = {
-        key: values[key] for key in Header.__dataclass_fields__ if key in values
-    }
-    for name in ("command", "env", "redacted"):
-        if known.get(name) is not None:
-            known[name] = [str(word) for word in cast("list[Json]", known[name])]
-    known["meta"] = dict(known.get("meta") or {})
-    return Header(**known)
+    # A recording comes from anywhere: what is of the wrong type counts as empty.
+    redacted = values.get("redacted")
+    meta = values.get("meta")
+    return Header(
+        created=_as_text(values["created"]),
+        tool=_as_text(values["tool"]),
+        schema=_as_text(values["schema"]),
+        transport=_as_text(values.get("transport", "stdio")),
+        command=_as_texts(values.get("command")),
+        cwd=_as_text(values.get("cwd")),
+        platform=_as_text(values.get("platform")),
+        env=_as_texts(values.get("env")),
+        redacted=_as_texts(redacted) if isinstance(redacted, list) else None,
+        about=_as_text(values.get("about")) or None,
+        meta=cast("dict[str, Json]", meta) if isinstance(meta, dict) else {},
+    )
+
+
+def _as_text(value: Json) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _as_texts(value: Json) -> list[str]:
+    return [str(each) for each in cast("list[Json]", value)] if isinstance(value, list) else []

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import fields
+from typing import get_type_hints
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from pydantic import TypeAdapter
 
 from acp_inspector.journal import Frame, JournalEvent, StderrText
 from acp_inspector.recording.format import (
@@ -91,6 +94,19 @@ def test_the_header_comes_back() -> None:
 def test_a_header_of_a_later_format_is_not_taken_for_ours() -> None:
     line = b'{"acp_recording":2,"created":"","tool":"","schema":""}'
     assert decode_line(line) == Unreadable("format version 2 is not known here")
+
+
+@pytest.mark.parametrize("wrong", [5, None, True, [1], {"a": 1}], ids=repr)
+@pytest.mark.parametrize("name", [field.name for field in fields(Header)])
+def test_header_value_of_the_wrong_type_counts_as_empty(name: str, wrong: object) -> None:
+    values = {"acp_recording": 1, "created": "c", "tool": "t", "schema": "s", name: wrong}
+    header = decode_line(json.dumps(values).encode())
+    assert isinstance(header, Header)
+    types = get_type_hints(Header)
+    for field in fields(Header):
+        TypeAdapter[object](types[field.name]).validate_python(
+            getattr(header, field.name), strict=True
+        )
 
 
 def test_the_footer_comes_back() -> None:
