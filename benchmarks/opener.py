@@ -22,7 +22,7 @@ def run(path: Path, jumps: int) -> dict[str, object]:
     chance = random.Random(1)
     idle = _peak()
     begin = time.perf_counter()
-    file = RecordingFile(path, keeps_index=True)
+    file = RecordingFile(path)
     file.head(SCREEN)
     last = file.tail(SCREEN)[-2]
     screen = time.perf_counter() - begin

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from array import array
+from collections import deque
 from collections.abc import Iterable
 from typing import Final, Protocol
 
@@ -10,7 +10,7 @@ from acp_inspector.analysis.exchanges import Exchanges
 from acp_inspector.filter.facts import Notes
 from acp_inspector.filter.frames import NO_NOTES, FrameFacts
 from acp_inspector.journal import Entry, Frame, JournalEvent, StderrText
-from acp_inspector.recording.pairing import MOST_OPEN, Pairing, envelope
+from acp_inspector.recording.index import MAX_WAITING, Envelope, Pairing, envelope
 from acp_inspector.recording.reader import Row
 
 ENTRY: Final = (Frame, StderrText, JournalEvent)
@@ -43,31 +43,23 @@ class EntryList:
     def __init__(self, entries: Iterable[Entry] = ()) -> None:
         self._entries: list[Entry] = []
         self._pairing = Pairing()
-        self._partners = array("I")
-        self._answers: dict[int, int] = {}
         self.extend(entries)
 
     def extend(self, entries: Iterable[Entry]) -> None:
         """Put entries behind those that are there."""
-        first = len(self._entries)
-        self._entries.extend(entries)
-        fresh = self._entries[first:]
-        found = [
-            envelope(place, entry.side, entry.raw)
+        fresh = list(entries)
+        self._entries += fresh
+        envelopes = [
+            (place, found)
             for place, entry in enumerate(fresh)
-            if isinstance(entry, Frame)
+            if isinstance(entry, Frame) and (found := envelope(entry.side, entry.raw))
         ]
-        envelopes = [each for each in found if each is not None]
-        begins = [
+        restarts = [
             place
             for place, entry in enumerate(fresh)
             if isinstance(entry, JournalEvent) and entry.begins_connection
         ]
-        self._partners += self._pairing.take(first, len(fresh), envelopes, begins)
-        for place, *_, is_answer in envelopes:
-            partner = self._partners[first + place]
-            if is_answer and partner:
-                self._answers[partner - 1] = first + place
+        self._pairing.add(len(fresh), envelopes, restarts)
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -76,43 +68,41 @@ class EntryList:
         return self._entries[row]
 
     def question_of(self, row: int) -> int | None:
-        """Return the row of the question that a row answers."""
-        partner = self._partners[row]
-        return partner - 1 if 0 < partner <= row else None
+        """Return the row of the request that a row responds to."""
+        return self._pairing.request_of(row)
 
     def answer_of(self, row: int) -> int | None:
-        """Return the row of the answer to the question in a row, if it has come."""
-        return self._answers.get(row)
+        """Return the row of the response to the request in a row, if it has come."""
+        return self._pairing.response_of(row)
 
 
 class PassingFrames:
-    """Frames as they come, of which only questions without an answer are kept."""
+    """Frames as they come, of which only requests without a response are kept."""
 
-    def __init__(self) -> None:
-        self._pairing = Pairing()
-        self._asked: dict[int, Frame] = {}
-        self._count = 0
+    def __init__(self, max_waiting: int = MAX_WAITING) -> None:
+        self._max_waiting = max_waiting
+        self._waiting: dict[Envelope, deque[Frame]] = {}
 
     def pass_event(self, event: JournalEvent) -> None:
-        """Take the next event: with another process come other ids."""
+        """Take the next event: another process has other ids."""
         if event.begins_connection:
-            self._pairing.restart()
-            self._asked.clear()
+            self._waiting.clear()
 
     def exchanges_before(self, frame: Frame) -> Exchanges:
-        """Take the next frame; return what has seen the question that it answers, if any."""
-        row, self._count = self._count, self._count + 1
+        """Take the next frame; return what has seen the request that it responds to, if any."""
         exchanges = Exchanges()
-        found = envelope(0, frame.side, frame.raw)
+        found = envelope(frame.side, frame.raw)
         if found is None:
             return exchanges
-        partner = self._pairing.take(row, 1, [found])[0]
-        if not found.is_answer:
-            self._asked[row] = frame
-            if len(self._asked) > MOST_OPEN:
-                del self._asked[next(iter(self._asked))]
-        elif (question := self._asked.pop(partner - 1, None)) is not None:
-            exchanges.apply(question)
+        key = found._replace(is_response=False)
+        if not found.is_response:
+            self._waiting.setdefault(key, deque()).append(frame)
+            if len(self._waiting) > self._max_waiting:
+                del self._waiting[next(iter(self._waiting))]
+        elif requests := self._waiting.get(key):
+            exchanges.apply(requests.popleft())
+            if not requests:
+                del self._waiting[key]
         return exchanges
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any, Final, Literal, TypeAlias
 
-from acp_inspector.filter.facts import Facts
+from acp_inspector.filter.frames import FrameFacts
 
 Type: TypeAlias = Literal["text", "number", "time", "size", "id", "flag", "severity", "json"]
 Cost: TypeAlias = Literal["entry", "message", "exchanges", "notes"]
@@ -69,7 +69,7 @@ class Field:
     """What has to be known for it."""
     about: str
     """One line for people."""
-    read: Callable[[Facts], Any]
+    read: Callable[[FrameFacts], Any]
     """Its value, None when absent; a sequence of values where `is_many`."""
     values: tuple[str, ...] = ()
     """The words that it may hold."""
@@ -85,24 +85,24 @@ class Field:
         return OPERATORS[self.type]
 
 
-def _read(name: str) -> Callable[[Facts], Any]:
+def _read(name: str) -> Callable[[FrameFacts], Any]:
     return attrgetter(name)
 
 
-def _true(name: str) -> Callable[[Facts], Any]:
+def _true(name: str) -> Callable[[FrameFacts], Any]:
     read = attrgetter(name)
     return lambda facts: True if read(facts) else None
 
 
-def _severities(facts: Facts) -> list[str]:
+def _severities(facts: FrameFacts) -> list[str]:
     return [verdict.severity for verdict in facts.notes.verdicts]
 
 
-def _rules(facts: Facts) -> list[str]:
+def _rules(facts: FrameFacts) -> list[str]:
     return [verdict.rule for verdict in facts.notes.verdicts]
 
 
-def _text(facts: Facts) -> str:
+def _text(facts: FrameFacts) -> str:
     return facts.raw.decode(errors="replace")
 
 

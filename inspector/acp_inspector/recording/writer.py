@@ -13,9 +13,11 @@ import stat
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from acp_inspector.journal import Entry, Frame, JournalEvent, StderrText
 from acp_inspector.recording.encoder import Batch, Part, joined
@@ -23,13 +25,19 @@ from acp_inspector.recording.format import (
     Digest,
     Footer,
     Header,
+    Line,
     RecordingError,
     RecordingExistsError,
+    Unreadable,
+    decode_line,
     encode_entry,
     encode_footer,
     encode_header,
 )
 from acp_protocol.errors import describe_os_error
+
+if TYPE_CHECKING:
+    from acp_inspector.recording.lines import ReadAt
 
 Mode: TypeAlias = Literal["new", "append", "overwrite"]
 
@@ -240,10 +248,7 @@ class RecordingWriter:
 
     def _go_on(self) -> None:
         """Read what is there: its digest, its last number and time, and how it ends."""
-        # Late, because hardly any start appends, and an editor waits for every one.
-        from acp_inspector.recording.resumption import read_resumption
-
-        found = read_resumption(self._descriptor)
+        found = read_append_state(self._descriptor)
         if found is None:
             raise RecordingError(f"cannot append to {self._path}: it is no recording")
         self._digest, self._counts = found.digest, found.counts
@@ -322,3 +327,115 @@ def _open(path: Path, mode: Mode) -> tuple[int, bool]:
 
 def _refused(path: Path, problem: OSError) -> RecordingError:
     return RecordingError(f"cannot record to {path}: {describe_os_error(problem)}")
+
+
+@dataclass(frozen=True, slots=True)
+class AppendState:
+    """What a writer has to know of a recording to append to it."""
+
+    digest: Digest
+    """Of all bytes that are there."""
+    counts: Counter[str]
+    last_number: int
+    last_time: float
+    is_whole: bool
+    """Whether the last line has its newline."""
+
+
+def read_append_state(descriptor: int) -> AppendState | None:
+    """Return how to append to a file; None if its first line is no header of a recording.
+
+    Where the last footer's digest is right, the footer and the last entry tell everything; else
+    every line is read.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
+    from acp_inspector.recording.lines import line_end, read_at
+    from acp_inspector.recording.reader import HEADER_LIMIT
+
+    read = partial(read_at, descriptor)
+    size = os.fstat(descriptor).st_size
+    first = read(0, line_end(read, 0, min(size, HEADER_LIMIT)))
+    if not isinstance(_decoded(first), Header):
+        return None
+    return _state_by_footer(read, size) or _state_by_lines(read, size)
+
+
+def _state_by_footer(read: ReadAt, size: int) -> AppendState | None:
+    """Return what the footer says; None if there is none, or if its digest is wrong."""
+    import hashlib
+
+    from acp_inspector.recording.lines import line_begin, pieces_between
+    from acp_inspector.recording.reader import HEADER_LIMIT
+
+    at = line_begin(read, size)
+    # No footer is longer than a header may be.
+    line = read(at, min(size - at, HEADER_LIMIT))
+    footer = _decoded(line)
+    if not (isinstance(footer, Footer) and line.endswith(b"\n")):
+        return None
+    digest = hashlib.sha256()
+    for piece in pieces_between(read, 0, at):
+        digest.update(piece)
+    if digest.hexdigest() != footer.digest:
+        return None
+    digest.update(line)
+    number, time = _last_entry(read, at)
+    return AppendState(digest, Counter(footer.counts), number, time, is_whole=True)
+
+
+def _last_entry(read: ReadAt, end: int) -> tuple[int, float]:
+    """Return number and time of the last entry before `end`; zeros if there is none."""
+    from acp_inspector.recording.lines import LINE_LIMIT, line_begin
+
+    while end:
+        # Before it may stand footers of runs that wrote nothing.
+        begin = line_begin(read, end)
+        line = _decoded(read(begin, min(end - begin, LINE_LIMIT)))
+        if isinstance(line, Frame | StderrText | JournalEvent):
+            return line.n, line.at
+        end = begin
+    return 0, 0.0
+
+
+def _state_by_lines(read: ReadAt, size: int) -> AppendState:
+    import hashlib
+
+    from acp_inspector.recording.index import Index, Kind
+    from acp_inspector.recording.lines import SkippedLine, line_blocks, pieces_between
+
+    digest = hashlib.sha256()
+    index = Index()
+
+    def hashed(pieces: Iterable[bytes]) -> Iterator[bytes]:
+        for piece in pieces:
+            digest.update(piece)
+            yield piece
+
+    for block in line_blocks(hashed(pieces_between(read, 0, size))):
+        if isinstance(block, SkippedLine):
+            continue
+        begin = block.rfind(b"\n") + 1
+        # A last line without its newline counts, unless it was cut off.
+        if block[begin:] and not isinstance(_decoded(block[begin:]), Unreadable):
+            index.add(block + b"\n", 0)
+        else:
+            index.add(block[:begin], 0)
+    names = {
+        Kind.CLIENT: "frames",
+        Kind.AGENT: "frames",
+        Kind.STDERR: "stderr",
+        Kind.EVENT: "events",
+    }
+    # In the order in which the kinds come, as a writer counts them.
+    counts: Counter[str] = Counter()
+    for kind, count in Counter(map(Kind, index.kinds)).items():
+        if kind in names:
+            counts[names[kind]] += count
+    time = max(index.times, default=0.0)
+    return AppendState(digest, counts, index.last_number, time, read(size - 1, 1) == b"\n")
+
+
+def _decoded(line: bytes) -> Line:
+    return decode_line(line.rstrip(b"\n"))
