@@ -359,7 +359,8 @@ def _found_anywhere(pattern: str) -> Matcher:
     def matches(facts: FrameFacts) -> bool:
         # A character has four bytes at most.
         said = facts.raw[: 4 * SEARCH_LIMIT].decode(errors="replace")[:SEARCH_LIMIT]
-        return search(said) or search(_answered(facts))
+        # What is found in no text at all is found in what was said, too.
+        return search(said) or bool((answered := _answered(facts)) and search(answered))
 
     return matches
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from array import array
 from collections.abc import Callable, Generator, Iterator, Sequence
+from functools import cached_property
 from typing import Final, Protocol, TypeVar
 
 from acp_inspector.analysis.exchanges import Exchange
@@ -15,6 +17,7 @@ from acp_inspector.filter.frames import NO_NOTES, FrameFacts
 from acp_inspector.filter.language import Filter, prefilter
 from acp_inspector.journal import Entry, Frame
 from acp_inspector.recording.file import RecordingFile
+from acp_inspector.recording.format import decode_line
 from acp_inspector.recording.index import UNKNOWN_METHOD, Kind
 from acp_protocol.framing import Side
 from acp_protocol.jsonrpc import Message, read_message
@@ -26,6 +29,7 @@ BLOCK: Final = 512
 STEP: Final = 64
 """Entries that are judged in one step."""
 _SIDES: Final[dict[int, Side]] = {Kind.CLIENT: "client", Kind.AGENT: "agent", Kind.STDERR: "agent"}
+_NUMBER: Final = re.compile(rb'\{"n":(0|[1-9]\d{0,17}),')
 _FRAMES: Final = frozenset({int(Kind.CLIENT), int(Kind.AGENT)})
 _ENTRIES: Final = frozenset({*_FRAMES, int(Kind.STDERR), int(Kind.EVENT)})
 
@@ -97,10 +101,12 @@ class Scan:
         step = STEP if self._aside is at_once else BLOCK
         while self.place < self._last:
             end = min(self.place + BLOCK, self._last)
-            candidates = self._candidates(self.place, end)
+            block = _Block(self._entries, self.place, end)
+            candidates = self._candidates(block)
             for first in range(0, len(candidates), step):
-                yield from self._judge(self._batch(candidates[first : first + step]))
-                self.place = candidates[min(first + step, len(candidates)) - 1] + 1
+                rows = candidates[first : first + step]
+                yield from self._judge(self._batch(block, rows))
+                self.place = rows[-1] + 1
                 yield
             self.place = end
             yield
@@ -115,24 +121,17 @@ class Scan:
     def _last(self) -> int:
         return len(self._entries) if self._end is None else min(self._end, len(self._entries))
 
-    def _candidates(self, first: int, end: int) -> Sequence[int]:
+    def _candidates(self, block: _Block) -> Sequence[int]:
         """Return the rows that the prefilter does not rule out."""
-        passes = self._prefilter
+        passes, rows = self._prefilter, range(block.first, block.end)
         if passes is None:
-            return range(first, end)
-        lines: Sequence[bytes] = ()
-        if isinstance(self._entries, RecordingFile):
-            block = self._entries.block(first, end)
-            if passes(block):
-                lines = block[:-1].split(b"\n")
-        else:
-            entries = [self._entries[row] for row in range(first, end)]
-            lines = [entry.raw if isinstance(entry, Frame) else b"" for entry in entries]
-        found = [row for row, line in enumerate(lines, first) if not line or passes(line)]
+            return rows
+        lines = enumerate(block.lines, block.first) if passes(block.content) else ()
+        found = [row for row, line in lines if not line or passes(line)]
         if self._is_alone:
             return found
         self._requests.update(found)
-        responses = [row for row in range(first, end) if self._responds_to_match(row)]
+        responses = [row for row in rows if self._responds_to_match(row)]
         return sorted({*found, *responses}) if responses else found
 
     def _responds_to_match(self, row: int) -> bool:
@@ -144,7 +143,7 @@ class Scan:
         entry = self._entries[request]
         return isinstance(entry, Frame) and self._prefilter(entry.raw)
 
-    def _batch(self, rows: Sequence[int]) -> list[tuple[int, FrameFacts]]:
+    def _batch(self, block: _Block, rows: Sequence[int]) -> Sequence[tuple[int, FrameFacts]]:
         """Return the entries among some rows, with their fields."""
         entries, notes = self._entries, self._notes if self._wanted.needs_notes else no_notes
         if not isinstance(entries, RecordingFile):
@@ -154,13 +153,14 @@ class Scan:
                 if isinstance(entry := entries[row], ENTRY)
             ]
         kinds = entries.index.kinds
-        batch: list[tuple[int, FrameFacts]] = []
-        for row in rows:
-            if kinds[row] in _ENTRIES:
-                facts = _IndexedFacts(entries, row, notes)
-                # What is read now is not read aside.
-                if self._aside is at_once or facts.can_load(self._wanted.needs):
-                    batch.append((row, facts))
+        batch = [
+            (row, _IndexedFacts(entries, row, block, notes))
+            for row in rows
+            if kinds[row] in _ENTRIES
+        ]
+        if self._aside is not at_once:
+            # What is read now is not read aside.
+            batch = [(row, facts) for row, facts in batch if facts.can_load(self._wanted.needs)]
         return batch
 
     def _judge(self, batch: Sequence[tuple[int, FrameFacts]]) -> Iterator[None]:
@@ -181,6 +181,29 @@ class Scan:
             self.rows.extend((yield from self._aside(matching)))
 
 
+class _Block:
+    """The bytes of some rows, read when they are wanted."""
+
+    def __init__(self, entries: Entries, first: int, end: int) -> None:
+        self._entries = entries
+        self.first = first
+        self.end = end
+
+    @cached_property
+    def lines(self) -> list[bytes]:
+        """The line of each row; of entries in memory, the bytes of frames."""
+        if isinstance(self._entries, RecordingFile):
+            return self.content[:-1].split(b"\n")
+        rows = (self._entries[row] for row in range(self.first, self.end))
+        return [row.raw if isinstance(row, Frame) else b"" for row in rows]
+
+    @cached_property
+    def content(self) -> bytes:
+        if isinstance(self._entries, RecordingFile):
+            return self._entries.block(self.first, self.end)
+        return b"\n".join(self.lines)
+
+
 class _NoEntryError(Exception):
     """A line that looks like an entry at its beginning is none."""
 
@@ -188,14 +211,15 @@ class _NoEntryError(Exception):
 class _IndexedFacts(FrameFacts):
     """The fields of a row: from the index where it knows them, else from the decoded line."""
 
-    __slots__ = ("_index", "_notes_of", "_recording", "_row")
+    __slots__ = ("_block", "_index", "_notes_of", "_recording", "_row")
 
     def __init__(
-        self, recording: RecordingFile, row: int, notes_of: Callable[[Entry], Notes]
+        self, recording: RecordingFile, row: int, block: _Block, notes_of: Callable[[Entry], Notes]
     ) -> None:
         self._recording = recording
         self._index = recording.index
         self._row = row
+        self._block = block
         self._notes_of = notes_of
         self._entry = self._message = self._document = self._notes = None
         self._exchanges = None
@@ -204,9 +228,12 @@ class _IndexedFacts(FrameFacts):
         """Read the fields of these names; return whether this is an entry."""
         try:
             for name in needs:
-                _ = self._read() if name == "$" else FIELDS[name].read(self)
-            if "text" in needs:
-                _ = self.answered_method
+                if name == "text":
+                    _ = self.entry, self.answered_method
+                elif name == "$":
+                    self._read()
+                else:
+                    FIELDS[name].read(self)
         except _NoEntryError:
             return False
         return True
@@ -214,11 +241,20 @@ class _IndexedFacts(FrameFacts):
     @property
     def entry(self) -> Entry:
         if self._entry is None:
-            row = self._recording[self._row]
+            row = decode_line(self._line)
             if not isinstance(row, ENTRY):
                 raise _NoEntryError
             self._entry = row
         return self._entry
+
+    @property
+    def _line(self) -> bytes:
+        return self._block.lines[self._row - self._block.first]
+
+    @property
+    def n(self) -> int:
+        found = _NUMBER.match(self._line)
+        return int(found[1]) if found else self.entry.n
 
     @property
     def notes(self) -> Notes:
