@@ -382,17 +382,21 @@ _PLAIN: Final = re.compile(r"[A-Za-z0-9_. /-]+")
 """Text that JSON spells in one way, unless it is escaped needlessly."""
 
 
-def prefilter(expression: Expression) -> Prefilter | None:
+def prefilter(expression: Expression, *, is_alone: bool) -> Prefilter | None:
     """Return a quick test of bytes; None: every entry has to be judged.
 
-    A response has its method and session from its request: it is judged if the request passes.
+    `is_alone`: an entry is judged by itself. Else a response has its method and session from its
+    request, and is judged if its own bytes or those of the request pass.
     """
     match expression:
         case All(terms):
-            found = [each for term in terms if (each := prefilter(term)) is not None]
+            found = [each for term in terms if (each := prefilter(term, is_alone=is_alone))]
+            if not is_alone:
+                # One term may hold for the request, and another for the response.
+                del found[1:]
             return (lambda lines: all(each(lines) for each in found)) if found else None
         case Any(terms):
-            return _any_passes(prefilter(term) for term in terms)
+            return _any_passes(prefilter(term, is_alone=is_alone) for term in terms)
         case Text(text):
             return _holds(text, ignores_case=True)
         case Exists("error") | Compare("error" | "code") | Within("code"):

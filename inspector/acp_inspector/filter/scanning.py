@@ -83,7 +83,7 @@ class Scan:
         self._notes = notes
         # Text is also searched in the method of a response's request.
         self._is_alone = not (wanted.needs_exchanges or "text" in wanted.needs)
-        self._prefilter = prefilter(wanted.expression)
+        self._prefilter = prefilter(wanted.expression, is_alone=self._is_alone)
         self._requests: set[int] = set()
         """Rows of requests that passed the prefilter, whose responses have to be judged."""
         self.rows = array("I")
