@@ -397,11 +397,20 @@ def prefilter(expression: Expression, *, is_alone: bool) -> Prefilter | None:
             return (lambda lines: all(each(lines) for each in found)) if found else None
         case Any(terms):
             return _any_passes(prefilter(term, is_alone=is_alone) for term in terms)
+        case _:
+            return _term_prefilter(expression)
+
+
+def _term_prefilter(term: Expression) -> Prefilter | None:
+    match term:
         case Text(text):
             return _holds(text, ignores_case=True)
-        case Exists("error") | Compare("error" | "code") | Within("code"):
-            return _holds("error")
-        case Compare("kind", "==", "error"):
+        case (
+            Exists("error")
+            | Compare("error" | "code")
+            | Within("code")
+            | Compare("kind", "==", "error")
+        ):
             return _holds("error")
         case Compare("size", ">" | ">=" | "==", int() | float() as size):
             return lambda lines: len(lines) >= size
