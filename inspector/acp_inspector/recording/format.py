@@ -17,6 +17,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from typing import Any, Final, Protocol, TypeAlias, cast
 
 from acp_inspector.journal import Entry, Frame, JournalEvent, StderrText
@@ -34,7 +35,8 @@ DEPTH_LIMIT: Final = 200
 _SLOW_LINES: Final = 200
 """Lines that are parsed by the standard library before orjson is worth its import."""
 _LARGE: Final = 1 << 20
-"""Bytes of a line for which orjson is worth its import at once."""
+"""Bytes of a line for which orjson, which reserves twelve times as many, needs too much memory."""
+_Parse: TypeAlias = Callable[[bytes | bytearray], Any]
 
 _FRAME_START: Final = re.compile(
     rb'\{"n":(0|[1-9][0-9]{0,17}),"t":((?:0|[1-9][0-9]{0,17})\.[0-9]+),"from":"(client|agent)","msg":'
@@ -178,11 +180,10 @@ def are_json(lines: Sequence[bytes], block: bytes) -> bool:
     False does not say that none may: each then has to be asked alone. The newline at the end of a
     line is white space.
     """
-    if b"\r" in block or (
-        max(map(len, lines)) > 2 * DEPTH_LIMIT and _has_many_openings(block, len(lines))
-    ):
+    longest = max(map(len, lines))
+    if b"\r" in block or (longest > 2 * DEPTH_LIMIT and _has_many_openings(block, len(lines))):
         return False
-    loads = _PARSER.fast(len(block), len(lines))
+    loads = _PARSER.fast(longest, len(lines))
     if loads is None:
         return all(_parses(line) and not line.startswith(BOM) for line in lines)
     try:
@@ -197,7 +198,7 @@ def _parses(raw: bytes | bytearray) -> bool:
     """Tell whether `jsonrpc.parse` reads `raw`, whatever its nesting."""
     loads = _PARSER.fast(len(raw), 1)
     if loads is not None:
-        # Whatever orjson takes the standard library takes too, but not the other way round.
+        # Whatever it takes the standard library takes too, but not the other way round.
         with suppress(ValueError, RecursionError):
             loads(raw)
             return True
@@ -205,21 +206,28 @@ def _parses(raw: bytes | bytearray) -> bool:
 
 
 class _Parser:
-    """Parses to judge; imports orjson once it is worth that."""
+    """Parses to judge; imports faster parsers once they are worth that."""
 
     def __init__(self) -> None:
         self._lines = 0
-        self._loads: Callable[[bytes | bytearray], Any] | None = None
+        self._small: _Parse | None = None
+        self._large: _Parse | None = None
 
-    def fast(self, size: int, lines: int) -> Callable[[bytes | bytearray], Any] | None:
-        """Return the parser of orjson; None as long as a few lines are not worth its import."""
-        if self._loads is None:
+    def fast(self, size: int, lines: int) -> _Parse | None:
+        """Return a fast parser for lines of up to `size` bytes; None if it is not worth it yet."""
+        if size >= _LARGE:
+            if self._large is None:
+                from pydantic_core import from_json
+
+                self._large = partial(from_json, allow_inf_nan=False, cache_strings=False)
+            return self._large
+        if self._small is None:
             self._lines += lines
-            if self._lines > _SLOW_LINES or size >= _LARGE:
+            if self._lines > _SLOW_LINES:
                 import orjson
 
-                self._loads = orjson.loads
-        return self._loads
+                self._small = orjson.loads
+        return self._small
 
 
 _PARSER: Final = _Parser()
@@ -234,7 +242,7 @@ def _has_many_openings(block: bytes | bytearray, lines: int) -> bool:
 
 def _is_too_deep(raw: bytes | bytearray) -> bool:
     """Tell whether JSON is nested too deeply."""
-    if not _has_many_openings(raw, 0):
+    if len(raw) < _LARGE and not _has_many_openings(raw, 0):
         return False
     brackets = _NO_BRACKETS.sub(b"", raw).translate(_TO_SQUARE)
     # Each step takes the innermost level away.

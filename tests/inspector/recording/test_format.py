@@ -107,9 +107,10 @@ def test_the_header_comes_back() -> None:
     ids=lambda raw: repr(raw[:20]),
 )
 def test_what_counts_as_json_is_what_its_reader_parses(raw: bytes) -> None:
-    # Often enough that the fast parser is taken, too.
-    for _ in range(300):
-        assert is_json(raw) == jsonrpc.is_json(raw)
+    expected = jsonrpc.is_json(raw)
+    # Often enough that the fast parser is taken, too, and so large that the one for large lines is.
+    assert {is_json(raw) for _ in range(300)} == {expected}
+    assert is_json(b" " * (1 << 20) + raw) == expected
 
 
 @given(json_texts, st.data())
