@@ -1,4 +1,4 @@
-"""Entries of which any can be had by its place: of a recording, or of what was heard so far."""
+"""Entries by row: of a recording, in memory, or as they pass."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from acp_inspector.recording.index import MAX_WAITING, Envelope, Pairing, envelo
 from acp_inspector.recording.reader import Row
 
 ENTRY: Final = (Frame, StderrText, JournalEvent)
-"""What of a recording's rows can be asked about; the others are headers, footers and faults."""
+"""Rows that are entries; the others are headers, footers and unreadable lines."""
 
 
 class Entries(Protocol):
@@ -29,16 +29,16 @@ class Entries(Protocol):
         ...
 
     def question_of(self, row: int) -> int | None:
-        """Return the row of the question that a row answers."""
+        """Return the row of the request that a row responds to."""
         ...
 
     def answer_of(self, row: int) -> int | None:
-        """Return the row of the answer to the question in a row, if it has come."""
+        """Return the row of the response to the request in a row, if it has come."""
         ...
 
 
 class EntryList:
-    """Entries in memory, as they are heard."""
+    """Entries in memory, as they arrive."""
 
     def __init__(self, entries: Iterable[Entry] = ()) -> None:
         self._entries: list[Entry] = []
@@ -89,7 +89,7 @@ class PassingFrames:
             self._waiting.clear()
 
     def exchanges_before(self, frame: Frame) -> Exchanges:
-        """Take the next frame; return what has seen the request that it responds to, if any."""
+        """Take the next frame; return exchanges that hold the request it responds to."""
         exchanges = Exchanges()
         found = envelope(frame.side, frame.raw)
         if found is None:
@@ -107,12 +107,12 @@ class PassingFrames:
 
 
 def exchange_around(entries: Entries, row: int) -> Exchanges:
-    """Return what has seen the question and the answer that a row belongs to, and nothing else."""
+    """Return exchanges that hold only the request and the response that a row belongs to."""
     exchanges = Exchanges()
-    question = entries.question_of(row)
-    first = row if question is None else question
-    answer = entries.answer_of(row) if question is None else row
-    for each in (first, answer):
+    request = entries.question_of(row)
+    first = row if request is None else request
+    response = entries.answer_of(row) if request is None else row
+    for each in (first, response):
         entry = None if each is None else entries[each]
         if isinstance(entry, Frame):
             exchanges.apply(entry)
@@ -122,7 +122,7 @@ def exchange_around(entries: Entries, row: int) -> Exchanges:
 def facts_of(
     entries: Entries, row: int, entry: Entry, *, is_alone: bool = False, notes: Notes = NO_NOTES
 ) -> FrameFacts:
-    """Return the facts about the entry in a row; `is_alone`: without its question and answer."""
+    """Return the fields of the entry in a row; `is_alone`: without its request and response."""
     if is_alone or not isinstance(entry, Frame):
         return FrameFacts(entry, notes=notes)
     return FrameFacts(entry, exchange_around(entries, row), notes=notes)

@@ -278,13 +278,13 @@ class FrameFacts:
         """Return the tool call of an update, or that which a permission is requested for."""
         params = self._own_params()
         subject = _member(params, "subject")
-        asked = _member(params, "toolCall") or _member(subject, "toolCall")
-        found = asked or _member(params, "update")
+        requested = _member(params, "toolCall") or _member(subject, "toolCall")
+        found = requested or _member(params, "update")
         return found if _text(found, "toolCallId") else None
 
 
 def _is_in_envelope(path: Path) -> bool:
-    """Tell whether the members that JSON-RPC knows are all that is asked for."""
+    """Tell whether the path stays within the members that JSON-RPC defines."""
     match path.steps:
         case (Member("error"), Member(name), *_):
             return name in _ERROR

@@ -60,20 +60,20 @@ class Filter:
     """As it was typed."""
     expression: Expression
     needs: frozenset[str] = field(compare=False)
-    """The fields that are asked for: `$` for a path, `text` for text anywhere."""
+    """The fields that it reads: `$` for a path, `text` for text anywhere."""
     _matcher: Matcher = field(compare=False, repr=False)
-    _complaints: list[str] = field(default_factory=list[str], compare=False, repr=False)
+    _warnings: list[str] = field(default_factory=list[str], compare=False, repr=False)
 
     def matches(self, facts: FrameFacts) -> bool:
-        """Tell whether an entry is meant; what it holds can never make this fail."""
+        """Tell whether an entry matches; what it holds can never make this fail."""
         try:
             return self._matcher(facts)
         except SlowPatternError as problem:
-            self._complaints[:] = [str(problem)]
+            self._warnings[:] = [str(problem)]
             return False
 
     def decide(self, facts: FrameFacts) -> bool:
-        """Tell the same to who wants to hear at once of what could not be told.
+        """Tell the same, but raise where it cannot be decided.
 
         Raises:
             SlowPatternError: a pattern took too long.
@@ -82,8 +82,8 @@ class Filter:
 
     @property
     def complaint(self) -> str:
-        """Why some entries count as not meant although nobody knows; empty if there are none."""
-        return self._complaints[0] if self._complaints else ""
+        """Why some entries were not decided and count as not matching; empty if all were."""
+        return self._warnings[0] if self._warnings else ""
 
     @property
     def is_empty(self) -> bool:
@@ -102,7 +102,7 @@ class Filter:
 
     @property
     def needs_exchanges(self) -> bool:
-        """Whether answers are only known together with their questions."""
+        """Whether responses have to be judged with their requests."""
         return "exchanges" in self._costs()
 
     @property
@@ -147,7 +147,7 @@ def _matcher(expression: Expression) -> Matcher:
         case Pattern(pattern):
             return _found_anywhere(pattern)
         case Exists() | Compare() | Match() | Within():
-            return _asked(expression)
+            return _condition(expression)
         case Not(term):
             inner = _matcher(term)
             return lambda facts: not inner(facts)
@@ -160,7 +160,7 @@ def _matcher(expression: Expression) -> Matcher:
 
 
 def _needs(expression: Expression) -> frozenset[str]:
-    """Return the names of the fields that are asked for: `$` for a path, `text` for any text."""
+    """Return the names of the fields that are read: `$` for a path, `text` for any text."""
     match expression:
         case Text() | Pattern():
             return frozenset({"text"})
@@ -201,7 +201,7 @@ def _any_of(terms: Sequence[Matcher]) -> Matcher:
     return lambda facts: any(term(facts) for term in terms)
 
 
-def _asked(expression: Exists | Compare | Match | Within) -> Matcher:
+def _condition(expression: Exists | Compare | Match | Within) -> Matcher:
     match expression:
         case Exists(subject):
             return _exists(subject)
@@ -215,7 +215,7 @@ def _asked(expression: Exists | Compare | Match | Within) -> Matcher:
             return _any(subject, _one_of(choices))
 
 
-# What is asked of a subject: of its one value, or of all that it holds.
+# Tests of a subject: of its one value, or of all that it holds.
 
 
 def _any(subject: Subject, test: _Test) -> Matcher:
@@ -247,7 +247,7 @@ def _exists(subject: Subject) -> Matcher:
     return lambda facts: read(facts) is not None
 
 
-# What is asked of one value.
+# Tests of one value.
 
 
 def _test(subject: Subject, sign: str, value: Value) -> _Test:
@@ -323,7 +323,7 @@ def _is_number(value: Json) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-# Text anywhere: in the bytes, and in the name of the method that an answer is about.
+# Text anywhere: in the bytes, and in the method of the request that a response belongs to.
 
 
 def _anywhere(text: str) -> Matcher:
@@ -333,8 +333,8 @@ def _anywhere(text: str) -> Matcher:
         return _in_bytes(wanted, [spelling.encode() for spelling in spellings])
 
     def matches(facts: FrameFacts) -> bool:
-        said = facts.raw.decode(errors="replace").casefold()
-        return any(each in said for each in spellings) or wanted in _answered(facts)
+        content = facts.raw.decode(errors="replace").casefold()
+        return any(each in content for each in spellings) or wanted in _request_method(facts)
 
     return matches
 
@@ -347,8 +347,8 @@ def _spellings(text: str) -> Iterable[str]:
 
 def _in_bytes(wanted: str, spellings: Sequence[bytes]) -> Matcher:
     def matches(facts: FrameFacts) -> bool:
-        said = facts.raw.lower()
-        return any(each in said for each in spellings) or wanted in _answered(facts)
+        content = facts.raw.lower()
+        return any(each in content for each in spellings) or wanted in _request_method(facts)
 
     return matches
 
@@ -358,14 +358,14 @@ def _found_anywhere(pattern: str) -> Matcher:
 
     def matches(facts: FrameFacts) -> bool:
         # A character has four bytes at most.
-        said = facts.raw[: 4 * SEARCH_LIMIT].decode(errors="replace")[:SEARCH_LIMIT]
-        # What is found in no text at all is found in what was said, too.
-        return search(said) or bool((answered := _answered(facts)) and search(answered))
+        content = facts.raw[: 4 * SEARCH_LIMIT].decode(errors="replace")[:SEARCH_LIMIT]
+        # What is found in no text at all is found in the content, too.
+        return search(content) or bool((method := _request_method(facts)) and search(method))
 
     return matches
 
 
-def _answered(facts: FrameFacts) -> str:
+def _request_method(facts: FrameFacts) -> str:
     return (facts.answered_method or "").casefold()
 
 

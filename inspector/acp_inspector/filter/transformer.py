@@ -233,7 +233,7 @@ def _check_order(written: _Literal, value: Value) -> None:
 
 
 def _of_entry(condition: Compare | Within) -> Expression:
-    """Return the same, asked of the entry where it can be: that needs no look at messages."""
+    """Return an equal condition that does not read the message, where there is one."""
     match condition:
         case Compare("kind", "==", "stderr" | "event" as word):
             return Exists(word)

@@ -88,7 +88,7 @@ Part: TypeAlias = bytes | bytearray
 
 
 class Batch:
-    """Entries in order, of which runs are only taken apart for who wants them one by one."""
+    """Entries in order; runs are only taken apart when iterated one by one."""
 
     def __init__(self, items: Sequence[Item]) -> None:
         self._items = items

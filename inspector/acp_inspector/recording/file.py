@@ -230,11 +230,11 @@ class RecordingFile:
         return self._index
 
     def question_of(self, row: int) -> int | None:
-        """Return the row of the question that a row answers, if it is one and that is known."""
+        """Return the row of the request that a row responds to, if that is known."""
         return self._index.pairing.request_of(row)
 
     def answer_of(self, row: int) -> int | None:
-        """Return the row of the answer to the question in a row, if it has come."""
+        """Return the row of the response to the request in a row, if there is one."""
         return self._index.pairing.response_of(row)
 
     @property
@@ -247,17 +247,20 @@ class RecordingFile:
         if not self._is_complete:
             return ()
         line, fault = len(self) + 2, self._content.fault
-        told = (LineFault(line, fault, self._end),) if fault else ()
+        broken = (LineFault(line, fault, self._end),) if fault else ()
         row: Row | Unreadable
         if self._content.size - self._end > self._max_line:
             row = LineFault(line, TOO_LONG, self._end)
         elif left := self._read(self._end, self._content.size - self._end):
             row = decode_line(left)
         else:
-            return told
+            return broken
         if isinstance(row, Unreadable):
-            return told or (LineFault(line, CUT_LINE, self._end),)
-        return (row, *(replace(fault, line=line + 1, offset=self._content.size) for fault in told))
+            return broken or (LineFault(line, CUT_LINE, self._end),)
+        return (
+            row,
+            *(replace(fault, line=line + 1, offset=self._content.size) for fault in broken),
+        )
 
     @property
     def footer(self) -> Footer | None:

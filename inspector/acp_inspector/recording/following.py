@@ -28,10 +28,10 @@ OVERWRITTEN: Final = "the file became shorter: what was read of it before is the
 
 
 class Follower:
-    """Reads a recording from its first line on, and goes on when asked to; never waits.
+    """Reads a recording from its first line on, then what was appended; never waits.
 
-    A line that has no newline yet is left for the next time. Where a part has ended in peace and
-    the next one is there, it goes on in that. Compressed recordings do not grow, and are not read.
+    A line that has no newline yet is left for the next time. Where a part was closed cleanly and
+    the next one is there, it continues there. Compressed recordings do not grow, and are not read.
     """
 
     def __init__(self, path: Path, *, max_line: int = LINE_LIMIT) -> None:
@@ -44,7 +44,7 @@ class Follower:
         self._max_line = max_line
         self._part = 1
         self._series: str | None = None
-        with self._told():
+        with self._errors():
             self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         self._begin()
 
@@ -61,7 +61,7 @@ class Follower:
         Raises:
             RecordingError: the file cannot be read, or its first line is no header.
         """
-        with self._told():
+        with self._errors():
             yield from self._read_part()
             while self._has_ended and self._turn():
                 yield from self._read_part()
@@ -144,7 +144,7 @@ class Follower:
         return True
 
     @contextmanager
-    def _told(self) -> Generator[None]:
+    def _errors(self) -> Generator[None]:
         try:
             yield
         except OSError as problem:

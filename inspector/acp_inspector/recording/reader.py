@@ -1,4 +1,4 @@
-"""Reads a recording as far as it goes, and says where it stops being good.
+"""Reads a recording as far as it goes, and reports what cannot be read.
 
 Opening is inert: nothing that a recording names is run, fetched or followed.
 """
@@ -53,7 +53,7 @@ class Recording:
     entries: tuple[Entry, ...]
     faults: tuple[LineFault, ...]
     footer: Footer | None
-    """None when the recorder did not end in peace."""
+    """None if the recording was not closed cleanly."""
 
     @property
     def frames(self) -> tuple[Frame, ...]:

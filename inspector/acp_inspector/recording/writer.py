@@ -1,8 +1,8 @@
-"""Writes a recording without ever stopping who asks for it.
+"""Writes a recording without ever stopping the traffic.
 
 Each batch of entries goes to the kernel in one write, with no buffer of our own that a SIGKILL
 would lose. When writing fails, the entries are counted as dropped, one warning is given, and as
-soon as writing works again a `dropped` event tells of it.
+soon as writing works again a `dropped` event reports it.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _FOREIGN: Final = "cannot record to {}: it is neither a file nor a device"
 class RecordingWriter:
     """An open recording.
 
-    `new` refuses a file that exists; `append` goes on behind its last entry, in numbers and in
+    `new` refuses a file that exists; `append` continues behind its last entry, in numbers and in
     time; `overwrite` empties it.
     """
 
@@ -102,7 +102,7 @@ class RecordingWriter:
         """Bytes that were there, as long as all of them are."""
         try:
             if mode == "append" and self._found_size:
-                self._go_on()
+                self._continue()
             else:
                 self._begin(header)
         except BaseException as problem:
@@ -122,7 +122,7 @@ class RecordingWriter:
 
     @property
     def is_behind(self) -> bool:
-        """Whether entries are missing that nothing in the file tells of yet."""
+        """Whether entries are missing that no event in the file reports yet."""
         return self._last_dropped is not None
 
     def write(self, entries: Iterable[Entry]) -> None:
@@ -131,14 +131,14 @@ class RecordingWriter:
         if not batch:
             return
         try:
-            self._put(chain(self._tale(), batch.encoded()))
+            self._put(chain(self._dropped_event(), batch.encoded()))
         except OSError as problem:
             self._drop(batch, describe_os_error(problem))
             return
         except MemoryError:
             self._drop(batch, "out of memory")
             return
-        self._told()
+        self._count_dropped_event()
         self._has_entries = True
         for kind, count in batch.counts().items():
             self._counts[_COUNTED[kind]] += count
@@ -154,8 +154,8 @@ class RecordingWriter:
         leaves_it = self._has_entries or not self._is_withdrawn
         try:
             if leaves_it:
-                self._put(self._tale())
-                self._told()
+                self._put(self._dropped_event())
+                self._count_dropped_event()
                 self._put([encode_footer(Footer(self._counts, self._hashed().hexdigest()))])
         except OSError as problem:
             self._warn_once(describe_os_error(problem))
@@ -176,7 +176,7 @@ class RecordingWriter:
             self._warn_once(describe_os_error(problem))
 
     def _end(self, *, leaves_it: bool) -> None:
-        """Close the file; undo what was done to it if there is nothing of worth in it."""
+        """Close the file; undo what was done to it unless `leaves_it`."""
         if not leaves_it:
             self._undo()
         os.close(self._descriptor)
@@ -190,14 +190,14 @@ class RecordingWriter:
             elif stat.S_ISREG(found.st_mode) and self._found_size < found.st_size:
                 os.ftruncate(self._descriptor, self._found_size)
 
-    def _tale(self) -> Iterable[bytes]:
-        """Return what tells of entries that are missing."""
+    def _dropped_event(self) -> Iterable[bytes]:
+        """Yield the event that reports missing entries, if there are any."""
         if self._last_dropped is not None:
-            # The number of the last entry that is missing is free for the event that tells of it.
-            told = {"count": self._dropped, "why": self._reason}
-            yield encode_entry(JournalEvent(*self._last_dropped, "dropped", told))
+            # The number of the last entry that is missing is free for the event that reports it.
+            data = {"count": self._dropped, "why": self._reason}
+            yield encode_entry(JournalEvent(*self._last_dropped, "dropped", data))
 
-    def _told(self) -> None:
+    def _count_dropped_event(self) -> None:
         if self._last_dropped is not None:
             self._last_dropped, self._dropped = None, 0
             self._counts["events"] += 1
@@ -246,7 +246,7 @@ class RecordingWriter:
                 f"recording to {self._path} fails ({reason}); the traffic goes on without it"
             )
 
-    def _go_on(self) -> None:
+    def _continue(self) -> None:
         """Read what is there: its digest, its last number and time, and how it ends."""
         found = read_append_state(self._descriptor)
         if found is None:
