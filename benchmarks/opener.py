@@ -22,23 +22,21 @@ def run(path: Path, jumps: int) -> dict[str, object]:
     chance = random.Random(1)
     idle = _peak()
     begin = time.perf_counter()
-    file = RecordingFile(path, keeps_index=True)
+    file = RecordingFile(path)
     file.head(SCREEN)
     last = file.tail(SCREEN)[-2]
     screen = time.perf_counter() - begin
     count: int = getattr(last, "n")  # noqa: B009 - the last row but the footer is an entry
-    was_kept = len(file) > 0
     numbers = [chance.randint(1, count) for _ in range(jumps)]
     by_number = [_seconds(lambda n=n: file.entry(n)) for n in numbers]
     index = _seconds(file.complete)
     by_row = [_seconds(lambda n=n: file[n - 1 : n - 1 + SCREEN]) for n in numbers]
-    keep = _seconds(file.close)
+    file.close()
     return {
         "screen": screen,
         "by_number": by_number,
         "by_row": by_row,
-        "index": index + keep,
-        "was_kept": was_kept,
+        "index": index,
         "rows": count,
         "idle": idle,
         "peak": _peak(),

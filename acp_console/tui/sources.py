@@ -54,7 +54,7 @@ class ProxySource:
         if self.proxy.recording is None:
             return None
         try:
-            recording = RecordingFile(Path(self.proxy.recording), keeps_index=False)
+            recording = RecordingFile(Path(self.proxy.recording))
         except AcpError:
             return None
         if "series" in recording.header.meta:

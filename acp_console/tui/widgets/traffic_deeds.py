@@ -11,7 +11,7 @@ from acp_inspector.filter.expressions import (
     Expression,
     spelled,
 )
-from acp_inspector.filter.facts import Facts
+from acp_inspector.filter.frames import FrameFacts
 from acp_inspector.filter.paths import PathError, read_path
 from acp_protocol.jsonrpc import Json
 
@@ -21,13 +21,13 @@ LONG: Final = 200
 """Characters of a text that a filter looks for, at most."""
 
 
-def same_filter(facts: Facts, what: Literal["session", "tool"]) -> str:
+def same_filter(facts: FrameFacts, what: Literal["session", "tool"]) -> str:
     """Return the filter for what belongs to the same session or tool call; empty if to none."""
     value = facts.session if what == "session" else facts.tool
     return spelled(Compare(what, "==", value)) if value else ""
 
 
-def permission_filter(facts: Facts) -> str:
+def permission_filter(facts: FrameFacts) -> str:
     """Return the filter that leads from a tool call to its permission, or back."""
     if not facts.tool:
         return ""
@@ -38,7 +38,7 @@ def permission_filter(facts: Facts) -> str:
     return spelled(All((called if is_asked else asked, same)))
 
 
-def filter_for(facts: Facts, path: str, value: Json) -> str:
+def filter_for(facts: FrameFacts, path: str, value: Json) -> str:
     """Return the filter for what is like a row, or has the same value at a place of its message."""
     try:
         place = read_path(path)
@@ -70,7 +70,7 @@ class Shown(Protocol):
         ...
 
 
-def copied(what: str, facts: Facts, shown: Shown) -> str:
+def copied(what: str, facts: FrameFacts, shown: Shown) -> str:
     """Return what is to be copied of a row: `pretty`, `path`, or a `filter` for what is alike."""
     match what:
         case "pretty":
@@ -81,7 +81,7 @@ def copied(what: str, facts: Facts, shown: Shown) -> str:
             return filter_for(facts, shown.json_path, shown.json_value)
 
 
-def _alike(facts: Facts) -> Expression:
+def _alike(facts: FrameFacts) -> Expression:
     kind = facts.kind
     if kind == "event":
         return Compare("event", "==", facts.event)

@@ -12,9 +12,8 @@ from textual.cache import LRUCache
 
 from acp_console.tui.aside import Aside
 from acp_console.tui.widgets.frames_rows import TableRow, read_row, time_of
-from acp_inspector.analysis.annotations import Annotations
+from acp_inspector.analysis.annotations import Annotations, Notes
 from acp_inspector.filter.entries import ENTRY, Entries, facts_of
-from acp_inspector.filter.facts import Notes
 from acp_inspector.filter.frames import FrameFacts
 from acp_inspector.filter.language import Filter, compile_filter
 from acp_inspector.filter.scanning import Scan

@@ -1,20 +1,20 @@
-"""Entries of which any can be had by its place: of a recording, or of what was heard so far."""
+"""Entries by row: of a recording, in memory, or as they pass."""
 
 from __future__ import annotations
 
-from array import array
+from collections import deque
 from collections.abc import Iterable
 from typing import Final, Protocol
 
+from acp_inspector.analysis.annotations import NO_NOTES, Notes
 from acp_inspector.analysis.exchanges import Exchanges
-from acp_inspector.filter.facts import Notes
-from acp_inspector.filter.frames import NO_NOTES, FrameFacts
+from acp_inspector.filter.frames import FrameFacts
 from acp_inspector.journal import Entry, Frame, JournalEvent, StderrText
-from acp_inspector.recording.pairing import MOST_OPEN, Pairing, envelope
+from acp_inspector.recording.index import MAX_WAITING, Envelope, Pairing, envelope
 from acp_inspector.recording.reader import Row
 
 ENTRY: Final = (Frame, StderrText, JournalEvent)
-"""What of a recording's rows can be asked about; the others are headers, footers and faults."""
+"""Rows that are entries; the others are headers, footers and unreadable lines."""
 
 
 class Entries(Protocol):
@@ -29,45 +29,37 @@ class Entries(Protocol):
         ...
 
     def question_of(self, row: int) -> int | None:
-        """Return the row of the question that a row answers."""
+        """Return the row of the request that a row responds to."""
         ...
 
     def answer_of(self, row: int) -> int | None:
-        """Return the row of the answer to the question in a row, if it has come."""
+        """Return the row of the response to the request in a row, if it has come."""
         ...
 
 
 class EntryList:
-    """Entries in memory, as they are heard."""
+    """Entries in memory, as they arrive."""
 
     def __init__(self, entries: Iterable[Entry] = ()) -> None:
         self._entries: list[Entry] = []
         self._pairing = Pairing()
-        self._partners = array("I")
-        self._answers: dict[int, int] = {}
         self.extend(entries)
 
     def extend(self, entries: Iterable[Entry]) -> None:
         """Put entries behind those that are there."""
-        first = len(self._entries)
-        self._entries.extend(entries)
-        fresh = self._entries[first:]
-        found = [
-            envelope(place, entry.side, entry.raw)
+        fresh = list(entries)
+        self._entries += fresh
+        envelopes = [
+            (place, found)
             for place, entry in enumerate(fresh)
-            if isinstance(entry, Frame)
+            if isinstance(entry, Frame) and (found := envelope(entry.side, entry.raw))
         ]
-        envelopes = [each for each in found if each is not None]
-        begins = [
+        restarts = [
             place
             for place, entry in enumerate(fresh)
             if isinstance(entry, JournalEvent) and entry.begins_connection
         ]
-        self._partners += self._pairing.take(first, len(fresh), envelopes, begins)
-        for place, *_, is_answer in envelopes:
-            partner = self._partners[first + place]
-            if is_answer and partner:
-                self._answers[partner - 1] = first + place
+        self._pairing.add(len(fresh), envelopes, restarts)
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -76,53 +68,51 @@ class EntryList:
         return self._entries[row]
 
     def question_of(self, row: int) -> int | None:
-        """Return the row of the question that a row answers."""
-        partner = self._partners[row]
-        return partner - 1 if 0 < partner <= row else None
+        """Return the row of the request that a row responds to."""
+        return self._pairing.request_of(row)
 
     def answer_of(self, row: int) -> int | None:
-        """Return the row of the answer to the question in a row, if it has come."""
-        return self._answers.get(row)
+        """Return the row of the response to the request in a row, if it has come."""
+        return self._pairing.response_of(row)
 
 
 class PassingFrames:
-    """Frames as they come, of which only questions without an answer are kept."""
+    """Frames as they come, of which only requests without a response are kept."""
 
-    def __init__(self) -> None:
-        self._pairing = Pairing()
-        self._asked: dict[int, Frame] = {}
-        self._count = 0
+    def __init__(self, max_waiting: int = MAX_WAITING) -> None:
+        self._max_waiting = max_waiting
+        self._waiting: dict[Envelope, deque[Frame]] = {}
 
     def pass_event(self, event: JournalEvent) -> None:
-        """Take the next event: with another process come other ids."""
+        """Take the next event: another process has other ids."""
         if event.begins_connection:
-            self._pairing.restart()
-            self._asked.clear()
+            self._waiting.clear()
 
     def exchanges_before(self, frame: Frame) -> Exchanges:
-        """Take the next frame; return what has seen the question that it answers, if any."""
-        row, self._count = self._count, self._count + 1
+        """Take the next frame; return exchanges that hold the request it responds to."""
         exchanges = Exchanges()
-        found = envelope(0, frame.side, frame.raw)
+        found = envelope(frame.side, frame.raw)
         if found is None:
             return exchanges
-        partner = self._pairing.take(row, 1, [found])[0]
-        if not found.is_answer:
-            self._asked[row] = frame
-            if len(self._asked) > MOST_OPEN:
-                del self._asked[next(iter(self._asked))]
-        elif (question := self._asked.pop(partner - 1, None)) is not None:
-            exchanges.apply(question)
+        key = found._replace(is_response=False)
+        if not found.is_response:
+            self._waiting.setdefault(key, deque()).append(frame)
+            if len(self._waiting) > self._max_waiting:
+                del self._waiting[next(iter(self._waiting))]
+        elif requests := self._waiting.get(key):
+            exchanges.apply(requests.popleft())
+            if not requests:
+                del self._waiting[key]
         return exchanges
 
 
 def exchange_around(entries: Entries, row: int) -> Exchanges:
-    """Return what has seen the question and the answer that a row belongs to, and nothing else."""
+    """Return exchanges that hold only the request and the response that a row belongs to."""
     exchanges = Exchanges()
-    question = entries.question_of(row)
-    first = row if question is None else question
-    answer = entries.answer_of(row) if question is None else row
-    for each in (first, answer):
+    request = entries.question_of(row)
+    first = row if request is None else request
+    response = entries.answer_of(row) if request is None else row
+    for each in (first, response):
         entry = None if each is None else entries[each]
         if isinstance(entry, Frame):
             exchanges.apply(entry)
@@ -132,7 +122,7 @@ def exchange_around(entries: Entries, row: int) -> Exchanges:
 def facts_of(
     entries: Entries, row: int, entry: Entry, *, is_alone: bool = False, notes: Notes = NO_NOTES
 ) -> FrameFacts:
-    """Return the facts about the entry in a row; `is_alone`: without its question and answer."""
+    """Return the fields of the entry in a row; `is_alone`: without its request and response."""
     if is_alone or not isinstance(entry, Frame):
         return FrameFacts(entry, notes=notes)
     return FrameFacts(entry, exchange_around(entries, row), notes=notes)

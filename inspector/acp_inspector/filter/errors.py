@@ -1,4 +1,4 @@
-"""What is wrong with an expression, and where."""
+"""Errors in expressions, with their position."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class FilterError(AcpError):
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """Return a question with the known word that `word` was probably meant to be, or nothing."""
+    """Return a suggestion with the known word closest to `word`; empty if none is close."""
     found = difflib.get_close_matches(word.lower(), list(known), n=1)
     return f"did you mean `{found[0]}`?" if found else ""
 

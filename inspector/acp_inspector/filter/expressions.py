@@ -10,6 +10,7 @@ from typing import Final, Literal, TypeAlias, assert_never
 from acp_inspector.filter.fields import FIELDS, Type
 from acp_inspector.filter.grammar import KEYWORDS
 from acp_inspector.filter.paths import Path
+from acp_inspector.filter.patterns import Bounded
 
 Value: TypeAlias = str | int | float | bool | None
 Subject: TypeAlias = str | Path
@@ -38,6 +39,14 @@ class Pattern:
 
     pattern: str
     ignores_case: bool = False
+
+    def compile(self) -> Bounded[str]:
+        """Return the pattern ready for use.
+
+        Raises:
+            PatternError: it is none.
+        """
+        return Bounded(self.pattern, ignores_case=self.ignores_case)
 
 
 @dataclass(frozen=True, slots=True)

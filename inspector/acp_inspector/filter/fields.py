@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from operator import attrgetter
 from typing import Any, Final, Literal, TypeAlias
 
-from acp_inspector.filter.facts import Facts
+from acp_inspector.filter.frames import FrameFacts
 
 Type: TypeAlias = Literal["text", "number", "time", "size", "id", "flag", "severity", "json"]
 Cost: TypeAlias = Literal["entry", "message", "exchanges", "notes"]
@@ -69,7 +68,7 @@ class Field:
     """What has to be known for it."""
     about: str
     """One line for people."""
-    read: Callable[[Facts], Any]
+    read: Callable[[FrameFacts], Any]
     """Its value, None when absent; a sequence of values where `is_many`."""
     values: tuple[str, ...] = ()
     """The words that it may hold."""
@@ -85,86 +84,136 @@ class Field:
         return OPERATORS[self.type]
 
 
-def _read(name: str) -> Callable[[Facts], Any]:
-    return attrgetter(name)
-
-
-def _true(name: str) -> Callable[[Facts], Any]:
-    read = attrgetter(name)
-    return lambda facts: True if read(facts) else None
-
-
-def _severities(facts: Facts) -> list[str]:
-    return [verdict.severity for verdict in facts.notes.verdicts]
-
-
-def _rules(facts: Facts) -> list[str]:
-    return [verdict.rule for verdict in facts.notes.verdicts]
-
-
-def _text(facts: Facts) -> str:
-    return facts.raw.decode(errors="replace")
-
-
 _ALL: Final = (
-    Field("n", "number", "entry", "number of the entry, from 1", _read("n")),
-    Field("t", "time", "entry", "time since the start", _read("at")),
-    Field("from", "text", "entry", "who sent it", _read("side"), SIDES),
-    Field("kind", "text", "message", "what it is", _read("kind"), KINDS),
-    Field("method", "text", "exchanges", "its method, or its question's", _read("method")),
-    Field("id", "id", "message", 'its id: 1 is not "1"', _read("ids"), is_many=True),
-    Field("session", "text", "exchanges", "its session, or its question's", _read("session")),
-    Field("update", "text", "message", "what is updated", _read("update"), UPDATES, is_open=True),
+    Field("n", "number", "entry", "number of the entry, from 1", lambda facts: facts.n),
+    Field("t", "time", "entry", "time since the start", lambda facts: facts.at),
+    Field("from", "text", "entry", "who sent it", lambda facts: facts.side, SIDES),
+    Field("kind", "text", "message", "what it is", lambda facts: facts.kind, KINDS),
     Field(
-        *("status", "text", "message", "status of the tool call, or of what is updated"),
-        *(_read("status"), STATUSES),
+        "method", "text", "exchanges", "its method, or its request's", lambda facts: facts.method
+    ),
+    Field("id", "id", "message", 'its id: 1 is not "1"', lambda facts: facts.ids, is_many=True),
+    Field(
+        "session", "text", "exchanges", "its session, or its request's", lambda facts: facts.session
+    ),
+    Field(
+        "update",
+        "text",
+        "message",
+        "what is updated",
+        lambda facts: facts.update,
+        UPDATES,
         is_open=True,
     ),
-    Field("tool", "text", "message", "id of the tool call", _read("tool")),
     Field(
-        *("tool.kind", "text", "message", "what sort of tool is called"),
-        *(_read("tool_kind"), TOOL_KINDS),
+        "status",
+        "text",
+        "message",
+        "status of the tool call, or of what is updated",
+        lambda facts: facts.status,
+        STATUSES,
         is_open=True,
     ),
-    Field("terminal", "text", "message", "id of the terminal", _read("terminal")),
+    Field("tool", "text", "message", "id of the tool call", lambda facts: facts.tool),
     Field(
-        *("error", "text", "message", "message of an error answer", _read("error")),
+        "tool.kind",
+        "text",
+        "message",
+        "kind of tool",
+        lambda facts: facts.tool_kind,
+        TOOL_KINDS,
+        is_open=True,
+    ),
+    Field("terminal", "text", "message", "id of the terminal", lambda facts: facts.terminal),
+    Field(
+        "error",
+        "text",
+        "message",
+        "message of an error response",
+        lambda facts: facts.error,
         stands_alone=True,
     ),
     Field(
-        *("malformed", "text", "message", "why it is no message", _read("malformed")),
+        "malformed",
+        "text",
+        "message",
+        "why it is no message",
+        lambda facts: facts.malformed,
         stands_alone=True,
     ),
-    Field("code", "number", "message", "code of an error answer", _read("code")),
-    Field("latency", "time", "exchanges", "time from question to answer", _read("latency")),
-    Field("size", "size", "entry", "bytes", _read("size")),
-    Field("text", "text", "entry", "all of it", _text),
-    Field("turn", "number", "notes", "number of the prompt, from 1", _read("notes.turn")),
+    Field("code", "number", "message", "code of an error response", lambda facts: facts.code),
     Field(
-        *("finding", "severity", "notes", "severity of a finding", _severities, SEVERITIES),
+        "latency", "time", "exchanges", "time from request to response", lambda facts: facts.latency
+    ),
+    Field("size", "size", "entry", "bytes", lambda facts: facts.size),
+    Field("text", "text", "entry", "all of it", lambda facts: facts.raw.decode(errors="replace")),
+    Field(
+        "turn", "number", "notes", "number of the prompt, from 1", lambda facts: facts.notes.turn
+    ),
+    Field(
+        "finding",
+        "severity",
+        "notes",
+        "severity of a finding",
+        lambda facts: [each.severity for each in facts.notes.verdicts],
+        SEVERITIES,
         stands_alone=True,
         is_many=True,
     ),
-    Field("rule", "text", "notes", "rule of a finding", _rules, stands_alone=True, is_many=True),
     Field(
-        *("held", "flag", "notes", "a breakpoint keeps it back", _true("notes.is_held")),
+        "rule",
+        "text",
+        "notes",
+        "rule of a finding",
+        lambda facts: [each.rule for each in facts.notes.verdicts],
+        stands_alone=True,
+        is_many=True,
+    ),
+    Field(
+        "held",
+        "flag",
+        "notes",
+        "held at a breakpoint",
+        lambda facts: facts.notes.is_held or None,
         stands_alone=True,
     ),
     Field(
-        *("edited", "flag", "notes", "it was changed on its way", _true("notes.is_edited")),
+        "edited",
+        "flag",
+        "notes",
+        "changed on its way",
+        lambda facts: facts.notes.is_edited or None,
         stands_alone=True,
     ),
     Field(
-        *("marked", "flag", "notes", "somebody marked it", _true("notes.is_marked")),
+        "marked",
+        "flag",
+        "notes",
+        "marked by a person",
+        lambda facts: facts.notes.is_marked or None,
         stands_alone=True,
     ),
     Field(
-        *("pending", "flag", "exchanges", "it waits for its answer", _true("is_pending")),
+        "pending",
+        "flag",
+        "exchanges",
+        "waits for its response",
+        lambda facts: facts.is_pending or None,
         stands_alone=True,
     ),
-    Field("stderr", "text", "entry", "text on stderr", _read("stderr"), stands_alone=True),
-    Field("event", "text", "entry", "name of an event", _read("event"), stands_alone=True),
-    Field("schema", "number", "notes", "protocol version it is read by", _read("notes.schema")),
+    Field(
+        "stderr", "text", "entry", "text on stderr", lambda facts: facts.stderr, stands_alone=True
+    ),
+    Field(
+        "event", "text", "entry", "name of an event", lambda facts: facts.event, stands_alone=True
+    ),
+    Field(
+        "schema",
+        "number",
+        "notes",
+        "protocol version it is read by",
+        lambda facts: facts.notes.schema,
+    ),
 )
 
 FIELDS: Final[dict[str, Field]] = {field.name: field for field in _ALL}

@@ -1,17 +1,16 @@
-"""Facts about the entries of a journal, looked up only when they are asked for.
+"""The fields of an entry that filters ask for, read when they are asked for.
 
-What stands in the entry itself costs nothing. The message is read once, when the first field that
-stands in it is asked for.
+What the entry itself says costs nothing. Its message is parsed once, when the first field of the
+message is read. What is not known is None, or empty.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final, cast
+from typing import Final, Literal, TypeAlias, cast
 
 from acp_inspector.analysis.annotations import NO_NOTES, Notes
 from acp_inspector.analysis.exchanges import Exchange, Exchanges
-from acp_inspector.filter.facts import Kind
 from acp_inspector.filter.paths import Member, Path, look_up
 from acp_inspector.journal import Entry, Frame, JournalEvent, StderrText
 from acp_protocol.framing import Side
@@ -30,7 +29,11 @@ from acp_protocol.jsonrpc import (
     read_message,
 )
 
-_KINDS: Final[dict[type[Message], Kind]] = {
+FrameKind: TypeAlias = Literal[
+    "request", "notification", "result", "error", "batch", "malformed", "stderr", "event"
+]
+
+_KINDS: Final[dict[type[Message], FrameKind]] = {
     Request: "request",
     Notification: "notification",
     Result: "result",
@@ -43,12 +46,9 @@ _ERROR: Final = frozenset({"code", "message", "data"})
 
 
 class FrameFacts:
-    """The facts about one entry; `Facts` says what each of them is."""
+    """The fields of one entry."""
 
-    __slots__ = (
-        *("_document", "_entry", "_exchanges", "_message"),
-        *("at", "n", "notes", "side", "size"),
-    )
+    __slots__ = ("_document", "_entry", "_exchanges", "_message", "_notes")
 
     def __init__(
         self,
@@ -58,34 +58,58 @@ class FrameFacts:
         message: Message | None = None,
         notes: Notes = NO_NOTES,
     ) -> None:
-        """Look at `entry`.
+        """Read `entry`.
 
         Args:
-            entry: What is looked at.
-            exchanges: Those of its journal, which have seen it; None: answers know no question.
-            message: What it says, where that has been read already.
-            notes: What others know about it.
+            entry: What the fields are of.
+            exchanges: Those of its journal, which have seen it; None: responses know no request.
+            message: The entry's message, where it has been parsed already.
+            notes: What others know of it.
         """
-        self._entry = entry
+        self._entry: Entry | None = entry
         self._exchanges = exchanges
         self._message = message
         self._document: Json = None
-        self.notes = notes
-        self.n = entry.n
-        self.at = entry.at
-        self.side: Side | None
-        self.size: int | None
+        self._notes: Notes | None = notes
+
+    @property
+    def entry(self) -> Entry:
+        entry = self._entry
+        assert entry is not None
+        return entry
+
+    @property
+    def notes(self) -> Notes:
+        """What others know of it."""
+        return self._notes or NO_NOTES
+
+    @property
+    def n(self) -> int:
+        """Its number."""
+        return self.entry.n
+
+    @property
+    def at(self) -> float:
+        """Seconds since the journal began."""
+        return self.entry.at
+
+    @property
+    def side(self) -> Side | None:
+        """Who sent it."""
+        entry = self.entry
         if isinstance(entry, Frame):
-            self.side, self.size = entry.side, len(entry.raw)
-        elif isinstance(entry, StderrText):
-            self.side, self.size = "agent", len(entry.text)
-        else:
-            self.side = self.size = None
+            return entry.side
+        return "agent" if isinstance(entry, StderrText) else None
+
+    @property
+    def size(self) -> int | None:
+        """Bytes; None for an event."""
+        return None if isinstance(self.entry, JournalEvent) else len(self.raw)
 
     @property
     def raw(self) -> bytes:
         """Its bytes; an event's, as JSON."""
-        entry = self._entry
+        entry = self.entry
         match entry:
             case Frame(raw=raw):
                 return raw
@@ -95,16 +119,15 @@ class FrameFacts:
                 return _event_line(entry)
 
     @property
-    def kind(self) -> Kind:
-        """What it is."""
+    def kind(self) -> FrameKind:
         message = self._read()
         if message is not None:
             return _KINDS[type(message)]
-        return "stderr" if isinstance(self._entry, StderrText) else "event"
+        return "stderr" if isinstance(self.entry, StderrText) else "event"
 
     @property
     def method(self) -> str | None:
-        """Its own, or that of the question it answers."""
+        """Its own, or that of the request it responds to."""
         if exchange := self._exchange():
             return exchange.request.method
         message = self._read()
@@ -112,9 +135,9 @@ class FrameFacts:
 
     @property
     def answered_method(self) -> str | None:
-        """That of the question it answers."""
+        """That of the request it responds to."""
         exchange = self._exchange()
-        return exchange.request.method if exchange and self._answers(exchange) else None
+        return exchange.request.method if exchange and self._is_response_of(exchange) else None
 
     @property
     def ids(self) -> Sequence[RequestId]:
@@ -124,12 +147,12 @@ class FrameFacts:
 
     @property
     def session(self) -> str | None:
-        """Its own, or that of the question it answers."""
+        """Its own, or that of the request it responds to."""
         return _text(self._params(), "sessionId")
 
     @property
     def update(self) -> str | None:
-        """What a `session/update` is about."""
+        """The kind of a `session/update`."""
         return _text(self._update(), "sessionUpdate")
 
     @property
@@ -144,12 +167,12 @@ class FrameFacts:
 
     @property
     def tool_kind(self) -> str | None:
-        """What sort of tool is called."""
+        """FrameKind of the tool."""
         return _text(self._tool_call(), "kind")
 
     @property
     def terminal(self) -> str | None:
-        """Id of the terminal: of what is asked or told, or of the answer that made it."""
+        """Id of the terminal: in the params, in the update, or in the result that created it."""
         name = "terminalId"
         found = _text(self._params(), name) or _text(self._update(), name)
         if found:
@@ -159,7 +182,7 @@ class FrameFacts:
 
     @property
     def error(self) -> str | None:
-        """The message of an error answer."""
+        """The message of an error response."""
         message = self._read()
         return message.message if isinstance(message, Failure) else None
 
@@ -171,41 +194,43 @@ class FrameFacts:
 
     @property
     def code(self) -> int | None:
-        """The code of an error answer."""
+        """The code of an error response."""
         message = self._read()
         return message.code if isinstance(message, Failure) else None
 
     @property
     def latency(self) -> float | None:
-        """Seconds from the question, for an answer."""
+        """Seconds since the request, for a response."""
         exchange = self._exchange()
-        return exchange.latency if exchange and self._answers(exchange) else None
+        return exchange.latency if exchange and self._is_response_of(exchange) else None
 
     @property
     def is_pending(self) -> bool:
-        """Whether it is a question without an answer."""
+        """Whether it is a request without a response."""
         exchange = self._exchange()
         return exchange is not None and exchange.answer is None
 
     @property
     def stderr(self) -> str | None:
         """Its text, for a piece of stderr."""
-        entry = self._entry
+        entry = self.entry
         return entry.text.decode(errors="replace") if isinstance(entry, StderrText) else None
 
     @property
     def event(self) -> str | None:
         """Its name, for an event."""
-        return self._entry.name if isinstance(self._entry, JournalEvent) else None
+        entry = self.entry
+        return entry.name if isinstance(entry, JournalEvent) else None
 
     def values(self, path: Path) -> Sequence[Json]:
-        """Return what stands at `path` in the message, or in what an event says.
+        """Return the values at `path` in the message, or in the data of an event.
 
-        Only a path that leaves the envelope of JSON-RPC reads the bytes once more.
+        Only a path that leaves the envelope of JSON-RPC parses the bytes once more.
         """
-        if isinstance(self._entry, JournalEvent):
-            return look_up({"event": self._entry.name} | dict(self._entry.data), path)
-        if isinstance(self._entry, StderrText):
+        entry = self.entry
+        if isinstance(entry, JournalEvent):
+            return look_up({"event": entry.name} | dict(entry.data), path)
+        if isinstance(entry, StderrText):
             return ()
         message = self._read()
         if isinstance(message, Batch | Malformed | None) or not _is_in_envelope(path):
@@ -213,16 +238,17 @@ class FrameFacts:
         return look_up(_envelope(message), path)
 
     def _read(self) -> Message | None:
-        if self._message is None and isinstance(self._entry, Frame):
+        entry = self.entry
+        if self._message is None and isinstance(entry, Frame):
             exchange = self._exchange()
-            if exchange and exchange.question.n == self.n:
+            if exchange and exchange.question.n == entry.n:
                 self._message = exchange.request
             else:
-                self._message = read_message(self._entry.raw)
+                self._message = read_message(entry.raw)
         return self._message
 
     def _whole(self) -> Json:
-        """Return all that the bytes spell; an empty value if they spell nothing."""
+        """Return the parsed bytes; an empty value if they are no JSON."""
         if self._document is None:
             try:
                 self._document = parse(self.raw)
@@ -231,19 +257,18 @@ class FrameFacts:
         return self._document
 
     def _exchange(self) -> Exchange | None:
-        if self._exchanges is None or not isinstance(self._entry, Frame):
+        entry = self.entry
+        if self._exchanges is None or not isinstance(entry, Frame):
             return None
-        return self._exchanges.of(self._entry)
+        return self._exchanges.of(entry)
 
-    def _answers(self, exchange: Exchange) -> bool:
+    def _is_response_of(self, exchange: Exchange) -> bool:
         return exchange.answer is not None and exchange.answer.n == self.n
 
     def _params(self) -> Json:
-        """Return the params, or those of the question it answers."""
-        if exchange := self._exchange():
-            return exchange.request.params
-        message = self._read()
-        return message.params if isinstance(message, Request | Notification) else None
+        """Return the params, or those of the request it responds to."""
+        exchange = self._exchange()
+        return exchange.request.params if exchange else self._own_params()
 
     def _own_params(self) -> Json:
         message = self._read()
@@ -253,16 +278,16 @@ class FrameFacts:
         return _member(self._own_params(), "update")
 
     def _tool_call(self) -> Json:
-        """Return the tool call: that of an update, or that which a permission is asked for."""
+        """Return the tool call of an update, or that which a permission is requested for."""
         params = self._own_params()
         subject = _member(params, "subject")
-        asked = _member(params, "toolCall") or _member(subject, "toolCall")
-        found = asked or _member(params, "update")
+        requested = _member(params, "toolCall") or _member(subject, "toolCall")
+        found = requested or _member(params, "update")
         return found if _text(found, "toolCallId") else None
 
 
 def _is_in_envelope(path: Path) -> bool:
-    """Tell whether the members that JSON-RPC knows are all that is asked for."""
+    """Tell whether the path stays within the members that JSON-RPC defines."""
     match path.steps:
         case (Member("error"), Member(name), *_):
             return name in _ERROR

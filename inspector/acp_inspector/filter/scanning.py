@@ -1,61 +1,59 @@
-"""Looks for what an expression means among many entries, in small steps that anyone may leave."""
+"""Searches many entries by a filter, in small steps."""
 
 from __future__ import annotations
 
+import re
 from array import array
 from collections.abc import Callable, Generator, Iterator, Sequence
-from typing import Final, Protocol, TypeAlias, TypeVar
+from functools import cached_property
+from typing import Final, Protocol, TypeVar
 
-from acp_inspector.filter.columns import Stretch, column_test, is_entry, try_words
-from acp_inspector.filter.entries import ENTRY, Entries, facts_of
-from acp_inspector.filter.facts import Notes
-from acp_inspector.filter.frames import NO_NOTES, FrameFacts
-from acp_inspector.filter.language import Filter
-from acp_inspector.filter.sieves import sieve_of
+from acp_inspector.analysis.annotations import NO_NOTES, Notes
+from acp_inspector.analysis.exchanges import Exchange
+from acp_inspector.filter.entries import ENTRY, Entries, exchange_around, facts_of
+from acp_inspector.filter.fields import FIELDS
+from acp_inspector.filter.frames import FrameFacts, FrameKind
+from acp_inspector.filter.language import Filter, prefilter
 from acp_inspector.journal import Entry, Frame
 from acp_inspector.recording.file import RecordingFile
 from acp_inspector.recording.format import decode_line
-from acp_inspector.recording.pairing import ASKS
-from acp_inspector.recording.reader import Row
+from acp_inspector.recording.index import UNKNOWN_METHOD, Kind
+from acp_protocol.framing import Side
+from acp_protocol.jsonrpc import Message, read_message
 
 T = TypeVar("T")
 
-STEP: Final = 16
-"""Entries that are read in one step."""
-READ: Final = 16
-"""Entries that are passed over in the time that one is read."""
-ROWS: Final = 512
-"""Rows whose lines are looked at in one step."""
-
-_Candidate: TypeAlias = tuple[int, FrameFacts | None]
-"""A row, and what is asked about it; None: it is known to be meant."""
+BLOCK: Final = 512
+"""Rows whose bytes are searched at once."""
+STEP: Final = 64
+"""Entries that are judged in one step."""
+_SIDES: Final[dict[int, Side]] = {Kind.CLIENT: "client", Kind.AGENT: "agent", Kind.STDERR: "agent"}
+_NUMBER: Final = re.compile(rb'\{"n":(0|[1-9]\d{0,17}),')
+_FRAMES: Final = frozenset({int(Kind.CLIENT), int(Kind.AGENT)})
+_ENTRIES: Final = frozenset({*_FRAMES, int(Kind.STDERR), int(Kind.EVENT)})
 
 
 def no_notes(entry: Entry) -> Notes:
-    """Return what others know about an entry: nothing."""
     del entry
     return NO_NOTES
 
 
 class Aside(Protocol):
-    """Does elsewhere what may take long, such as trying a pattern."""
+    """Runs elsewhere what may take long, such as trying a pattern."""
 
-    def __call__(self, deed: Callable[[], T], /) -> Generator[None, None, T]:
-        """Let `deed` be done; pause as long as it goes on, and return what came of it."""
+    def __call__(self, action: Callable[[], T], /) -> Generator[None, None, T]:
+        """Run `action`; yield as long as it runs, and return its result."""
         ...
 
 
-def at_once(deed: Callable[[], T], /) -> Generator[None, None, T]:
-    """Do it here and now."""
+def at_once(action: Callable[[], T], /) -> Generator[None, None, T]:
+    """Run it here and now."""
     yield from ()
-    return deed()
+    return action()
 
 
 class Scan:
-    """The rows that a filter means, as far as entries have been looked at.
-
-    What a recording's index knows is asked of the index, and what a line cannot hold is not read.
-    """
+    """The rows that a filter matches, as far as entries have been searched."""
 
     def __init__(
         self,
@@ -67,190 +65,271 @@ class Scan:
         end: int | None = None,
         aside: Aside = at_once,
     ) -> None:
-        """Get ready to look.
+        """Prepare to search.
 
         Args:
-            entries: What is looked at.
-            wanted: What is looked for.
-            notes: Tells what others know about an entry.
+            entries: What is searched.
+            wanted: The filter.
+            notes: Returns what others know of an entry.
             begin: The first row.
-            end: The row behind the last; None: whatever is there.
-            aside: Where patterns are tried, all of them: that may take long. What is done there
-                knows nothing of `entries`.
+            end: The row after the last; None: whatever is there.
+            aside: Runs what tries patterns, which may take long. Nothing of `entries` is read
+                there.
         """
         self._aside = aside if wanted.has_patterns else at_once
-        self._tests: list[Callable[[str], bool]] = []
-        """Those of patterns that are tried on words which the index knows."""
-        self._words = 0
-        """Words on which they were tried."""
         self._entries = entries
         self._wanted = wanted
         self._notes = notes
-        # Text is looked for in the method of an answer's question, too.
+        # Text is also searched in the method of a response's request.
         self._is_alone = not (wanted.needs_exchanges or "text" in wanted.needs)
-        self._sieve = sieve_of(wanted.expression, "line")
-        self._sieves = sieve_of(wanted.expression, "lines")
-        self._column = column_test(wanted.expression, self._tests)
+        self._prefilter = prefilter(wanted.expression, is_alone=self._is_alone)
+        self._requests: set[int] = set()
+        """Rows of requests that passed the prefilter, whose responses have to be judged."""
         self.rows = array("I")
-        """The rows that are meant, in order."""
+        """The rows that match, in order."""
+        self._begin = begin
         self._end = end
         self.place = begin
-        """Rows that have been looked at."""
+        """Rows before this one have been searched."""
 
     def run(self) -> Iterator[None]:
-        """Look at what has not been looked at; pause after each step, of a millisecond or so.
+        """Search what has not been searched; yield after each step, of a millisecond or so.
 
-        To be called again later where there is more.
+        To be called again where there is more later.
         """
-        if isinstance(self._entries, RecordingFile):
-            while self.place < self._last:
-                yield from self._take_stretch(self._entries)
-            return
-        cost, place = 0, self.place
-        batch: list[_Candidate] = []
-        while place < self._last:
-            entry = self._entries[place]
-            is_sifted = self._is_sifted(place, entry)
-            if not is_sifted:
-                batch += self._candidate(place, entry)
-            place += 1
-            cost += 1 if is_sifted else READ
-            if cost >= STEP * READ or place >= self._last:
-                yield from self._judge(batch)
-                self.place, cost = place, 0
-                batch.clear()
+        step = STEP if self._aside is at_once else BLOCK
+        while self.place < self._last:
+            end = min(self.place + BLOCK, self._last)
+            block = _Block(self._entries, self.place, end)
+            candidates = self._candidates(block)
+            for first in range(0, len(candidates), step):
+                rows = candidates[first : first + step]
+                yield from self._judge(self._batch(block, rows))
+                self.place = rows[-1] + 1
                 yield
+            self.place = end
+            yield
+
+    def complete(self) -> array[int]:
+        """Search everything that is there, and return the rows that match."""
+        for _ in self.run():
+            pass
+        return self.rows
 
     @property
     def _last(self) -> int:
         return len(self._entries) if self._end is None else min(self._end, len(self._entries))
 
-    def complete(self) -> array[int]:
-        """Look at everything that is there, and return the rows that are meant."""
-        for _ in self.run():
-            pass
-        return self.rows
+    def _candidates(self, block: _Block) -> Sequence[int]:
+        """Return the rows that the prefilter does not rule out."""
+        passes, rows = self._prefilter, range(block.first, block.end)
+        if passes is None:
+            return rows
+        lines = enumerate(block.lines, block.first) if passes(block.content) else ()
+        found = [row for row, line in lines if not line or passes(line)]
+        if self._is_alone:
+            return found
+        self._requests.update(found)
+        responses = [row for row in rows if self._responds_to_match(row)]
+        return sorted({*found, *responses}) if responses else found
 
-    def _is_sifted(self, place: int, entry: Row) -> bool:
-        """Tell whether an entry in memory is known not to be meant without being read."""
-        if self._sieves is None or not isinstance(entry, Frame):
-            return False
-        said = entry.raw
-        question = None if self._is_alone else self._entries.question_of(place)
-        if question is not None:
-            asked = self._entries[question]
-            said += asked.raw if isinstance(asked, Frame) else b""
-        return not self._sieves(said)
+    def _responds_to_match(self, row: int) -> bool:
+        """Tell whether the request that a row responds to passes the prefilter."""
+        request = self._entries.question_of(row)
+        if request is None or request >= self._begin:
+            return request in self._requests
+        assert self._prefilter is not None
+        entry = self._entries[request]
+        return isinstance(entry, Frame) and self._prefilter(entry.raw)
 
-    def _take_stretch(self, recording: RecordingFile) -> Iterator[None]:
-        first, columns = recording.index.columns(self.place)
-        columns = columns[self.place - first : self._last - first]
-        first = self.place
-        stretch = Stretch(recording.index, columns, first)
-        yield from self._try_words(stretch)
-        known = self._column(stretch)
-        entries = is_entry(stretch)
-        count = len(stretch)
-        yes = (known.yes & entries).to_bytes(count, "little")
-        unknown = (entries & ~(known.yes | known.no)).to_bytes(count, "little")
-        yield
-        if not any(unknown):
-            self.rows.extend(first + place for place, state in enumerate(yes) if state)
-            self.place = first + count
-            return
-        for begin in range(0, count, ROWS):
-            end = min(begin + ROWS, count)
-            if not self._has_none(recording, stretch, begin, end, yes):
-                places = [each for each in range(begin, end) if yes[each] or unknown[each]]
-                yield from self._take_places(recording, stretch, places, yes)
-            self.place = first + end
-            yield
+    def _batch(self, block: _Block, rows: Sequence[int]) -> Sequence[tuple[int, FrameFacts]]:
+        """Return the entries among some rows, with their fields."""
+        entries, notes = self._entries, self._notes if self._wanted.needs_notes else no_notes
+        if not isinstance(entries, RecordingFile):
+            return [
+                (row, facts_of(entries, row, entry, is_alone=self._is_alone, notes=notes(entry)))
+                for row in rows
+                if isinstance(entry := entries[row], ENTRY)
+            ]
+        kinds = entries.index.kinds
+        batch = [
+            (row, _IndexedFacts(entries, row, block, notes))
+            for row in rows
+            if kinds[row] in _ENTRIES
+        ]
+        if self._aside is not at_once:
+            # What is read now is not read aside.
+            batch = [(row, facts) for row, facts in batch if facts.can_load(self._wanted.needs)]
+        return batch
 
-    def _try_words(self, stretch: Stretch) -> Iterator[None]:
-        """Try patterns on the words that the index has learnt; what came of it is remembered."""
-        if not self._tests:
-            return
-        words = stretch.index.methods.names[self._words :]
-        self._words += len(words)
-        yield from self._aside(lambda: try_words(self._tests, words))
+    def _judge(self, batch: Sequence[tuple[int, FrameFacts]]) -> Iterator[None]:
+        """Add those rows of a batch that match."""
+        matches = self._wanted.matches
 
-    def _has_none(
-        self, recording: RecordingFile, stretch: Stretch, begin: int, end: int, yes: bytes
-    ) -> bool:
-        """Tell whether nothing that is meant can stand in some rows, by one look at them all."""
-        if not self._is_alone or self._sieves is None or yes.find(1, begin, end) >= 0:
-            return False
-        return not self._sieves(recording.block(stretch.first + begin, stretch.first + end))
+        def matching() -> list[int]:
+            found: list[int] = []
+            for row, facts in batch:
+                try:
+                    if matches(facts):
+                        found.append(row)
+                except _NoEntryError:
+                    pass
+            return found
 
-    def _take_places(
-        self, recording: RecordingFile, stretch: Stretch, places: list[int], yes: bytes
-    ) -> Iterator[None]:
-        """Take those of some rows that are meant; all others of them are not."""
-        read = yield from self._unsieved(recording, stretch, [p for p in places if not yes[p]])
-        # What is read is put among what is known, so that rows stay in order.
-        batch: list[_Candidate] = []
-        cost = 0
-        for place in places:
-            row = stretch.first + place
-            if yes[place]:
-                batch.append((row, None))
-            elif place in read:
-                batch += self._candidate(row, decode_line(read[place]))
-                cost += 1
-            if cost >= STEP:
-                yield from self._judge(batch)
-                self.place, cost = row + 1, 0
-                batch.clear()
-                yield
-        yield from self._judge(batch)
-        yield
-
-    def _unsieved(
-        self, recording: RecordingFile, stretch: Stretch, places: list[int]
-    ) -> Generator[None, None, dict[int, bytes]]:
-        """Return places and lines of the rows that have to be read."""
-        if not places:
-            return {}
-        first, begin = stretch.first, places[0]
-        block = recording.block(first + begin, first + places[-1] + 1)
-        answers: dict[int, int] = {}
-        if not self._is_alone:
-            partners = stretch.columns.partners
-            answers = {p: partners[p] - 1 for p in places if 0 < partners[p] < ASKS}
-        # Questions mostly stand in the same block as their answers.
-        asked = {row: recording.block(row) for row in answers.values() if row < first + begin}
-        if self._sieves is not None and not self._sieves(b"".join((block, *asked.values()))):
-            return {}
-        lines = block[:-1].split(b"\n")
-        sieve = self._sieve
-        if sieve is None:
-            return {place: lines[place - begin] for place in places}
-
-        def passes(place: int) -> bool:
-            said = lines[place - begin]
-            if place in answers:
-                question = answers[place]
-                said += b"\n" + (asked.get(question) or lines[question - first - begin])
-            return sieve(said)
-
-        return (
-            yield from self._aside(
-                lambda: {place: lines[place - begin] for place in places if passes(place)}
-            )
-        )
-
-    def _candidate(self, row: int, said: Row | object) -> list[_Candidate]:
-        """Return a row with what is asked about it; nothing for what is no entry."""
-        if not isinstance(said, ENTRY):
-            return []
-        notes = self._notes(said) if self._wanted.needs_notes else NO_NOTES
-        return [(row, facts_of(self._entries, row, said, is_alone=self._is_alone, notes=notes))]
-
-    def _judge(self, batch: Sequence[_Candidate]) -> Iterator[None]:
-        """Take those rows of a batch that are meant."""
         if batch:
-            matches = self._wanted.matches
-            found = yield from self._aside(
-                lambda: [row for row, facts in batch if facts is None or matches(facts)]
-            )
-            self.rows.extend(found)
+            self.rows.extend((yield from self._aside(matching)))
+
+
+class _Block:
+    """The bytes of some rows, read when they are wanted."""
+
+    def __init__(self, entries: Entries, first: int, end: int) -> None:
+        self._entries = entries
+        self.first = first
+        self.end = end
+
+    @cached_property
+    def lines(self) -> list[bytes]:
+        """The line of each row; of entries in memory, the bytes of frames."""
+        if isinstance(self._entries, RecordingFile):
+            return self.content[:-1].split(b"\n")
+        rows = (self._entries[row] for row in range(self.first, self.end))
+        return [row.raw if isinstance(row, Frame) else b"" for row in rows]
+
+    @cached_property
+    def content(self) -> bytes:
+        if isinstance(self._entries, RecordingFile):
+            return self._entries.block(self.first, self.end)
+        return b"\n".join(self.lines)
+
+
+class _NoEntryError(Exception):
+    """A line that looks like an entry at its beginning is none."""
+
+
+class _IndexedFacts(FrameFacts):
+    """The fields of a row: from the index where it knows them, else from the decoded line."""
+
+    __slots__ = ("_block", "_index", "_notes_of", "_recording", "_row")
+
+    def __init__(
+        self, recording: RecordingFile, row: int, block: _Block, notes_of: Callable[[Entry], Notes]
+    ) -> None:
+        self._recording = recording
+        self._index = recording.index
+        self._row = row
+        self._block = block
+        self._notes_of = notes_of
+        self._entry = self._message = self._document = self._notes = None
+        self._exchanges = None
+
+    def can_load(self, needs: frozenset[str]) -> bool:
+        """Read the fields of these names; return whether this is an entry."""
+        try:
+            for name in needs:
+                if name == "text":
+                    _ = self.entry, self.answered_method
+                elif name == "$":
+                    self._read()
+                else:
+                    FIELDS[name].read(self)
+        except _NoEntryError:
+            return False
+        return True
+
+    @property
+    def entry(self) -> Entry:
+        if self._entry is None:
+            row = decode_line(self._line)
+            if not isinstance(row, ENTRY):
+                raise _NoEntryError
+            self._entry = row
+        return self._entry
+
+    @property
+    def _line(self) -> bytes:
+        return self._block.lines[self._row - self._block.first]
+
+    @property
+    def n(self) -> int:
+        found = _NUMBER.match(self._line)
+        return int(found[1]) if found else self.entry.n
+
+    @property
+    def notes(self) -> Notes:
+        if self._notes is None:
+            self._notes = self._notes_of(self.entry)
+        return self._notes
+
+    @property
+    def at(self) -> float:
+        return self._index.times[self._row]
+
+    @property
+    def side(self) -> Side | None:
+        return _SIDES.get(self._index.kinds[self._row])
+
+    @property
+    def kind(self) -> FrameKind:
+        index, row = self._index, self._row
+        kind = index.kinds[row]
+        if kind not in _FRAMES:
+            return "stderr" if kind == Kind.STDERR else "event"
+        if index.pairing.is_request(row):
+            return "request"
+        # A message that begins with a method, and not with an id before, has none.
+        is_notification = index.method_codes[row] and not index.pairing.partners[row]
+        return "notification" if is_notification else super().kind
+
+    @property
+    def method(self) -> str | None:
+        index, row = self._index, self._row
+        if index.kinds[row] not in _FRAMES:
+            return None
+        request = index.pairing.request_of(row)
+        return index.method(row if request is None else request) or super().method
+
+    @property
+    def answered_method(self) -> str | None:
+        index = self._index
+        request = index.pairing.request_of(self._row)
+        return None if request is None else index.method(request) or super().answered_method
+
+    @property
+    def malformed(self) -> str | None:
+        is_message = self._index.method_codes[self._row] != UNKNOWN_METHOD
+        return None if is_message else super().malformed
+
+    @property
+    def latency(self) -> float | None:
+        times = self._index.times
+        request = self._index.pairing.request_of(self._row)
+        return None if request is None else times[self._row] - times[request]
+
+    @property
+    def is_pending(self) -> bool:
+        return self._index.pairing.is_waiting(self._row)
+
+    @property
+    def stderr(self) -> str | None:
+        is_stderr = self._index.kinds[self._row] == Kind.STDERR
+        return super().stderr if is_stderr else None
+
+    @property
+    def event(self) -> str | None:
+        is_event = self._index.kinds[self._row] == Kind.EVENT
+        return super().event if is_event else None
+
+    def _read(self) -> Message | None:
+        # Without the exchange, which would decode the request, too.
+        if self._message is None and isinstance(entry := self.entry, Frame):
+            self._message = read_message(entry.raw)
+        return self._message
+
+    def _exchange(self) -> Exchange | None:
+        entry = self.entry
+        if not isinstance(entry, Frame) or not self._index.pairing.partners[self._row]:
+            return None
+        if self._exchanges is None:
+            self._exchanges = exchange_around(self._recording, self._row)
+        return self._exchanges.of(entry)

@@ -7,16 +7,13 @@ another way, each is looked at alone.
 
 from __future__ import annotations
 
-import binascii
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Final, TypeAlias
 
 from acp_inspector.journal import Entry, Frame, split_ending
-from acp_inspector.recording.format import PLAIN, encode_entry, encoded_end, fits_as_value, is_json
-from acp_inspector.recording.validity import are_json
-from acp_protocol import jsonrpc
+from acp_inspector.recording.format import PLAIN, are_json, encode_entry, encoded_end, is_json
 from acp_protocol.framing import Side
 
 GROUP: Final = 256
@@ -34,8 +31,6 @@ _ENVELOPES: Final[Mapping[Side, bytes]] = {
     "client": b'{"n":%d,"t":%.6f,"from":"client","msg":%.*b}\n',
     "agent": b'{"n":%d,"t":%.6f,"from":"agent","msg":%.*b}\n',
 }
-_B64_PART: Final = 3 << 18
-"""Bytes that stand in four thirds as many characters, with nothing to fill the last."""
 
 
 class Run:
@@ -93,7 +88,7 @@ Part: TypeAlias = bytes | bytearray
 
 
 class Batch:
-    """Entries in order, of which runs are only taken apart for who wants them one by one."""
+    """Entries in order; runs are only taken apart when iterated one by one."""
 
     def __init__(self, items: Sequence[Item]) -> None:
         self._items = items
@@ -164,10 +159,9 @@ def _is_short(run: Run) -> bool:
 
 def _encoded_runs(runs: Sequence[Run]) -> bytes:
     lines = [line for run in runs for line in run.lines]
-    if are_json(lines):
-        block = _enveloped(runs)
-        if fits_as_value(block, lines):
-            return block
+    block = _enveloped(runs)
+    if are_json(lines, block):
+        return block
     return b"".join(map(_encoded_singly, runs))
 
 
@@ -204,24 +198,12 @@ def _encoded_singly(run: Run) -> bytes:
 
 
 def _encoded_parts(frame: Frame | LongLine) -> Iterator[Part]:
-    # Late, because hardly any proxy meets such a frame.
-    from acp_inspector.recording.scanner import is_text, text_parts
-
-    raw = frame.raw
-    yield b'{"n":%d,"t":%.6f,"from":"%b",' % (frame.n, frame.at, frame.side.encode())
-    if is_json(raw):
-        yield b'"msg":'
-        yield raw
-    elif is_text(raw):
-        yield b'"text":"'
-        for text in text_parts(raw):
-            yield jsonrpc.encode(text)[1:-1]
-        yield b'"'
-    else:
-        yield b'"b64":"'
-        for at in range(0, len(raw), _B64_PART):
-            yield binascii.b2a_base64(raw[at : at + _B64_PART], newline=False)
-        yield b'"'
+    """Return a large frame's line in parts, so that its JSON is not copied."""
+    if not is_json(frame.raw):
+        yield encode_entry(frame.frame() if isinstance(frame, LongLine) else frame)
+        return
+    yield b'{"n":%d,"t":%.6f,"from":"%b","msg":' % (frame.n, frame.at, frame.side.encode())
+    yield frame.raw
     yield encoded_end(frame.end) + b"}\n"
 
 

@@ -1,16 +1,19 @@
-"""A recording of any size, looked at through its file.
+"""A recording of any size, read through its file.
 
-Nothing of it is held but what was asked for. Its head, its tail and any entry can be had at once;
-`advance` looks at the rest piece by piece, and then every row can be had by its place. It does the
-same for what others write behind it meanwhile.
+Only an index of about 23 bytes a line is held. The beginning, the end and any entry can be read at
+once; `advance` indexes the rest step by step, and then every row can be read by its position. It
+does the same for what others append meanwhile.
 """
 
 from __future__ import annotations
 
 import hashlib
+import os
+import re
 import sys
+import tempfile
 from collections.abc import Generator, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import replace
 from heapq import merge
 from pathlib import Path
@@ -18,16 +21,7 @@ from types import TracebackType
 from typing import Final, Self, overload
 
 from acp_inspector.journal import Entry, Frame, JournalEvent, StderrText
-from acp_inspector.recording import cache, lines
-from acp_inspector.recording.content import (
-    LongSpan,
-    RecordingContent,
-    digest_between,
-    ends_line,
-    line_begin,
-    line_end,
-    whole_lines,
-)
+from acp_inspector.recording.compression import OUTPUT, RecordingStream
 from acp_inspector.recording.format import (
     Digest,
     Footer,
@@ -36,9 +30,18 @@ from acp_inspector.recording.format import (
     Unreadable,
     decode_line,
 )
-from acp_inspector.recording.index import Brief, Index
-from acp_inspector.recording.numbering import place_of
-from acp_inspector.recording.outlines import Kind, broken_line, outline
+from acp_inspector.recording.index import Brief, Index, Kind
+from acp_inspector.recording.lines import (
+    BLOCK,
+    LINE_LIMIT,
+    TOO_LONG,
+    SkippedLine,
+    line_begin,
+    line_blocks,
+    line_end,
+    pieces_between,
+    read_at,
+)
 from acp_inspector.recording.reader import (
     CHANGED,
     CUT_LINE,
@@ -50,11 +53,55 @@ from acp_inspector.recording.reader import (
 from acp_protocol.errors import describe_os_error
 
 STEP: Final = 8 << 20
-"""Bytes that are looked at in one step."""
-WORTH_KEEPING: Final = 32 << 20
-"""Bytes of a recording from which on its index is kept beside it."""
-KEPT_SHARE: Final = 4
-"""The index is kept anew once it has grown by one part in so many."""
+"""Bytes that are indexed in one step."""
+_NUMBER: Final = re.compile(rb'\{"n":(0|[1-9]\d{0,17}),')
+_NUMBER_SIZE: Final = 32
+"""Bytes of a line in which our writer has put its number."""
+
+
+class _Content:
+    """Random access to the bytes of a file; a compressed one is unpacked step by step.
+
+    Read and not mapped: a file that somebody else cuts short while it is mapped ends the process
+    that reads it, and pages that were read would count as its memory.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._stream = RecordingStream(path)
+        self._unpacked = 0
+        self.is_compressed = self._stream.is_compressed
+        self.is_unpacked = not self.is_compressed
+        """Whether all of the file can be read now."""
+        self._file = tempfile.TemporaryFile() if self.is_compressed else self._stream.file  # noqa: SIM115 - closed in close
+
+    @property
+    def size(self) -> int:
+        """Bytes that can be read now."""
+        return self._unpacked if self.is_compressed else os.fstat(self._file.fileno()).st_size
+
+    @property
+    def fault(self) -> str | None:
+        """Why the bytes end too early, where that is known."""
+        return self._stream.fault
+
+    def unpack(self, end: int) -> None:
+        """Unpack the first `end` bytes, or all that there are."""
+        if self._unpacked >= end or self.is_unpacked:
+            return
+        while self._unpacked < end and not self.is_unpacked:
+            piece = self._stream.file.read(OUTPUT)
+            self.is_unpacked = not piece
+            self._file.write(piece)
+            self._unpacked += len(piece)
+        self._file.flush()
+
+    def read(self, offset: int, size: int) -> bytes:
+        return read_at(self._file.fileno(), offset, size)
+
+    def close(self) -> None:
+        """Close the file; closing twice is no error."""
+        self._file.close()
+        self._stream.close()
 
 
 class RecordingFile:
@@ -65,21 +112,18 @@ class RecordingFile:
     RecordingError when that fails.
     """
 
-    def __init__(self, path: Path, *, keeps_index: bool | None = None) -> None:
-        """Open the recording at `path`, and the index that is kept beside it, if that fits.
-
-        `keeps_index` None: an index is kept if the recording is large enough.
+    def __init__(self, path: Path, *, max_line: int = LINE_LIMIT) -> None:
+        """Open the recording at `path`; lines longer than `max_line` bytes are faults.
 
         Raises:
             RecordingError: there is no such file, it cannot be read, or it is no recording.
         """
         self.path = path
-        self._keeps_index = keeps_index
-        with _told(path):
-            self._content = RecordingContent(path)
+        self._max_line = max_line
+        with _errors_of(path):
+            self._content = _Content(path)
         try:
             self._begin_anew()
-            self._load()
         except BaseException:
             self._content.close()
             raise
@@ -91,10 +135,9 @@ class RecordingFile:
             raise RecordingError(f"cannot read {self.path}: {self._content.fault}")
         self.header: Header = header_of(self.path, first)
         self._begin = self._end = len(first)
-        self._digest: Digest | None = hashlib.sha256(first)
+        self._digest: Digest = hashlib.sha256(first)
         self._changed: list[int] = []
         self._index = Index()
-        self._kept_rows = 0
         self._is_complete = False
 
     @property
@@ -114,33 +157,29 @@ class RecordingFile:
         another recording: its rows begin anew.
         """
         if self._content.size < self._end:
-            self._index.close()
             self._begin_anew()
         self._unpack(self._end + step)
         # A line longer than a step is taken whole.
         line = line_end(self._read, self._end, sys.maxsize)
         size = self._content.size
         limit = min(size, max(self._end + step, line))
-        for block in whole_lines(self._read, self._end, limit):
-            if isinstance(block, LongSpan):
-                self._pass(block)
+        for block in self._blocks(self._end, limit):
+            if isinstance(block, SkippedLine):
+                self._index_skipped(block)
             elif block.endswith(b"\n"):
-                self._take(block)
+                self._index_block(block)
         self._is_complete = limit == size and self._content.is_unpacked
-        # What grows line by line is kept now and then, and when it is closed.
-        if self._is_complete and len(self) - self._kept_rows > self._kept_rows // KEPT_SHARE:
-            self._keep()
         return not self._is_complete
 
-    def complete(self) -> Self:
-        """Look at everything that is there, and return self."""
-        while self.advance():
+    def complete(self, step: int = STEP) -> Self:
+        """Index everything that is there, and return self."""
+        while self.advance(step):
             pass
         return self
 
     def __len__(self) -> int:
         """Return the number of rows so far."""
-        return self._index.rows
+        return len(self._index)
 
     @overload
     def __getitem__(self, row: int) -> Row: ...
@@ -175,10 +214,11 @@ class RecordingFile:
         """
         at = self._offset(first)
         end = self._offset(first + 1 if behind is None else behind)
-        if end - at <= lines.LINE_LIMIT:
+        if end - at <= self._max_line:
             return self._read(at, end - at)
-        blocks = whole_lines(self._read, at, end)
-        return b"".join(b"\n" if isinstance(block, LongSpan) else block for block in blocks)
+        return b"".join(
+            b"\n" if isinstance(block, SkippedLine) else block for block in self._blocks(at, end)
+        )
 
     def brief(self, row: int) -> Brief:
         """Return what is known of a row without decoding it."""
@@ -190,12 +230,12 @@ class RecordingFile:
         return self._index
 
     def question_of(self, row: int) -> int | None:
-        """Return the row of the question that a row answers, if it is one and that is known."""
-        return self._index.question_of(row)
+        """Return the row of the request that a row responds to, if that is known."""
+        return self._index.pairing.request_of(row)
 
     def answer_of(self, row: int) -> int | None:
-        """Return the row of the answer to the question in a row, if it has come."""
-        return self._index.answer_of(row)
+        """Return the row of the response to the request in a row, if there is one."""
+        return self._index.pairing.response_of(row)
 
     @property
     def rest(self) -> tuple[Row, ...]:
@@ -207,17 +247,20 @@ class RecordingFile:
         if not self._is_complete:
             return ()
         line, fault = len(self) + 2, self._content.fault
-        told = (LineFault(line, fault, self._end),) if fault else ()
+        broken = (LineFault(line, fault, self._end),) if fault else ()
         row: Row | Unreadable
-        if self._content.size - self._end > lines.LINE_LIMIT:
-            row = LineFault(line, lines.TOO_LONG, self._end)
+        if self._content.size - self._end > self._max_line:
+            row = LineFault(line, TOO_LONG, self._end)
         elif left := self._read(self._end, self._content.size - self._end):
             row = decode_line(left)
         else:
-            return told
+            return broken
         if isinstance(row, Unreadable):
-            return told or (LineFault(line, CUT_LINE, self._end),)
-        return (row, *(replace(fault, line=line + 1, offset=self._content.size) for fault in told))
+            return broken or (LineFault(line, CUT_LINE, self._end),)
+        return (
+            row,
+            *(replace(fault, line=line + 1, offset=self._content.size) for fault in broken),
+        )
 
     @property
     def footer(self) -> Footer | None:
@@ -247,7 +290,7 @@ class RecordingFile:
         at = self._begin
         while len(rows) < count:
             end = line_end(self._read, at, sys.maxsize)
-            if end == at or not ends_line(self._read, end):
+            if end == at or self._read(end - 1, 1) != b"\n":
                 break
             rows.append(self._between(at, end))
             at = end
@@ -272,7 +315,7 @@ class RecordingFile:
 
         Found by halving: numbers rise from line to line, as every recorder has them do.
         """
-        at = self._place_of(n)
+        at = self._offset_of(n)
         if at is None:
             return None
         row = self._between(at, line_end(self._read, at, self._content.size))
@@ -280,15 +323,12 @@ class RecordingFile:
 
     def row_of(self, n: int) -> int | None:
         """Return the row of entry `n`; None if there is no such entry, or no row for it yet."""
-        at = self._place_of(n)
+        at = self._offset_of(n)
         return None if at is None or at >= self._end else self._index.row_at(at)
 
     def close(self) -> None:
-        """Close the file, and keep what was found; closing twice is no error."""
-        if self._is_complete:
-            self._keep()
+        """Close the file; closing twice is no error."""
         self._is_complete = False
-        self._index.close()
         self._content.close()
 
     def __enter__(self) -> Self:
@@ -306,13 +346,16 @@ class RecordingFile:
 
     def _read(self, at: int, size: int) -> bytes:
         self._unpack(at + size)
-        with _told(self.path):
+        with _errors_of(self.path):
             return self._content.read(at, max(0, min(size, self._content.size - at)))
 
     def _unpack(self, end: int) -> None:
-        with _told(self.path):
-            while self._content.size < end and not self._content.is_unpacked:
-                self._content.unpack()
+        with _errors_of(self.path):
+            self._content.unpack(end)
+
+    def _blocks(self, begin: int, end: int) -> Iterator[bytes | SkippedLine]:
+        pieces = pieces_between(self._read, begin, end, min(BLOCK, self._max_line))
+        return line_blocks(pieces, self._max_line)
 
     def _last_newline(self) -> int:
         self._unpack(sys.maxsize)
@@ -322,16 +365,18 @@ class RecordingFile:
     # Rows.
 
     def _row(self, row: int) -> Row:
+        if not 0 <= row < len(self):
+            raise IndexError(row)
         return self._between(self._offset(row), self._offset(row + 1))
 
     def _rows(self, first: int, behind: int) -> Iterator[Row]:
         if first >= behind:
             return
         at = self._offset(first)
-        for block in whole_lines(self._read, at, self._offset(behind)):
-            if isinstance(block, LongSpan):
-                yield self._between(*block)
-                at = block.end
+        for block in self._blocks(at, self._offset(behind)):
+            if isinstance(block, SkippedLine):
+                yield self._fault(at, TOO_LONG)
+                at += block.size
                 continue
             for line in block[:-1].split(b"\n"):
                 yield self._decoded(at, line)
@@ -343,8 +388,8 @@ class RecordingFile:
 
     def _between(self, at: int, end: int) -> Row:
         """Return the row that stands between two places."""
-        if end - at > lines.LINE_LIMIT:
-            return self._fault(at, lines.TOO_LONG)
+        if end - at > self._max_line:
+            return self._fault(at, TOO_LONG)
         return self._decoded(at, self._read(at, end - at))
 
     def _decoded(self, at: int, line: bytes) -> Row:
@@ -357,78 +402,54 @@ class RecordingFile:
     def _digest_fault(self, row: int) -> LineFault:
         return LineFault(row + 2, CHANGED, self._index.offset(row))
 
-    def _place_of(self, n: int) -> int | None:
-        return place_of(self._read, self._begin, self._last_newline(), n)
+    def _offset_of(self, n: int) -> int | None:
+        """Return where the entry `n` begins, found by halving."""
+        low, high = self._begin, self._last_newline()
+        while low < high:
+            at = line_begin(self._read, (low + high) // 2 + 1, low)
+            begin, number, end = self._next_number(at, high)
+            if number == n:
+                return begin
+            if number is not None and number < n:
+                low = end
+            else:
+                high = at
+        return None
 
-    # The index.
+    def _next_number(self, at: int, limit: int) -> tuple[int, int | None, int]:
+        """Return begin, number and end of the first entry from `at` on, where there is one."""
+        while at < limit:
+            end = line_end(self._read, at, limit)
+            if found := _NUMBER.match(self._read(at, _NUMBER_SIZE)):
+                return at, int(found[1]), end
+            row = self._between(at, end)
+            if isinstance(row, Frame | StderrText | JournalEvent):
+                return at, row.n, end
+            at = end
+        return at, None, at
 
-    def _take(self, block: bytes) -> None:
-        """Give the lines of `block`, which stand behind the last row, rows of their own."""
-        found = outline(block, self._end, self._index.methods)
+    def _index_block(self, block: bytes) -> None:
+        """Add the lines of `block`, which follow the last row."""
+        first = len(self)
+        self._index.add(block, self._end)
         hashed = 0
-        for place, kind in enumerate(found.kinds) if Kind.FOOTER in found.kinds else ():
-            if kind == Kind.FOOTER:
-                begin = found.offsets[place] - self._end
-                end = block.index(b"\n", begin)
-                digest = self._hash(block[hashed:begin])
-                hashed = begin
-                row = decode_line(block[begin:end])
-                if isinstance(row, Footer) and row.digest != digest.hexdigest():
-                    self._changed.append(len(self) + place)
-        if self._digest is not None:
-            self._digest.update(block[hashed:])
-        with _told(self.path):
-            self._index.add(found)
+        for row in self._index.rows_of(Kind.FOOTER, first):
+            begin = self._index.offset(row) - self._end
+            self._digest.update(block[hashed:begin])
+            hashed = begin
+            footer = decode_line(block[begin : block.index(b"\n", begin)])
+            if isinstance(footer, Footer) and footer.digest != self._digest.hexdigest():
+                self._changed.append(row)
+        self._digest.update(block[hashed:])
         self._end += len(block)
 
-    def _pass(self, long: LongSpan) -> None:
-        """Give a line that is too long a row, if its end has come."""
-        if not ends_line(self._read, long.end):
-            return
-        if self._digest is not None:
-            digest_between(self._read, *long, self._digest)
-        with _told(self.path):
-            self._index.add(broken_line(long.begin))
-        self._end = long.end
-
-    def _hash(self, data: bytes) -> Digest:
-        """Return the digest of everything up to `data`, with it."""
-        if self._digest is None:
-            # The index was kept beside the file, but not the state of the digest.
-            self._digest = hashlib.sha256()
-            digest_between(self._read, 0, self._end, self._digest)
-        self._digest.update(data)
-        return self._digest
-
-    def _load(self) -> None:
-        if self._keeps_index is False:
-            return
-        found = cache.load_index(self.path, may_grow=not self._content.is_compressed)
-        if found is None:
-            return
-        self._index.close()
-        self._index, kept = found
-        self._end, self._changed, self._digest = kept.end, kept.changed, None
-        self._kept_rows = len(self)
-
-    def _keep(self) -> None:
-        """Keep the index beside the file, where that is worth it and possible."""
-        is_worth_it = self._end >= WORTH_KEEPING or self._keeps_index is True
-        if self._keeps_index is False or self._kept_rows == len(self) or not is_worth_it:
-            return
-        size = None if self._content.is_compressed else self._end
-        with suppress(OSError):
-            state = cache.state_of(self.path, size)
-            kept = cache.Trailer(
-                state,
-                len(self),
-                self._end,
-                self._index.methods.names,
-                self._changed,
-                self._index.pairing.open,
-            )
-            cache.save_index(self.path, self._index, kept)
-        self._kept_rows = len(self)
+    def _index_skipped(self, line: SkippedLine) -> None:
+        """Add a line that is too long, if its end has come."""
+        if line.has_end:
+            for piece in pieces_between(self._read, self._end, self._end + line.size):
+                self._digest.update(piece)
+            self._index.add_skipped(self._end)
+            self._end += line.size
 
 
 def _line(fault: LineFault) -> int:
@@ -436,7 +457,7 @@ def _line(fault: LineFault) -> int:
 
 
 @contextmanager
-def _told(path: Path) -> Generator[None]:
+def _errors_of(path: Path) -> Generator[None]:
     try:
         yield
     except OSError as problem:

@@ -5,14 +5,20 @@ from __future__ import annotations
 import os
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
-from acp_inspector.recording.content import LongSpan, ends_line, line_end, read_at, whole_lines
 from acp_inspector.recording.format import Footer, Header, RecordingError, Unreadable, decode_line
-from acp_inspector.recording.lines import TOO_LONG
+from acp_inspector.recording.lines import (
+    BLOCK,
+    LINE_LIMIT,
+    TOO_LONG,
+    SkippedLine,
+    line_blocks,
+    pieces_between,
+    read_at,
+)
 from acp_inspector.recording.names import part_path
 from acp_inspector.recording.parts import series_of
 from acp_inspector.recording.reader import HEADER_LIMIT, LineFault, Row
@@ -22,22 +28,23 @@ OVERWRITTEN: Final = "the file became shorter: what was read of it before is the
 
 
 class Follower:
-    """Reads a recording from its first line on, and goes on when asked to; never waits.
+    """Reads a recording from its first line on, then what was appended; never waits.
 
-    A line that has no newline yet is left for the next time. Where a part has ended in peace and
-    the next one is there, it goes on in that. Compressed recordings do not grow, and are not read.
+    A line that has no newline yet is left for the next time. Where a part was closed cleanly and
+    the next one is there, it continues there. Compressed recordings do not grow, and are not read.
     """
 
-    def __init__(self, path: Path) -> None:
-        """Open the recording at `path`.
+    def __init__(self, path: Path, *, max_line: int = LINE_LIMIT) -> None:
+        """Open the recording at `path`; lines longer than `max_line` bytes are skipped.
 
         Raises:
             RecordingError: there is no such file, or it cannot be opened.
         """
         self._first = path
+        self._max_line = max_line
         self._part = 1
         self._series: str | None = None
-        with self._told():
+        with self._errors():
             self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         self._begin()
 
@@ -54,7 +61,7 @@ class Follower:
         Raises:
             RecordingError: the file cannot be read, or its first line is no header.
         """
-        with self._told():
+        with self._errors():
             yield from self._read_part()
             while self._has_ended and self._turn():
                 yield from self._read_part()
@@ -86,19 +93,24 @@ class Follower:
         if size < self._at:
             yield LineFault(self._line, OVERWRITTEN, size)
             self._begin()
-        for block in whole_lines(partial(read_at, self._descriptor), self._at, size):
-            if isinstance(block, LongSpan):
-                if ends_line(partial(read_at, self._descriptor), block.end):
-                    yield self._passed(block)
+        pieces = pieces_between(self._read_at, self._at, size, min(BLOCK, self._max_line))
+        for block in line_blocks(pieces, self._max_line):
+            if isinstance(block, SkippedLine):
+                if block.has_end:
+                    yield self._skip(block)
             elif block.endswith(b"\n"):
                 for line in block[:-1].split(b"\n"):
                     yield self._row(line)
 
-    def _passed(self, long: LongSpan) -> Row:
-        self._at = long.end
+    def _read_at(self, offset: int, size: int) -> bytes:
+        return read_at(self._descriptor, offset, size)
+
+    def _skip(self, line: SkippedLine) -> Row:
+        begin = self._at
+        self._at += line.size
         self._line += 1
         self._has_ended = False
-        return LineFault(self._line, TOO_LONG, long.begin)
+        return LineFault(self._line, TOO_LONG, begin)
 
     def _row(self, line: bytes) -> Row:
         row = decode_line(line)
@@ -118,9 +130,8 @@ class Follower:
             following = os.open(part_path(self._first, self._part + 1), os.O_RDONLY | os.O_CLOEXEC)
         except FileNotFoundError:
             return False
-        read = partial(read_at, following)
-        size = min(os.fstat(following).st_size, HEADER_LIMIT)
-        first = read(0, line_end(read, 0, size)).partition(b"\n")
+        first = read_at(following, 0, min(os.fstat(following).st_size, HEADER_LIMIT))
+        first = first.partition(b"\n")
         header = decode_line(first[0])
         is_next = isinstance(header, Header) and header.meta.get("series") == self._series
         if not (is_next and first[1]):
@@ -133,7 +144,7 @@ class Follower:
         return True
 
     @contextmanager
-    def _told(self) -> Generator[None]:
+    def _errors(self) -> Generator[None]:
         try:
             yield
         except OSError as problem:

@@ -13,12 +13,15 @@ import base64
 import binascii
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from typing import Any, Final, Protocol, TypeAlias, cast
 
 from acp_inspector.journal import Entry, Frame, JournalEvent, StderrText
-from acp_inspector.recording import validity
+from acp_inspector.recording.validity import BOM
 from acp_protocol import jsonrpc
 from acp_protocol.errors import AcpError
 from acp_protocol.framing import Side
@@ -29,13 +32,17 @@ SUFFIX: Final = ".acp.ndjson"
 DEPTH_LIMIT: Final = 200
 """Nesting beyond which a frame is kept as text: its reader may have less stack than we."""
 
-SCANNED: Final = 8 << 20
-"""Bytes of a frame from which on nobody parses it only to tell whether it is JSON."""
+_SLOW_LINES: Final = 200
+"""Lines that are parsed by the standard library before orjson is worth its import."""
+_LARGE: Final = 1 << 20
+"""Bytes of a line for which orjson, which reserves twelve times as many, needs too much memory."""
+_Parse: TypeAlias = Callable[[bytes | bytearray], Any]
 
 _FRAME_START: Final = re.compile(
     rb'\{"n":(0|[1-9][0-9]{0,17}),"t":((?:0|[1-9][0-9]{0,17})\.[0-9]+),"from":"(client|agent)","msg":'
 )
-_NESTING: Final = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[{]|[\]}]')
+_NO_BRACKETS: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+"|[^]\[{}"]++', re.DOTALL)
+_TO_SQUARE: Final = bytes.maketrans(b"{}", b"[]")
 
 
 class RecordingError(AcpError):
@@ -144,7 +151,7 @@ def decode_line(line: bytes) -> Line:
     if start := _FRAME_START.match(line):
         # If what stands between the start and the last brace is one value, there is nothing else.
         raw = line[start.end() : -1]
-        if line.endswith(b"}") and not raw.startswith(validity.BOM) and jsonrpc.is_json(raw):
+        if line.endswith(b"}") and not raw.startswith(BOM) and _parses(raw):
             n, at, side = start.groups()
             return Frame(int(n), float(at), "client" if side == b"client" else "agent", raw)
     try:
@@ -161,49 +168,87 @@ def decode_line(line: bytes) -> Line:
 
 def is_json(raw: bytes | bytearray) -> bool:
     """Tell whether `raw` can stand in a recording as a JSON value."""
-    if raw.startswith(validity.BOM) or b"\n" in raw:
+    if raw.startswith(BOM) or b"\n" in raw:
         return False
-    if len(raw) >= SCANNED:
-        # Late, because hardly any proxy meets such a frame.
-        from acp_inspector.recording import scanner
-
-        return scanner.is_json(raw, DEPTH_LIMIT)
-    raw = bytes(raw)
     # Nesting takes two bytes a level, so short frames need no count.
-    return not (len(raw) > 2 * DEPTH_LIMIT and _is_too_deep(raw)) and validity.is_json(raw)
+    return not (len(raw) > 2 * DEPTH_LIMIT and _is_too_deep(raw)) and _parses(raw)
 
 
-def fits_as_value(block: bytes, lines: Sequence[bytes]) -> bool:
-    r"""Tell whether JSON `lines`, which stand together in `block`, may be kept as values.
+def are_json(lines: Sequence[bytes], block: bytes) -> bool:
+    r"""Tell whether JSON `lines`, which stand together in `block`, may all be kept as values.
 
-    False does not say that none may: it is a quick look, for the many that are like all others.
+    False does not say that none may: each then has to be asked alone. The newline at the end of a
+    line is white space.
     """
-    if b"\r" in block:
+    longest = max(map(len, lines))
+    if b"\r" in block or (longest > 2 * DEPTH_LIMIT and _has_many_openings(block, len(lines))):
         return False
-    # Nesting takes two bytes a level, so short frames need no count.
-    return max(map(len, lines)) <= 2 * DEPTH_LIMIT or not _has_many_openings(block, len(lines))
+    loads = _PARSER.fast(longest, len(lines))
+    if loads is None:
+        return all(_parses(line) and not line.startswith(BOM) for line in lines)
+    try:
+        # orjson refuses a byte order mark.
+        deque(map(loads, lines), maxlen=0)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
-def _has_many_openings(block: bytes, lines: int) -> bool:
+def _parses(raw: bytes | bytearray) -> bool:
+    """Tell whether `jsonrpc.parse` reads `raw`, whatever its nesting."""
+    loads = _PARSER.fast(len(raw), 1)
+    if loads is not None:
+        # Whatever it takes the standard library takes too, but not the other way round.
+        with suppress(ValueError, RecursionError):
+            loads(raw)
+            return True
+    return jsonrpc.is_json(bytes(raw))
+
+
+class _Parser:
+    """Parses to judge; imports faster parsers once they are worth that."""
+
+    def __init__(self) -> None:
+        self._lines = 0
+        self._small: _Parse | None = None
+        self._large: _Parse | None = None
+
+    def fast(self, size: int, lines: int) -> _Parse | None:
+        """Return a fast parser for lines of up to `size` bytes; None if it is not worth it yet."""
+        if size >= _LARGE:
+            if self._large is None:
+                from pydantic_core import from_json
+
+                self._large = partial(from_json, allow_inf_nan=False, cache_strings=False)
+            return self._large
+        if self._small is None:
+            self._lines += lines
+            if self._lines > _SLOW_LINES:
+                import orjson
+
+                self._small = orjson.loads
+        return self._small
+
+
+_PARSER: Final = _Parser()
+
+
+def _has_many_openings(block: bytes | bytearray, lines: int) -> bool:
     """Tell whether there are enough brackets for one line to be too deep; each line adds one."""
     # Counting looks at every byte; replacing leaps from one bracket to the next.
     openings = block.replace(b"{", b"[")
     return b"[" in openings.replace(b"[", b" ", DEPTH_LIMIT + lines)
 
 
-def _is_too_deep(raw: bytes) -> bool:
-    if not _has_many_openings(raw, 0):
+def _is_too_deep(raw: bytes | bytearray) -> bool:
+    """Tell whether JSON is nested too deeply."""
+    if len(raw) < _LARGE and not _has_many_openings(raw, 0):
         return False
-    depth = 0
-    for found in _NESTING.finditer(raw):
-        token = found[0]
-        if token in b"[{":
-            depth += 1
-            if depth > DEPTH_LIMIT:
-                return True
-        elif token in b"]}":
-            depth -= 1
-    return False
+    brackets = _NO_BRACKETS.sub(b"", raw).translate(_TO_SQUARE)
+    # Each step takes the innermost level away.
+    for _ in range(DEPTH_LIMIT):
+        brackets = brackets.replace(b"[]", b"")
+    return bool(brackets)
 
 
 def _content(raw: bytes) -> bytes:
@@ -306,11 +351,27 @@ def _read_header(values: dict[str, Json]) -> Header | Unreadable:
     version = values.pop("acp_recording")
     if version != FORMAT_VERSION:
         return Unreadable(f"format version {version} is not known here")
-    known: dict[str, Any] = {
-        key: values[key] for key in Header.__dataclass_fields__ if key in values
-    }
-    for name in ("command", "env", "redacted"):
-        if known.get(name) is not None:
-            known[name] = [str(word) for word in cast("list[Json]", known[name])]
-    known["meta"] = dict(known.get("meta") or {})
-    return Header(**known)
+    # A recording comes from anywhere: what is of the wrong type counts as empty.
+    redacted = values.get("redacted")
+    meta = values.get("meta")
+    return Header(
+        created=_as_text(values["created"]),
+        tool=_as_text(values["tool"]),
+        schema=_as_text(values["schema"]),
+        transport=_as_text(values.get("transport", "stdio")),
+        command=_as_texts(values.get("command")),
+        cwd=_as_text(values.get("cwd")),
+        platform=_as_text(values.get("platform")),
+        env=_as_texts(values.get("env")),
+        redacted=_as_texts(redacted) if isinstance(redacted, list) else None,
+        about=_as_text(values.get("about")) or None,
+        meta=cast("dict[str, Json]", meta) if isinstance(meta, dict) else {},
+    )
+
+
+def _as_text(value: Json) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _as_texts(value: Json) -> list[str]:
+    return [str(each) for each in cast("list[Json]", value)] if isinstance(value, list) else []

@@ -1,67 +1,220 @@
-"""Where each line of a recording is, and what it is, in columns that do not fill the memory.
+r"""What each line of a recording is and where it begins, in arrays of 23 bytes a line.
 
-Full segments of rows lie in a file without a name; only the last one and a few that were asked for
-are in memory. A row is a line behind the header: row 0 is line 2 of the file.
+One regular expression runs over many lines at once and takes from each what stands at its
+beginning, as our writer puts it; only a line that somebody else wrote is decoded. What follows the
+beginning is checked when the line is decoded.
+
+A row is a line after the header: row 0 is line 2 of the file.
 """
 
 from __future__ import annotations
 
-import tempfile
+import re
 from array import array
 from bisect import bisect_right
-from collections import OrderedDict
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import BinaryIO, Final
+from collections import deque
+from collections.abc import Container, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from enum import IntEnum
+from itertools import accumulate
+from operator import add
+from typing import Final, NamedTuple
 
-from acp_inspector.recording.content import read_at
-from acp_inspector.recording.outlines import Kind, Methods, Outlines
-from acp_inspector.recording.pairing import ASKS, Pairing
+from acp_inspector.journal import Frame, JournalEvent, StderrText
+from acp_inspector.recording.format import Footer, Header, Unreadable, decode_line
+from acp_protocol.framing import Side
+from acp_protocol.jsonrpc import (
+    Failure,
+    Malformed,
+    Message,
+    Request,
+    Result,
+    encode,
+    read_message,
+)
 
-ROWS: Final = 1 << 14
-"""Rows of a segment."""
-KEPT: Final = 32
-"""Segments in memory, of 400 KB each."""
-ROW: Final = 8 + 8 + 4 + 2 + 1
-"""Bytes of a row."""
+UNKNOWN_METHOD: Final = 0
+"""Code of a method that does not stand at the beginning of the message, or of none."""
+MAX_METHODS: Final = 2**16 - 1
+"""Different methods that get a code of their own."""
+MAX_METHOD: Final = 256
+"""Bytes of the longest method that gets a code."""
+MAX_WAITING: Final = 1 << 16
+"""Requests that wait at once, at most; a hostile file may hold any number."""
+NO_PARTNER: Final = 0
+WAITS: Final = 2**32 - 1
+"""Stands for a request without a response."""
+
+_CANONICAL: Final = re.compile(
+    rb'(?:\{"n":(0|[1-9]\d{0,17}),"t":(\d{1,12}\.\d{6}),"'
+    rb'(from":"(?:client|agent)","(?:msg|text|b64|stderr|stderr_b64)|event)":'
+    rb'(?:\{"jsonrpc":"2\.0",(?:"id":(-?\d+|"[^"\\\n]*+"),)?'
+    rb'(?:"method":"([^"\\\n]*+)"(?:\}|,"params":[\[{])|"(result|error)":)?)?.*\}\n)|.*\n'
+)
+"""Number, time, kind, id, method, and which response; all empty for a line of somebody else."""
+_MESSAGE: Final = re.compile(
+    rb'\{"jsonrpc":"2\.0","id":(-?\d+|"[^"\\\n]*+"),(?:"method":"|"(result|error)":)'
+)
+_ID: Final = b'"id'
+"""Stands in every request and response, unless their keys are escaped."""
+_SPAWN: Final = b'"spawn"'
+"""Stands in every event that begins a connection."""
 
 
-@dataclass(slots=True)
-class Columns:
-    """Some rows, column by column."""
+class Kind(IntEnum):
+    """What a line of a recording is."""
 
-    offsets: array[int] = field(default_factory=lambda: array("Q"))
-    times: array[float] = field(default_factory=lambda: array("d"))
-    partners: array[int] = field(default_factory=lambda: array("I"))
-    """What a row is to others, as `Pairing.take` tells."""
-    methods: array[int] = field(default_factory=lambda: array("H"))
-    kinds: array[int] = field(default_factory=lambda: array("B"))
+    FAULT = 0
+    CLIENT = 1
+    AGENT = 2
+    STDERR = 3
+    EVENT = 4
+    HEADER = 5
+    FOOTER = 6
 
-    def __getitem__(self, rows: slice) -> Columns:
-        """Return some of the rows."""
-        return Columns(
-            self.offsets[rows],
-            self.times[rows],
-            self.partners[rows],
-            self.methods[rows],
-            self.kinds[rows],
-        )
 
-    def encoded(self) -> bytes:
-        """Return the columns as a segment, filled up with zeros."""
-        parts = (self.offsets, self.times, self.partners, self.methods, self.kinds)
-        return b"".join(part.tobytes().ljust(part.itemsize * ROWS, b"\0") for part in parts)
+_KINDS: Final[dict[bytes, int]] = {
+    # Plain integers: arrays take them faster than members of an enumeration.
+    b"": int(Kind.FAULT),
+    b"event": int(Kind.EVENT),
+    **{b'from":"client","' + key: int(Kind.CLIENT) for key in (b"msg", b"text", b"b64")},
+    **{b'from":"agent","' + key: int(Kind.AGENT) for key in (b"msg", b"text", b"b64")},
+    **{
+        b'from":"%b","%b' % (side, key): int(Kind.STDERR)
+        for side in (b"client", b"agent")
+        for key in (b"stderr", b"stderr_b64")
+    },
+}
+_SIDES: Final[dict[int, Side]] = {int(Kind.CLIENT): "client", int(Kind.AGENT): "agent"}
 
-    @classmethod
-    def decoded(cls, segment: bytes, rows: int) -> Columns:
-        """Return the first `rows` rows of a segment."""
-        columns = cls()
-        at = 0
-        every = (columns.offsets, columns.times, columns.partners, columns.methods, columns.kinds)
-        for part in every:
-            part.frombytes(segment[at : at + part.itemsize * rows])
-            at += part.itemsize * ROWS
-        return columns
+
+class Envelope(NamedTuple):
+    """What pairs a request with its response."""
+
+    requester: Side
+    id: bytes
+    """The id as compact JSON."""
+    is_response: bool
+
+
+def envelope(side: Side, raw: bytes) -> Envelope | None:
+    """Return the envelope of a frame; None if it is neither a request nor a response."""
+    if found := _MESSAGE.match(raw):
+        return _envelope(side, found[1], is_response=bool(found[2]))
+    return _envelope_of(side, read_message(raw)) if _ID in raw else None
+
+
+def _envelope_of(side: Side, message: Message) -> Envelope | None:
+    match message:
+        case Request(id=id_):
+            return _envelope(side, encode(id_), is_response=False)
+        case Result(id=id_) | Failure(id=id_):
+            return _envelope(side, encode(id_), is_response=True)
+        case _:
+            return None
+
+
+def _envelope(side: Side, id_: bytes, *, is_response: bool) -> Envelope:
+    other: Side = "agent" if side == "client" else "client"
+    return Envelope(other if is_response else side, id_, is_response)
+
+
+class Pairing:
+    """Pairs requests and responses by row; of one id, the oldest request is meant."""
+
+    def __init__(self, max_waiting: int = MAX_WAITING) -> None:
+        self._max_waiting = max_waiting
+        self._waiting: dict[tuple[str, bytes], deque[int]] = {}
+        self.partners = array("I")
+        """By row: `NO_PARTNER`, `WAITS`, or the row of the other half plus one."""
+
+    def add(
+        self,
+        count: int,
+        envelopes: Iterable[tuple[int, Envelope]],
+        restarts: Sequence[int] = (),
+    ) -> None:
+        """Add `count` rows.
+
+        Args:
+            count: How many rows.
+            envelopes: Those of requests and responses, with their place among the rows.
+            restarts: Places, in order, from which another process is spoken with, which has ids
+                of its own.
+        """
+        first = len(self.partners)
+        self.partners.frombytes(bytes(4 * count))
+        ahead = deque(restarts)
+        for place, each in envelopes:
+            while ahead and ahead[0] < place:
+                ahead.popleft()
+                self._waiting.clear()
+            row, key = first + place, (each.requester, each.id)
+            if not each.is_response:
+                self.partners[row] = WAITS
+                rows = self._waiting.setdefault(key, deque())
+                if len(rows) < self._max_waiting:
+                    rows.append(row)
+                if len(self._waiting) > self._max_waiting:
+                    del self._waiting[next(iter(self._waiting))]
+            elif rows := self._waiting.get(key):
+                request = rows.popleft()
+                if not rows:
+                    del self._waiting[key]
+                self.partners[row], self.partners[request] = request + 1, row + 1
+        if ahead:
+            self._waiting.clear()
+
+    def is_request(self, row: int) -> bool:
+        return self.partners[row] > row + 1
+
+    def is_waiting(self, row: int) -> bool:
+        """Tell whether a row is a request without a response."""
+        return self.partners[row] == WAITS
+
+    def request_of(self, row: int) -> int | None:
+        """Return the row of the request that a row responds to."""
+        partner = self.partners[row]
+        return partner - 1 if NO_PARTNER < partner <= row else None
+
+    def response_of(self, row: int) -> int | None:
+        """Return the row of the response to the request in a row, if there is one."""
+        partner = self.partners[row]
+        return partner - 1 if row + 1 < partner < WAITS else None
+
+
+class Methods:
+    """Codes of the methods that were seen, from 1 on."""
+
+    def __init__(self, max_methods: int = MAX_METHODS) -> None:
+        self._max_methods = max_methods
+        self._codes: dict[bytes, int] = {}
+        self.names: list[str] = []
+
+    def codes(self, methods: Iterable[bytes]) -> Iterator[int]:
+        """Return the code of each method; `UNKNOWN_METHOD` for one that gets none."""
+        methods = list(methods)
+        for method in sorted(set(methods).difference(self._codes)):
+            self._codes[method] = self._new_code(method)
+        codes = list(map(self._codes.__getitem__, methods))
+        if len(self._codes) > self._max_methods:
+            # Names without a code are not kept: a hostile file may hold any number of them.
+            self._codes = {name: code for name, code in self._codes.items() if code}
+        return iter(codes)
+
+    def name(self, code: int) -> str | None:
+        """Return the method that `code` stands for."""
+        return self.names[code - 1] if code != UNKNOWN_METHOD else None
+
+    def _new_code(self, method: bytes) -> int:
+        if not 0 < len(method) <= MAX_METHOD or len(self.names) == self._max_methods:
+            return UNKNOWN_METHOD
+        try:
+            self.names.append(method.decode())
+        except UnicodeDecodeError:
+            return UNKNOWN_METHOD
+        return len(self.names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,159 +226,141 @@ class Brief:
     at: float
     """Seconds; 0 for what is no entry."""
     kind: Kind
-    """What the line looks like; a fault may still show when it is decoded."""
+    """What the line looks like; decoding may still find it unreadable."""
     method: str | None
-    """As it stands at the beginning of the message; None where there is none, or further behind."""
+    """As it stands at the beginning of the message; None where there is none, or elsewhere."""
 
 
 class Index:
-    """The rows of a recording, as far as it has been looked at."""
+    """The rows of a recording, as far as it has been read."""
 
-    def __init__(
-        self,
-        segments: BinaryIO | None = None,
-        rows: int = 0,
-        methods: Methods | None = None,
-        pairing: Pairing | None = None,
-    ) -> None:
-        """Begin an empty index, or go on with one whose segments lie in a file that stays as is."""
-        self._segments = segments or tempfile.TemporaryFile()  # noqa: SIM115 - closed in close
-        self._is_ours = segments is None
-        self._full, last = divmod(rows, ROWS)
-        self._kept: OrderedDict[int, Columns] = OrderedDict()
-        self._last = Columns.decoded(self._read(self._full), last) if last else Columns()
-        self.methods = methods or Methods()
-        self.pairing = pairing or Pairing()
-        self.rows = rows
-        """How many there are."""
+    def __init__(self) -> None:
+        self.offsets = array("Q")
+        self.times = array("d")
+        """Seconds; 0 for what is no entry."""
+        self.method_codes = array("H")
+        self.kinds = array("B")
+        self.methods = Methods()
+        self.pairing = Pairing()
+        self.last_number = 0
+        """The highest number of all entries."""
 
-    def add(self, found: Outlines) -> None:
-        """Put the next rows behind those that are there."""
-        last = self._last
-        last.offsets += found.offsets
-        last.times += found.times
-        last.partners += self.pairing.take(
-            self.rows, len(found.kinds), found.envelopes, found.begins
+    def __len__(self) -> int:
+        return len(self.kinds)
+
+    def add(self, block: bytes, offset: int) -> None:
+        """Add the lines of `block`, each of which ends in a newline; the first is at `offset`."""
+        lines = block.split(b"\n")
+        lines.pop()
+        if not lines:
+            return
+        # Column by column: a loop over the lines would take as long again as finding them.
+        numbers, times, heads, ids, names, responses = zip(*_CANONICAL.findall(block), strict=True)
+        odd = [place for place, head in enumerate(heads) if not head] if b"" in heads else []
+        # A line begins one byte, the newline, behind the end of the line before.
+        self.offsets.extend(
+            map(add, accumulate(map(len, lines), initial=offset), range(len(lines)))
         )
-        last.methods += found.methods
-        last.kinds += found.kinds
-        self.rows += len(found.kinds)
-        while len(self._last.kinds) >= ROWS:
-            self._write_segment()
+        new_times = array("d", map(float, (t or b"0" for t in times) if odd else times))
+        kinds = array("B", map(_KINDS.__getitem__, heads))
+        codes = array("H", self.methods.codes(names))
+        last = max(map(int, (n or b"0" for n in numbers) if odd else numbers))
+        for place in odd:
+            kinds[place], number, new_times[place] = _decoded_outline(lines[place])
+            last = max(last, number)
+        envelopes = {
+            place: _envelope(_SIDES[kinds[place]], id_, is_response=not names[place])
+            for place, id_ in enumerate(ids)
+            if id_ and (names[place] or responses[place])
+        }
+        if block.count(_ID) > len(envelopes):
+            envelopes.update(_decoded_envelopes(lines, kinds, codes, envelopes))
+            envelopes = dict(sorted(envelopes.items()))
+        restarts = _restarts(lines, kinds) if _SPAWN in block else ()
+        self.pairing.add(len(lines), envelopes.items(), restarts)
+        self.times.extend(new_times)
+        self.method_codes.extend(codes)
+        self.kinds.extend(kinds)
+        self.last_number = max(self.last_number, last)
+
+    def add_skipped(self, offset: int) -> None:
+        """Add a line that is too long to be read."""
+        self.offsets.append(offset)
+        self.times.append(0.0)
+        self.method_codes.append(UNKNOWN_METHOD)
+        self.kinds.append(Kind.FAULT)
+        self.pairing.add(1, ())
 
     def offset(self, row: int) -> int:
         """Return where the row's line begins."""
-        columns, place = self._place(row)
-        return columns.offsets[place]
+        return self.offsets[row]
+
+    def method(self, row: int) -> str | None:
+        """Return the method at the beginning of the row's message."""
+        return self.methods.name(self.method_codes[row])
 
     def brief(self, row: int) -> Brief:
         """Return what is known of a row."""
-        columns, place = self._place(row)
-        return Brief(
-            columns.offsets[place],
-            columns.times[place],
-            Kind(columns.kinds[place]),
-            self.methods.name(columns.methods[place]),
-        )
+        return Brief(self.offsets[row], self.times[row], Kind(self.kinds[row]), self.method(row))
 
     def row_at(self, offset: int) -> int:
         """Return the row whose line holds the byte at `offset`; -1 for the header."""
-        low, high = 0, -(-self.rows // ROWS)
-        while low < high:
-            middle = (low + high) // 2
-            if self.offset(middle * ROWS) <= offset:
-                low = middle + 1
-            else:
-                high = middle
-        if not low:
-            return -1
-        segment = low - 1
-        return segment * ROWS + bisect_right(self._columns(segment).offsets, offset) - 1
+        return bisect_right(self.offsets, offset) - 1
 
-    def rows_of(self, kind: Kind) -> Iterator[int]:
-        """Yield the rows of one kind, in order."""
-        for segment in range(-(-self.rows // ROWS)):
-            kinds = self._columns(segment).kinds.tobytes()
-            place = kinds.find(kind)
-            while place >= 0:
-                yield segment * ROWS + place
-                place = kinds.find(kind, place + 1)
-
-    def columns(self, row: int) -> tuple[int, Columns]:
-        """Return the segment that holds a row, and its first row; not to be changed."""
-        segment = row // ROWS
-        return segment * ROWS, self._columns(segment)
-
-    def question_of(self, row: int) -> int | None:
-        """Return the row of the question that a row answers."""
-        columns, place = self._place(row)
-        partner = columns.partners[place]
-        return partner - 1 if 0 < partner <= row else None
-
-    def answer_of(self, row: int) -> int | None:
-        """Return the row of the answer to the question in a row, if it has come."""
-        columns, place = self._place(row)
-        if columns.partners[place] != ASKS or self.pairing.is_open(row):
-            return None
-        # What is looked for stands mostly in the same segment, and always behind the question.
-        wanted = array("I", [row + 1]).tobytes()
-        for segment in range(row // ROWS, -(-self.rows // ROWS)):
-            partners = self._columns(segment).partners.tobytes()
-            at = partners.find(wanted)
-            while at % 4 and at >= 0:
-                at = partners.find(wanted, at + 1)
-            if at >= 0:
-                return segment * ROWS + at // 4
-        return None
-
-    def write(self, file: BinaryIO) -> None:
-        """Write all segments to `file`."""
-        self._copy(file)
-        if self._last.kinds:
-            file.write(self._last.encoded())
-
-    def close(self) -> None:
-        """Forget everything."""
-        self._segments.close()
-
-    def _copy(self, file: BinaryIO) -> None:
-        file.writelines(self._read(segment) for segment in range(self._full))
-
-    def _write_segment(self) -> None:
-        if not self._is_ours:
-            own = tempfile.TemporaryFile()  # noqa: SIM115 - closed in close
-            self._copy(own)
-            self._segments.close()
-            self._segments, self._is_ours = own, True
-        self._segments.seek(self._full * ROW * ROWS)
-        self._segments.write(self._last[:ROWS].encoded())
-        self._segments.flush()
-        self._full += 1
-        self._last = self._last[ROWS:]
-
-    def _place(self, row: int) -> tuple[Columns, int]:
-        if not 0 <= row < self.rows:
-            raise IndexError(row)
-        segment, place = divmod(row, ROWS)
-        return self._columns(segment), place
-
-    def _columns(self, segment: int) -> Columns:
-        if segment == self._full:
-            return self._last
-        found = self._kept.get(segment)
-        if found is None:
-            found = self._kept[segment] = Columns.decoded(self._read(segment), ROWS)
-            if len(self._kept) > KEPT:
-                self._kept.popitem(last=False)
-        else:
-            self._kept.move_to_end(segment)
-        return found
-
-    def _read(self, segment: int) -> bytes:
-        size = ROW * ROWS
-        return read_at(self._segments.fileno(), segment * size, size).ljust(size, b"\0")
+    def rows_of(self, kind: Kind, first: int = 0) -> Iterator[int]:
+        """Yield the rows of one kind from `first` on, in order."""
+        with suppress(ValueError):
+            while True:
+                row = self.kinds.index(kind, first)
+                yield row
+                first = row + 1
 
 
-def size_of(rows: int) -> int:
-    """Return the bytes that so many rows take in a file."""
-    return -(-rows // ROWS) * ROWS * ROW
+def _restarts(lines: Sequence[bytes], kinds: Sequence[int]) -> tuple[int, ...]:
+    return tuple(
+        place
+        for place, line in enumerate(lines)
+        if kinds[place] == Kind.EVENT
+        and _SPAWN in line
+        and isinstance(event := decode_line(line), JournalEvent)
+        and event.begins_connection
+    )
+
+
+def _decoded_envelopes(
+    lines: Sequence[bytes], kinds: array[int], codes: array[int], known: Container[int]
+) -> dict[int, Envelope]:
+    """Return those of messages whose id does not stand at the beginning.
+
+    What turns out to be no message loses its method code.
+    """
+    found: dict[int, Envelope] = {}
+    for place, line in enumerate(lines):
+        if _ID in line and place not in known and kinds[place] in _SIDES:
+            entry = decode_line(line)
+            if not isinstance(entry, Frame):
+                continue
+            message = read_message(entry.raw)
+            envelope = _envelope_of(entry.side, message)
+            if envelope is not None:
+                found[place] = envelope
+            elif isinstance(message, Malformed):
+                codes[place] = UNKNOWN_METHOD
+    return found
+
+
+def _decoded_outline(line: bytes) -> tuple[Kind, int, float]:
+    """Return kind, number and time of a line that our writer would have written otherwise."""
+    match decode_line(line):
+        case Frame(n=n, at=at, side=side):
+            return (Kind.CLIENT if side == "client" else Kind.AGENT), n, at
+        case StderrText(n=n, at=at):
+            return Kind.STDERR, n, at
+        case JournalEvent(n=n, at=at):
+            return Kind.EVENT, n, at
+        case Header():
+            return Kind.HEADER, 0, 0.0
+        case Footer():
+            return Kind.FOOTER, 0, 0.0
+        case Unreadable():
+            return Kind.FAULT, 0, 0.0

@@ -1,11 +1,10 @@
-"""Reads a recording as far as it goes, and says where it stops being good.
+"""Reads a recording as far as it goes, and reports what cannot be read.
 
 Opening is inert: nothing that a recording names is run, fetched or followed.
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Generator
 from contextlib import closing
 from dataclasses import dataclass
@@ -21,7 +20,7 @@ from acp_inspector.recording.format import (
     Unreadable,
     decode_line,
 )
-from acp_inspector.recording.lines import TOO_LONG, LongLine, stream_lines
+from acp_inspector.recording.lines import TOO_LONG, SkippedLine, stream_lines
 from acp_protocol.errors import describe_os_error
 
 HEADER_LIMIT: Final = 2**20
@@ -54,7 +53,7 @@ class Recording:
     entries: tuple[Entry, ...]
     faults: tuple[LineFault, ...]
     footer: Footer | None
-    """None when the recorder did not end in peace."""
+    """None if the recording was not closed cleanly."""
 
     @property
     def frames(self) -> tuple[Frame, ...]:
@@ -62,7 +61,7 @@ class Recording:
         return tuple(entry for entry in self.entries if isinstance(entry, Frame))
 
 
-def read_recording(path: Path) -> Recording:
+def read_recording(path: Path, *, max_line: int | None = None) -> Recording:
     """Return the whole recording at `path`.
 
     Raises:
@@ -71,7 +70,7 @@ def read_recording(path: Path) -> Recording:
     entries: list[Entry] = []
     faults: list[LineFault] = []
     footer: Footer | None = None
-    lines = read_lines(path)
+    lines = read_lines(path, max_line=max_line)
     header = next(lines)
     assert isinstance(header, Header)
     for line in lines:
@@ -101,15 +100,17 @@ def read_header(path: Path) -> Header:
     return header
 
 
-def read_lines(path: Path) -> Generator[Row]:
+def read_lines(path: Path, *, max_line: int | None = None) -> Generator[Row]:
     """Yield what the lines of the recording say, the header first, holding one line at a time.
+
+    Lines longer than `max_line` bytes, `LINE_LIMIT` by default, are skipped.
 
     Raises:
         RecordingError: see `read_recording`; also while the file is read.
     """
     try:
         with RecordingStream(path) as stream:
-            yield from _read_stream(path, stream)
+            yield from _read_stream(path, stream, max_line)
     except OSError as problem:
         raise RecordingError(f"cannot read {path}: {describe_os_error(problem)}") from None
 
@@ -128,7 +129,10 @@ def header_of(path: Path, line: bytes) -> Header:
     return header
 
 
-def _read_stream(path: Path, stream: RecordingStream) -> Generator[Row]:
+def _read_stream(path: Path, stream: RecordingStream, max_line: int | None) -> Generator[Row]:
+    # Late: a proxy starts without it.
+    import hashlib
+
     # What is foreign may be one endless line, so the first is not read further than a header goes.
     line = stream.file.readline(HEADER_LIMIT)
     if not line and stream.fault:
@@ -138,12 +142,10 @@ def _read_stream(path: Path, stream: RecordingStream) -> Generator[Row]:
     offset = len(line)
     number = 1
     is_cut = False
-    for number, line in enumerate(stream_lines(stream.file), start=2):
-        if isinstance(line, LongLine):
+    for number, line in enumerate(stream_lines(stream.file, max_line, digest.update), start=2):
+        if isinstance(line, SkippedLine):
             yield LineFault(number, TOO_LONG, offset)
-            for piece in line.pieces:
-                digest.update(piece)
-                offset += len(piece)
+            offset += line.size
             continue
         read = decode_line(line.rstrip(b"\n"))
         if isinstance(read, Unreadable):

@@ -34,7 +34,7 @@ def written_beside(path: Path, *, overwrite: bool) -> Generator[Path]:
     except RecordingExistsError:
         raise
     except RecordingError as problem:
-        # Nobody has heard of the other name.
+        # The other name means nothing to users.
         raise type(problem)(str(problem).replace(str(part), str(path))) from None
     except OSError as problem:
         raise RecordingError(f"cannot write {path}: {describe_os_error(problem)}") from None

@@ -1,8 +1,8 @@
 """A recording in several files, none of which grows or ages without end.
 
 Each file is a whole recording: a header that names its part and the file before it, and a footer
-with a digest. Numbers and times go on. When the next file cannot be opened, the old one is gone on
-with, and one warning says so.
+with a digest. Numbers and times go on. When the next file cannot be opened, the old one is
+continued, and one warning says so.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class RotatingWriter:
         self._warn = warn
         self._clock = clock
         self._waits_for_room = waits_for_room
-        self._told: set[str] = set()
+        self._warned: set[str] = set()
         parts = part_paths(path) if mode == "append" else []
         self._series = series_of(path, read_header(path) if parts else header)
         self._part = max(1, len(parts))
@@ -90,9 +90,9 @@ class RotatingWriter:
         if not batch:
             return
         self._remove_replaced()
-        # What is missing in a file has to be told there.
+        # Entries that are missing in a file have to be reported there.
         if self._has_entries and not self._writer.is_behind and self._is_full():
-            self._turn()
+            self._roll_over()
         self._writer.write(batch)
         self._has_entries = True
 
@@ -109,7 +109,7 @@ class RotatingWriter:
         self._writer.withdraw()
 
     def _remove_replaced(self) -> None:
-        """Leave no file that a part of this recording could not be told from, or not be put at."""
+        """Remove files that bear the names of parts of this recording."""
         for path in self._replaced:
             with suppress(OSError):
                 path.unlink()
@@ -120,7 +120,7 @@ class RotatingWriter:
         age = self._limits.age
         return is_large or (age is not None and self._clock() - self._began >= age)
 
-    def _turn(self) -> None:
+    def _roll_over(self) -> None:
         """Begin the next file, or let this one grow and age once more."""
         self._began = self._clock()
         try:
@@ -137,10 +137,10 @@ class RotatingWriter:
         self._has_entries = False
 
     def _open(self, part: int, mode: Mode) -> RecordingWriter:
-        told: dict[str, Json] = {"series": self._series, "part": part}
+        meta: dict[str, Json] = {"series": self._series, "part": part}
         if part > 1:
-            told["previous"] = part_path(self._first, part - 1).name
-        header = replace(self._header, meta={**self._header.meta, **told})
+            meta["previous"] = part_path(self._first, part - 1).name
+        header = replace(self._header, meta={**self._header.meta, **meta})
         path = part_path(self._first, part)
         return RecordingWriter(
             path,
@@ -151,8 +151,8 @@ class RotatingWriter:
         )
 
     def _warn_once(self, about: str, text: str) -> None:
-        if about not in self._told:
-            self._told.add(about)
+        if about not in self._warned:
+            self._warned.add(about)
             self._warn(text)
 
 

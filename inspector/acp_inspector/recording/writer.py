@@ -1,8 +1,8 @@
-"""Writes a recording without ever stopping who asks for it.
+"""Writes a recording without ever stopping the traffic.
 
 Each batch of entries goes to the kernel in one write, with no buffer of our own that a SIGKILL
 would lose. When writing fails, the entries are counted as dropped, one warning is given, and as
-soon as writing works again a `dropped` event tells of it.
+soon as writing works again a `dropped` event reports it.
 """
 
 from __future__ import annotations
@@ -13,9 +13,11 @@ import stat
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from acp_inspector.journal import Entry, Frame, JournalEvent, StderrText
 from acp_inspector.recording.encoder import Batch, Part, joined
@@ -23,13 +25,19 @@ from acp_inspector.recording.format import (
     Digest,
     Footer,
     Header,
+    Line,
     RecordingError,
     RecordingExistsError,
+    Unreadable,
+    decode_line,
     encode_entry,
     encode_footer,
     encode_header,
 )
 from acp_protocol.errors import describe_os_error
+
+if TYPE_CHECKING:
+    from acp_inspector.recording.lines import ReadAt
 
 Mode: TypeAlias = Literal["new", "append", "overwrite"]
 
@@ -47,7 +55,7 @@ _FOREIGN: Final = "cannot record to {}: it is neither a file nor a device"
 class RecordingWriter:
     """An open recording.
 
-    `new` refuses a file that exists; `append` goes on behind its last entry, in numbers and in
+    `new` refuses a file that exists; `append` continues behind its last entry, in numbers and in
     time; `overwrite` empties it.
     """
 
@@ -94,7 +102,7 @@ class RecordingWriter:
         """Bytes that were there, as long as all of them are."""
         try:
             if mode == "append" and self._found_size:
-                self._go_on()
+                self._continue()
             else:
                 self._begin(header)
         except BaseException as problem:
@@ -114,7 +122,7 @@ class RecordingWriter:
 
     @property
     def is_behind(self) -> bool:
-        """Whether entries are missing that nothing in the file tells of yet."""
+        """Whether entries are missing that no event in the file reports yet."""
         return self._last_dropped is not None
 
     def write(self, entries: Iterable[Entry]) -> None:
@@ -123,14 +131,14 @@ class RecordingWriter:
         if not batch:
             return
         try:
-            self._put(chain(self._tale(), batch.encoded()))
+            self._put(chain(self._dropped_event(), batch.encoded()))
         except OSError as problem:
             self._drop(batch, describe_os_error(problem))
             return
         except MemoryError:
             self._drop(batch, "out of memory")
             return
-        self._told()
+        self._count_dropped_event()
         self._has_entries = True
         for kind, count in batch.counts().items():
             self._counts[_COUNTED[kind]] += count
@@ -146,8 +154,8 @@ class RecordingWriter:
         leaves_it = self._has_entries or not self._is_withdrawn
         try:
             if leaves_it:
-                self._put(self._tale())
-                self._told()
+                self._put(self._dropped_event())
+                self._count_dropped_event()
                 self._put([encode_footer(Footer(self._counts, self._hashed().hexdigest()))])
         except OSError as problem:
             self._warn_once(describe_os_error(problem))
@@ -168,7 +176,7 @@ class RecordingWriter:
             self._warn_once(describe_os_error(problem))
 
     def _end(self, *, leaves_it: bool) -> None:
-        """Close the file; undo what was done to it if there is nothing of worth in it."""
+        """Close the file; undo what was done to it unless `leaves_it`."""
         if not leaves_it:
             self._undo()
         os.close(self._descriptor)
@@ -182,14 +190,14 @@ class RecordingWriter:
             elif stat.S_ISREG(found.st_mode) and self._found_size < found.st_size:
                 os.ftruncate(self._descriptor, self._found_size)
 
-    def _tale(self) -> Iterable[bytes]:
-        """Return what tells of entries that are missing."""
+    def _dropped_event(self) -> Iterable[bytes]:
+        """Yield the event that reports missing entries, if there are any."""
         if self._last_dropped is not None:
-            # The number of the last entry that is missing is free for the event that tells of it.
-            told = {"count": self._dropped, "why": self._reason}
-            yield encode_entry(JournalEvent(*self._last_dropped, "dropped", told))
+            # The number of the last entry that is missing is free for the event that reports it.
+            data = {"count": self._dropped, "why": self._reason}
+            yield encode_entry(JournalEvent(*self._last_dropped, "dropped", data))
 
-    def _told(self) -> None:
+    def _count_dropped_event(self) -> None:
         if self._last_dropped is not None:
             self._last_dropped, self._dropped = None, 0
             self._counts["events"] += 1
@@ -238,12 +246,9 @@ class RecordingWriter:
                 f"recording to {self._path} fails ({reason}); the traffic goes on without it"
             )
 
-    def _go_on(self) -> None:
+    def _continue(self) -> None:
         """Read what is there: its digest, its last number and time, and how it ends."""
-        # Late, because hardly any start appends, and an editor waits for every one.
-        from acp_inspector.recording.resumption import read_resumption
-
-        found = read_resumption(self._descriptor)
+        found = read_append_state(self._descriptor)
         if found is None:
             raise RecordingError(f"cannot append to {self._path}: it is no recording")
         self._digest, self._counts = found.digest, found.counts
@@ -322,3 +327,115 @@ def _open(path: Path, mode: Mode) -> tuple[int, bool]:
 
 def _refused(path: Path, problem: OSError) -> RecordingError:
     return RecordingError(f"cannot record to {path}: {describe_os_error(problem)}")
+
+
+@dataclass(frozen=True, slots=True)
+class AppendState:
+    """What a writer has to know of a recording to append to it."""
+
+    digest: Digest
+    """Of all bytes that are there."""
+    counts: Counter[str]
+    last_number: int
+    last_time: float
+    is_whole: bool
+    """Whether the last line has its newline."""
+
+
+def read_append_state(descriptor: int) -> AppendState | None:
+    """Return how to append to a file; None if its first line is no header of a recording.
+
+    Where the last footer's digest is right, the footer and the last entry tell everything; else
+    every line is read.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
+    from acp_inspector.recording.lines import line_end, read_at
+    from acp_inspector.recording.reader import HEADER_LIMIT
+
+    read = partial(read_at, descriptor)
+    size = os.fstat(descriptor).st_size
+    first = read(0, line_end(read, 0, min(size, HEADER_LIMIT)))
+    if not isinstance(_decoded(first), Header):
+        return None
+    return _state_by_footer(read, size) or _state_by_lines(read, size)
+
+
+def _state_by_footer(read: ReadAt, size: int) -> AppendState | None:
+    """Return what the footer says; None if there is none, or if its digest is wrong."""
+    import hashlib
+
+    from acp_inspector.recording.lines import line_begin, pieces_between
+    from acp_inspector.recording.reader import HEADER_LIMIT
+
+    at = line_begin(read, size)
+    # No footer is longer than a header may be.
+    line = read(at, min(size - at, HEADER_LIMIT))
+    footer = _decoded(line)
+    if not (isinstance(footer, Footer) and line.endswith(b"\n")):
+        return None
+    digest = hashlib.sha256()
+    for piece in pieces_between(read, 0, at):
+        digest.update(piece)
+    if digest.hexdigest() != footer.digest:
+        return None
+    digest.update(line)
+    number, time = _last_entry(read, at)
+    return AppendState(digest, Counter(footer.counts), number, time, is_whole=True)
+
+
+def _last_entry(read: ReadAt, end: int) -> tuple[int, float]:
+    """Return number and time of the last entry before `end`; zeros if there is none."""
+    from acp_inspector.recording.lines import LINE_LIMIT, line_begin
+
+    while end:
+        # Before it may stand footers of runs that wrote nothing.
+        begin = line_begin(read, end)
+        line = _decoded(read(begin, min(end - begin, LINE_LIMIT)))
+        if isinstance(line, Frame | StderrText | JournalEvent):
+            return line.n, line.at
+        end = begin
+    return 0, 0.0
+
+
+def _state_by_lines(read: ReadAt, size: int) -> AppendState:
+    import hashlib
+
+    from acp_inspector.recording.index import Index, Kind
+    from acp_inspector.recording.lines import SkippedLine, line_blocks, pieces_between
+
+    digest = hashlib.sha256()
+    index = Index()
+
+    def hashed(pieces: Iterable[bytes]) -> Iterator[bytes]:
+        for piece in pieces:
+            digest.update(piece)
+            yield piece
+
+    for block in line_blocks(hashed(pieces_between(read, 0, size))):
+        if isinstance(block, SkippedLine):
+            continue
+        begin = block.rfind(b"\n") + 1
+        # A last line without its newline counts, unless it was cut off.
+        if block[begin:] and not isinstance(_decoded(block[begin:]), Unreadable):
+            index.add(block + b"\n", 0)
+        else:
+            index.add(block[:begin], 0)
+    names = {
+        Kind.CLIENT: "frames",
+        Kind.AGENT: "frames",
+        Kind.STDERR: "stderr",
+        Kind.EVENT: "events",
+    }
+    # In the order in which the kinds come, as a writer counts them.
+    counts: Counter[str] = Counter()
+    for kind, count in Counter(map(Kind, index.kinds)).items():
+        if kind in names:
+            counts[names[kind]] += count
+    time = max(index.times, default=0.0)
+    return AppendState(digest, counts, index.last_number, time, read(size - 1, 1) == b"\n")
+
+
+def _decoded(line: bytes) -> Line:
+    return decode_line(line.rstrip(b"\n"))

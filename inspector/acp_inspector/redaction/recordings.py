@@ -21,7 +21,7 @@ from acp_inspector.recording.format import (
     RecordingError,
     decode_line,
 )
-from acp_inspector.recording.lines import TOO_LONG, LongLine, stream_lines
+from acp_inspector.recording.lines import TOO_LONG, SkippedLine, stream_lines
 from acp_inspector.recording.replacement import written_beside
 from acp_inspector.redaction.finder import Finder, Hit
 from acp_inspector.redaction.ledger import Ledger, highest_placeholder, redact_text
@@ -108,7 +108,7 @@ def leftovers(path: Path, *, environment: Mapping[str, str] = os.environ) -> Ite
     with _opened(path) as lines:
         unseen = 0
         for number, line in enumerate(stream_lines(lines), start=1):
-            if isinstance(line, LongLine):
+            if isinstance(line, SkippedLine):
                 unseen = unseen or number
                 continue
             text = _text(line)
@@ -160,7 +160,7 @@ def _learn(source: Path, finder: Finder) -> _Lesson:
     number = 0
     with _opened(source) as lines:
         for number, line in enumerate(stream_lines(lines), start=1):
-            if isinstance(line, LongLine):
+            if isinstance(line, SkippedLine):
                 raise _too_long(source, number)
             if number == 1 and not isinstance(decode_line(line.rstrip(b"\n")), Header):
                 raise RecordingError(f"{source} is no recording: its first line is no header")
@@ -185,7 +185,7 @@ def _copy(
     """Write the lines without their secrets."""
     before, after = hashlib.sha256(), hashlib.sha256()
     for number, line in enumerate(stream_lines(lines), start=1):
-        if isinstance(line, LongLine):
+        if isinstance(line, SkippedLine):
             raise RecordingError(f"line {number} has become too long to be looked at")
         cut = redact_text(stitches.cut(number, _text(line), ledger), finder, ledger)[0]
         if number == 1:

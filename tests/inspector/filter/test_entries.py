@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from acp_inspector.filter import entries as module
 from acp_inspector.filter.entries import EntryList, PassingFrames, facts_of
 from acp_inspector.journal import Frame, JournalEvent, StderrText
 from tests.inspector.talks import answer, ask, chunk, frames
@@ -55,9 +54,8 @@ def test_with_another_process_come_other_questions() -> None:
     assert passing.exchanges_before(TALK[3]).all == []
 
 
-def test_only_so_many_open_questions_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MOST_OPEN", 2)
-    passing = PassingFrames()
+def test_only_so_many_open_questions_are_kept() -> None:
+    passing = PassingFrames(max_waiting=2)
     for n in range(1, 4):
         raw = b'{"jsonrpc":"2.0","id":%d,"method":"a"}' % n
         passing.exchanges_before(Frame(n, 0.0, "client", raw))

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_inspector.analysis.annotations import Notes, Verdict
+from acp_inspector.analysis.annotations import NO_NOTES, Notes, Verdict
 from acp_inspector.analysis.exchanges import Exchanges
 from acp_inspector.filter.errors import FilterError
 from acp_inspector.filter.expressions import Not, negation
 from acp_inspector.filter.fields import FIELDS
-from acp_inspector.filter.frames import NO_NOTES, FrameFacts
+from acp_inspector.filter.frames import FrameFacts
 from acp_inspector.filter.language import Filter, compile_filter
 from acp_inspector.journal import Entry, Frame, JournalEvent, StderrText
 from acp_inspector.recording.format import decode_line

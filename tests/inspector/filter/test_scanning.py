@@ -11,14 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from acp_inspector.analysis.annotations import Notes
 from acp_inspector.analysis.exchanges import Exchanges
 from acp_inspector.filter.entries import ENTRY, EntryList
-from acp_inspector.filter.facts import Notes
 from acp_inspector.filter.frames import FrameFacts
 from acp_inspector.filter.language import compile_filter
 from acp_inspector.filter.scanning import Scan
 from acp_inspector.journal import Entry, Frame
-from acp_inspector.recording import index as index_module
 from acp_inspector.recording.file import RecordingFile
 from acp_inspector.recording.format import Header, encode_header
 from tests.conftest import ROOT
@@ -75,10 +74,9 @@ def meant(entries: list[Entry], expression: str) -> list[int]:
 
 @pytest.mark.parametrize("expression", EXPRESSIONS)
 def test_an_index_and_a_sieve_find_what_reading_everything_finds(
-    path: Path, expression: str, monkeypatch: pytest.MonkeyPatch
+    path: Path, expression: str
 ) -> None:
-    monkeypatch.setattr(index_module, "ROWS", 16)
-    with RecordingFile(path).complete() as recording:
+    with RecordingFile(path).complete(step=1000) as recording:
         entries = [row for row in recording if isinstance(row, ENTRY)]
         expected = meant(entries, expression)
         rows = Scan(recording, compile_filter(expression)).complete()

@@ -97,7 +97,8 @@ def test_a_large_line_is_kept_where_it_was_gathered() -> None:
     finally:
         tracemalloc.stop()
     assert held < LARGE
-    assert peak < 2 * LARGE
+    # Parsing it takes as much once more.
+    assert peak < len(raw) + LARGE
     line = everything(log).removeprefix(encode_header(HEADER))
     assert line == encode_entry(Frame(1, 0.5, "agent", bytes(raw)))
 

@@ -10,8 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from acp_inspector.journal import Entry, Frame, JournalEvent, StderrText
-from acp_inspector.recording import encoder, validity
-from acp_inspector.recording.encoder import Batch, Item, LongLine, Run
+from acp_inspector.recording.encoder import LARGE, Batch, Item, LongLine, Run
 from acp_inspector.recording.format import DEPTH_LIMIT, decode_line, encode_entry
 
 DEEP = b"[" * (DEPTH_LIMIT + 1) + b"1" + b"]" * (DEPTH_LIMIT + 1)
@@ -43,15 +42,6 @@ others = st.sampled_from(
 )
 
 
-@pytest.fixture(params=[0, 10**9], ids=["fast", "slow"], autouse=True, scope="module")
-def parser(request: pytest.FixtureRequest) -> object:
-    """Judge by the fast parser, or by the standard library alone."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(validity, "_fast", [])
-        patch.setattr(validity, "PATIENCE", request.param)
-        yield
-
-
 @given(st.lists(_runs() | others, max_size=4))
 @example([Run(1, 0.5, "agent", [b"{}\n"] * 600)])
 @example([Run(1, 0.5, "agent", [JUST_NOT_TOO_DEEP + b"\n"] * 3)])
@@ -59,6 +49,12 @@ def parser(request: pytest.FixtureRequest) -> object:
 def test_a_batch_is_encoded_as_its_entries_are_one_by_one(items: list[Item]) -> None:
     batch = Batch(items)
     assert b"".join(batch.encoded()) == b"".join(map(encode_entry, batch))
+
+
+def test_many_frames_that_are_one_piece_each_are_encoded_as_one_by_one() -> None:
+    runs = [Run(n, 0.5, "agent", [line + b"\n"]) for n in range(300) for line in (b"{}", DEEP)]
+    encoded = b"".join(Batch(runs).encoded())
+    assert encoded == b"".join(encode_entry(frame) for run in runs for frame in run)
 
 
 @given(_runs())
@@ -88,12 +84,8 @@ def test_entries_become_a_batch_once() -> None:
     "raw",
     [b'{"a":"\\u00e4"}', "no JSON: é漢🙂".encode() * 9, b"\x00\t\\" * 9, bytes(range(128, 256))],
 )
-def test_a_large_frame_comes_in_parts(
-    raw: bytes, end: bytes, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(encoder, "LARGE", 1)
-    monkeypatch.setattr("acp_inspector.recording.scanner.WINDOW", 5)
-    monkeypatch.setattr(encoder, "_B64_PART", 6)
+def test_a_large_frame_comes_in_parts(raw: bytes, end: bytes) -> None:
+    raw = b"[" + raw + b"," * raw.startswith(b"{") + b" " * LARGE + b"1]"
     frame = Frame(7, 0.5, "agent", raw, end)
     assert b"".join(Batch([frame]).encoded()) == encode_entry(frame)
     long = LongLine(7, 0.5, "agent", bytearray(raw), end)
@@ -109,13 +101,3 @@ def test_a_line_in_the_memory_in_which_it_was_gathered_is_a_frame(raw: bytes, en
     assert batch.counts() == {Frame: 1}
     assert batch.last() == (7, 0.5)
     assert b"".join(batch.encoded()) == encode_entry(frame)
-
-
-@pytest.mark.parametrize("raw", [b'{"a":"x"}', b"no JSON", b"\xff", b"\xef\xbb\xbf{}", DEEP])
-def test_what_takes_a_scanner_to_judge_is_judged_in_any_memory(
-    raw: bytes, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(encoder, "LARGE", 1)
-    monkeypatch.setattr("acp_inspector.recording.format.SCANNED", 1)
-    batch = Batch([LongLine.of(7, 0.5, "agent", bytearray(raw))])
-    assert b"".join(batch.encoded()) == encode_entry(Frame(7, 0.5, "agent", raw))

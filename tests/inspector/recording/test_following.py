@@ -118,13 +118,9 @@ def test_what_is_no_recording_is_told(tmp_path: Path) -> None:
         list(follower.read())
 
 
-def test_a_line_that_is_too_long_is_told_once_its_end_has_come(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("acp_inspector.recording.content.BLOCK", 100)
-    monkeypatch.setattr("acp_inspector.recording.lines.LINE_LIMIT", 1000)
+def test_a_line_that_is_too_long_is_told_once_its_end_has_come(path: Path) -> None:
     writer = RecordingWriter(path, HEADER)
-    with Follower(path) as follower, path.open("ab", buffering=0) as file:
+    with Follower(path, max_line=1000) as follower, path.open("ab", buffering=0) as file:
         file.write(b"x" * 3000)
         assert list(follower.read()) == [HEADER]
         size = len(path.read_bytes().splitlines(keepends=True)[0])

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+from dataclasses import fields
+from typing import get_type_hints
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from pydantic import TypeAdapter
 
 from acp_inspector.journal import Frame, JournalEvent, StderrText
 from acp_inspector.recording.format import (
+    DEPTH_LIMIT,
     Footer,
     Header,
     Unreadable,
@@ -19,6 +23,7 @@ from acp_inspector.recording.format import (
     encode_header,
     is_json,
 )
+from acp_protocol import jsonrpc
 
 numbers = st.integers(min_value=1, max_value=10**9)
 times = st.integers(min_value=0, max_value=10**12).map(lambda micros: micros / 10**6)
@@ -88,9 +93,65 @@ def test_the_header_comes_back() -> None:
     assert decode_line(line[:-1]) == header
 
 
+@pytest.mark.parametrize(
+    "raw",
+    [
+        *(b"", b" ", b"{}", b"[]", b" [ ] ", b"[1,]", b"[,1]", b"{,}", b'{"a"}', b'{"a":}'),
+        *(b'{"a":1,}', b'{"a":1 "b":2}', b"{1:2}", b'{"a":1}}', b"[1]]", b"[1", b'{"a":1', b"[}"),
+        *(b"1 2", b"01", b"-", b"1.", b".5", b"+1", b"1e5", b"1E+05", b"1e", b"-0", b"1e999"),
+        *(b"9" * 400, b"9" * 5000, b"NaN", b"[NaN]", b"-Infinity", b"tru", b"nullx", b"'a'"),
+        *(b'"', b'"\\"', b'"\\x"', b'"\\u12"', b'"\\ud800"', b'"\t"', b'"\x00"', b'"\x7f"'),
+        *(b'"\xff"', b'"\xed\xa0\x80"', '["é","漢","🙂"]'.encode(), b'{"a":1,"a":2}', b"1\x00"),
+        b'"' + b"x" * (1 << 20) + b'"',
+    ],
+    ids=lambda raw: repr(raw[:20]),
+)
+def test_what_counts_as_json_is_what_its_reader_parses(raw: bytes) -> None:
+    expected = jsonrpc.is_json(raw)
+    # Often enough that the fast parser is taken, too, and so large that the one for large lines is.
+    assert {is_json(raw) for _ in range(300)} == {expected}
+    assert is_json(b" " * (1 << 20) + raw) == expected
+
+
+@given(json_texts, st.data())
+def test_json_with_something_wrong_is_judged_as_its_reader_will(
+    raw: bytes, data: st.DataObject
+) -> None:
+    at = data.draw(st.integers(0, len(raw)))
+    broken = raw[:at] + data.draw(st.binary(max_size=3)) + raw[at + data.draw(st.integers(0, 2)) :]
+    is_one_line = b"\n" not in broken and not broken.startswith(b"\xef\xbb\xbf")
+    assert is_json(broken) == (is_one_line and jsonrpc.is_json(broken))
+
+
+@pytest.mark.parametrize("excess", [-4, -3, -1, 0, 1, 2])
+@pytest.mark.parametrize(
+    ("begin", "end"),
+    [(b"[", b"]"), (b'{"a[":', b"}"), (b"[0,[],{},1,", b"]"), (b'[{"\\"":', b"}]")],
+)
+def test_nesting_is_counted_to_the_last_level(begin: bytes, end: bytes, excess: int) -> None:
+    levels, each = DEPTH_LIMIT + excess, len(end)
+    raw = begin * (levels // each) + b"1" + end * (levels // each)
+    depth = levels // each * each + (begin.startswith(b"[0") and levels // each == levels)
+    assert is_json(raw) == (depth <= DEPTH_LIMIT)
+    assert is_json(bytearray(raw)) == (depth <= DEPTH_LIMIT)
+
+
 def test_a_header_of_a_later_format_is_not_taken_for_ours() -> None:
     line = b'{"acp_recording":2,"created":"","tool":"","schema":""}'
     assert decode_line(line) == Unreadable("format version 2 is not known here")
+
+
+@pytest.mark.parametrize("wrong", [5, None, True, [1], {"a": 1}], ids=repr)
+@pytest.mark.parametrize("name", [field.name for field in fields(Header)])
+def test_header_value_of_the_wrong_type_counts_as_empty(name: str, wrong: object) -> None:
+    values = {"acp_recording": 1, "created": "c", "tool": "t", "schema": "s", name: wrong}
+    header = decode_line(json.dumps(values).encode())
+    assert isinstance(header, Header)
+    types = get_type_hints(Header)
+    for field in fields(Header):
+        TypeAdapter[object](types[field.name]).validate_python(
+            getattr(header, field.name), strict=True
+        )
 
 
 def test_the_footer_comes_back() -> None:

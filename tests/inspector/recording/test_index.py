@@ -1,87 +1,222 @@
-"""Rows in columns that do not fill the memory."""
+"""Rows of an index: where lines begin, what they are, and which belong together."""
 
 from __future__ import annotations
 
-import tempfile
-from array import array
-from collections.abc import Iterator
+import json
+from collections.abc import Callable
+from typing import Any, Final
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from acp_inspector.recording import index as module
-from acp_inspector.recording.index import Brief, Index, size_of
-from acp_inspector.recording.outlines import Kind, Methods, Outlines
+from acp_inspector.analysis.exchanges import Exchange, Exchanges
+from acp_inspector.journal import Entry, Frame, JournalEvent, StderrText
+from acp_inspector.recording.format import (
+    Footer,
+    Header,
+    decode_line,
+    encode_entry,
+    encode_footer,
+    encode_header,
+)
+from acp_inspector.recording.index import Envelope, Index, Kind, Methods, Pairing
 
-
-@pytest.fixture(autouse=True)
-def small_segments(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "ROWS", 4)
-    monkeypatch.setattr(module, "KEPT", 2)
-
-
-@pytest.fixture
-def index() -> Iterator[Index]:
-    index = Index()
-    grow(index, 30)
-    yield index
-    index.close()
-
-
-def grow(index: Index, rows: int, step: int = 7) -> None:
-    """Row `r` begins at 10 + 10 r, every fifth is a fault, and the others ask for something."""
-    for first in range(index.rows, rows, step):
-        these = range(first, min(first + step, rows))
-        index.add(
-            Outlines(
-                array("Q", [10 + 10 * row for row in these]),
-                array("d", [row / 10 for row in these]),
-                array("B", [0 if row % 5 == 0 else 1 for row in these]),
-                array("H", index.methods.codes([b"a" if row % 5 else b"" for row in these])),
-                0,
-            )
-        )
-
-
-@pytest.mark.parametrize("row", [0, 3, 4, 17, 28, 29])
-def test_each_row_has_its_brief(index: Index, row: int) -> None:
-    brief = index.brief(row)
-    if row % 5:
-        assert brief == Brief(10 + 10 * row, row / 10, Kind.CLIENT, "a")
-    else:
-        assert brief == Brief(10 + 10 * row, row / 10, Kind.FAULT, None)
-
-
-@pytest.mark.parametrize("row", [-1, 30])
-def test_there_are_no_other_rows(index: Index, row: int) -> None:
-    with pytest.raises(IndexError):
-        index.brief(row)
-
-
-def test_a_row_is_found_by_any_of_its_bytes(index: Index) -> None:
-    assert [index.row_at(at) for at in (0, 10, 19, 20, 49, 50, 300, 999)] == [
-        *(-1, 0, 0, 1),
-        *(3, 4, 29, 29),
+numbers = st.integers(min_value=1, max_value=10**18)
+times = st.integers(min_value=0, max_value=10**12).map(lambda micros: micros / 10**6)
+raws = st.binary().map(lambda raw: raw.replace(b"\n", b"")) | st.sampled_from(
+    [
+        b'{"jsonrpc":"2.0","method":"a/b"}',
+        b'{"jsonrpc":"2.0","id":"x","method":"c","params":{}}',
+        b'{"id":-7,"method":"d"}',
+        b'{"jsonrpc":"2.0","id":1,"result":{"method":"e"}}',
     ]
+)
+entries = (
+    st.builds(Frame, numbers, times, st.sampled_from(["client", "agent"]), raws)
+    | st.builds(StderrText, numbers, times, st.binary())
+    | st.builds(JournalEvent, numbers, times, st.text(min_size=1), st.just({}))
+)
 
 
-def test_rows_of_a_kind_are_found_in_order(index: Index) -> None:
-    assert list(index.rows_of(Kind.FAULT)) == [0, 5, 10, 15, 20, 25]
-    assert list(index.rows_of(Kind.EVENT)) == []
-
-
-@pytest.mark.parametrize("rows", [0, 3, 4, 30])
-def test_an_index_that_was_written_can_be_gone_on_with(rows: int) -> None:
+def indexed(lines: bytes, at: int = 0) -> Index:
     index = Index()
-    grow(index, rows)
-    kept = tempfile.TemporaryFile()  # noqa: SIM115 - the index closes it
-    index.write(kept)
-    kept.flush()
-    content_size = kept.tell()
-    again = Index(kept, rows, Methods(index.methods.names))
-    grow(again, 40)
-    if rows:
-        assert kept.closed, "what was kept must stay as it is"
-    assert content_size == size_of(rows)
-    assert [again.brief(row).offset for row in range(40)] == [10 + 10 * row for row in range(40)]
-    index.close()
-    again.close()
+    index.add(lines, at)
+    return index
+
+
+def kind_of(entry: Entry) -> Kind:
+    match entry:
+        case Frame(side=side):
+            return Kind.CLIENT if side == "client" else Kind.AGENT
+        case StderrText():
+            return Kind.STDERR
+        case JournalEvent():
+            return Kind.EVENT
+
+
+@given(st.lists(entries), st.integers(0, 2**50))
+def test_each_entry_has_its_place_its_time_and_its_kind(written: list[Entry], at: int) -> None:
+    lines = [encode_entry(entry) for entry in written]
+    found = indexed(b"".join(lines), at)
+    assert list(found.kinds) == [kind_of(entry) for entry in written]
+    assert list(found.times) == [entry.at for entry in written]
+    assert list(found.offsets) == [at + len(b"".join(lines[:n])) for n in range(len(lines))]
+    assert found.last_number == max((entry.n for entry in written), default=0)
+
+
+@given(st.lists(st.binary()))
+def test_any_bytes_have_an_outline(lines: list[bytes]) -> None:
+    content = b"".join(line + b"\n" for line in lines)
+    assert len(indexed(content)) == content.count(b"\n")
+
+
+@pytest.mark.parametrize(
+    ("msg", "method"),
+    [
+        (b'{"jsonrpc":"2.0","method":"a/b"}', "a/b"),
+        (b'{"jsonrpc":"2.0","id":"x","method":"c","params":{}}', "c"),
+        (b'{"jsonrpc":"2.0","id":-7,"method":"d"}', "d"),
+        (b'{"id":-7,"method":"d"}', None),
+        (b'{"jsonrpc":"2.0","method":"d","params":7}', None),
+        (b'{"jsonrpc":"2.0","method":"d","params":[],"id":1.5}', None),
+        (b'{"jsonrpc":"2.0","id":1,"result":{"method":"e"}}', None),
+        (b'{"params":{"method":"f"},"method":"g"}', None),
+        (b'{"method":"a\\/b"}', None),
+        (b'{"method":""}', None),
+    ],
+)
+def test_a_method_is_known_where_it_stands_at_the_beginning(msg: bytes, method: str | None) -> None:
+    assert indexed(encode_entry(Frame(1, 0.0, "client", msg))).method(0) == method
+
+
+@pytest.mark.parametrize(
+    ("line", "kind"),
+    [
+        (b'{ "n": 7, "t": 1, "from": "agent", "msg": {} }\n', Kind.AGENT),
+        (b'{"n":7,"t":1,"event":"mark"}\n', Kind.EVENT),
+        (b'{"n":7,"t":1,"from":"agent","stderr":"x"}\n', Kind.STDERR),
+        (encode_header(Header("", "", "")), Kind.HEADER),
+        (encode_footer(Footer({}, "")), Kind.FOOTER),
+        (b'{"n":7,"t":1.000000,"from":"client","msg":"x\n', Kind.FAULT),
+        (b"\n", Kind.FAULT),
+        (b"\xff\n", Kind.FAULT),
+    ],
+)
+def test_lines_of_others_are_read_slowly(line: bytes, kind: Kind) -> None:
+    found = indexed(line)
+    is_entry = kind in {Kind.AGENT, Kind.EVENT, Kind.STDERR}
+    assert list(found.kinds) == [kind]
+    assert found.last_number == (7 if is_entry else 0)
+    assert list(found.times) == [1.0 if is_entry else 0.0]
+
+
+def test_only_so_many_methods_get_a_code() -> None:
+    methods = Methods(max_methods=2)
+    assert list(methods.codes([b"a", b"b", b"c", b"a", b"\xff", b"d" * 999])) == [1, 2, 0, 1, 0, 0]
+    assert list(methods.codes([b"c", b"b"])) == [0, 2]
+    assert methods.names == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'{"n":1,"t":0,"from":"client","msg":1,"end":5}',
+        b'{"n":1,"t":0,"from":"client","stderr":5}',
+        b'{"n":1,"t":1%s,"event":"x"}' % (b"0" * 400),
+        b'{"end":[],"digest":""}',
+    ],
+)
+def test_values_of_a_wrong_type_are_a_fault(line: bytes) -> None:
+    assert not isinstance(decode_line(line), Frame | StderrText | JournalEvent | Footer)
+    assert list(indexed(line + b"\n").kinds) == [Kind.FAULT]
+
+
+SPELLINGS: Final[tuple[Callable[[dict[str, Any]], str], ...]] = (
+    lambda members: json.dumps(members, separators=(",", ":"), ensure_ascii=False),
+    json.dumps,
+    lambda members: json.dumps(dict(reversed(members.items()))),
+    lambda members: "\ufeff" + json.dumps(members),
+)
+IDS: Final[tuple[Any, ...]] = (1, 2, "1", 'a"é', "", None, -3)
+TOLD: Final[tuple[dict[str, Any], ...]] = (
+    {"method": "session/prompt", "params": {}},
+    {"result": {"id": 1}},
+    {"error": {"code": 1, "message": '"id"'}},
+)
+NOTICE: Final[dict[str, Any]] = {"method": "session/update", "params": {"id": 1}}
+MESSAGES: Final = [{"jsonrpc": "2.0", "id": id_} | told for id_ in IDS for told in TOLD]
+RAWS: Final = [
+    spell(members).encode()
+    for members in (*MESSAGES, {"jsonrpc": "2.0"} | NOTICE)
+    for spell in SPELLINGS
+]
+frames = st.tuples(st.sampled_from(["client", "agent"]), st.sampled_from(RAWS))
+
+
+@given(st.lists(frames | st.none(), max_size=40))
+def test_pairs_are_those_of_the_exchanges(said: list[tuple[Any, bytes] | None]) -> None:
+    """Frames, and between them other processes."""
+    entries: list[Entry] = [
+        JournalEvent(row, row / 10, "spawn", {"pid": row})
+        if told is None
+        else Frame(row, row / 10, *told)
+        for row, told in enumerate(said, start=1)
+    ]
+    exchanges = Exchanges()
+    for entry in entries:
+        if isinstance(entry, Frame):
+            exchanges.apply(entry)
+        else:
+            exchanges.restart(entry.n)
+    index = Index()
+    for first in range(0, len(entries), 3):
+        index.add(b"".join(map(encode_entry, entries[first : first + 3])), 0)
+    for row, entry in enumerate(entries):
+        exchange = exchanges.of(entry) if isinstance(entry, Frame) else None
+        request, response = pair_of(exchange)
+        pairing = index.pairing
+        assert pairing.request_of(row) == (request if response == row else None)
+        assert pairing.response_of(row) == (response if request == row else None)
+        assert pairing.is_request(row) == (request == row)
+        assert pairing.is_waiting(row) == (request == row and response is None)
+
+
+def pair_of(exchange: Exchange | None) -> tuple[int | None, int | None]:
+    if exchange is None:
+        return None, None
+    return exchange.question.n - 1, exchange.answer.n - 1 if exchange.answer else None
+
+
+def test_only_so_many_requests_wait() -> None:
+    pairing = Pairing(max_waiting=2)
+    requests = [(row, Envelope("client", b"%d" % row, is_response=False)) for row in range(3)]
+    pairing.add(3, requests)
+    responses = [(row, Envelope("client", b"%d" % row, is_response=True)) for row in range(3)]
+    pairing.add(3, responses)
+    assert [pairing.request_of(row) for row in range(6)] == [None, None, None, None, 1, 2]
+    assert [pairing.is_waiting(row) for row in range(6)] == [True, *[False] * 5]
+
+
+def test_a_row_is_found_by_any_of_its_bytes() -> None:
+    index = indexed(b"0123456789\n" * 3, 10)
+    assert [index.row_at(at) for at in (0, 10, 20, 21, 42, 999)] == [-1, 0, 0, 1, 2, 2]
+
+
+def test_rows_of_a_kind_are_found_in_order() -> None:
+    event = encode_entry(JournalEvent(1, 0.5, "mark"))
+    index = indexed(b"".join([event, b"x\n", event, event, b"y\n"]))
+    index.add_skipped(999)
+    assert list(index.rows_of(Kind.FAULT)) == [1, 4, 5]
+    assert list(index.rows_of(Kind.EVENT, 1)) == [2, 3]
+    assert list(index.rows_of(Kind.HEADER)) == []
+    assert index.brief(5).offset == 999
+
+
+def test_a_row_takes_23_bytes() -> None:
+    index = indexed(encode_entry(Frame(1, 0.5, "client", b"{}")) * 1000)
+    columns = (
+        *(index.offsets, index.times, index.kinds),
+        *(index.method_codes, index.pairing.partners),
+    )
+    assert sum(column.itemsize * len(column) for column in columns) == 23 * 1000

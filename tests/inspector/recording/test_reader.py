@@ -129,14 +129,11 @@ def test_what_cannot_be_opened_is_told_in_one_sentence(tmp_path: Path) -> None:
         read_recording(tmp_path)
 
 
-def test_a_line_that_is_too_long_is_a_fault_and_the_rest_is_read(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_line_that_is_too_long_is_a_fault_and_the_rest_is_read(path: Path) -> None:
     lines = path.read_bytes().splitlines(keepends=True)
     text = b"".join((*lines[:2], b"\0" * 5000 + b"\n", *lines[2:]))
     path.write_bytes(gzip.compress(text))
-    monkeypatch.setattr("acp_inspector.recording.lines.LINE_LIMIT", 1000)
-    recording = read_recording(path)
+    recording = read_recording(path, max_line=1000)
     assert list(recording.entries) == ENTRIES
     assert recording.faults[0] == LineFault(3, TOO_LONG, len(lines[0] + lines[1]))
     # The digest covers what was passed over, and did so not when it was written.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import tempfile
@@ -79,6 +80,16 @@ async def test_a_recording_looks_as_it_should(
         await until(pilot, lambda: 'text: "/tour"' in say(app) or size == (80, 24))
         await until(pilot, lambda: 'method: "session/prompt"' in say(app))
         assert await settled(pilot) == picture
+
+
+async def test_recording_with_a_wrong_typed_header_is_shown(tmp_path: Path) -> None:
+    path = tmp_path / "it.acp.ndjson"
+    header = {"acp_recording": 1, "created": 5, "tool": [], "schema": {}, "about": 7, "command": 1}
+    _, rest = (RECORDINGS / "hello.acp.ndjson").read_bytes().split(b"\n", 1)
+    path.write_bytes(json.dumps(header).encode() + b"\n" + rest)
+    app = ConsoleApp(cwd=Path(), watch=[FileSource(path)])
+    async with app.run_test(size=(110, 36)) as pilot:
+        await until(pilot, lambda: "■ recording" in say(app) and "initialize" in say(app))
 
 
 async def test_a_recording_that_grows_is_read_on(tmp_path: Path) -> None:

@@ -12,9 +12,9 @@ from acp_console.tui.widgets import traffic_work as module
 from acp_console.tui.widgets.traffic import TrafficPane
 from acp_console.tui.widgets.traffic_view import TrafficView
 from acp_console.tui.widgets.traffic_work import NOWHERE, Staleness, TrafficWork
+from acp_inspector.analysis.annotations import Notes
 from acp_inspector.filter import patterns
 from acp_inspector.filter.entries import EntryList
-from acp_inspector.filter.facts import Notes
 from acp_inspector.filter.language import compile_filter
 from acp_inspector.filter.patterns import Bounded
 from acp_inspector.lint.engine import lint

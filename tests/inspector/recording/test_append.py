@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 
 from acp_inspector.journal import Entry, Frame, JournalEvent, StderrText
-from acp_inspector.recording.content import BLOCK
 from acp_inspector.recording.format import Header
-from acp_inspector.recording.resumption import Resumption, read_resumption
-from acp_inspector.recording.writer import RecordingWriter
+from acp_inspector.recording.lines import BLOCK
+from acp_inspector.recording.writer import AppendState, RecordingWriter, read_append_state
 
 HEADER = Header("2026-01-01T00:00:00.000Z", "test", "v1")
 ENTRIES: list[Entry] = [
@@ -33,16 +32,16 @@ def path(tmp_path: Path) -> Path:
     return path
 
 
-def resumption(path: Path) -> Resumption | None:
+def append_state(path: Path) -> AppendState | None:
     descriptor = os.open(path, os.O_RDONLY)
     try:
-        return read_resumption(descriptor)
+        return read_append_state(descriptor)
     finally:
         os.close(descriptor)
 
 
 def said(path: Path) -> tuple[str, dict[str, int], int, float, bool]:
-    found = resumption(path)
+    found = append_state(path)
     assert found is not None
     digest = found.digest.hexdigest()
     return digest, dict(found.counts), found.last_number, found.last_time, found.is_whole
@@ -90,7 +89,7 @@ def test_a_recording_without_entries_begins_at_one(tmp_path: Path) -> None:
 def test_what_is_no_recording_cannot_be_gone_on_with(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "notes"
     path.write_bytes(content)
-    assert resumption(path) is None
+    assert append_state(path) is None
 
 
 def test_a_line_that_is_too_long_is_hashed_and_counts_for_nothing(

@@ -1,0 +1,406 @@
+"""Turns the parse tree of an expression into its conditions: fields, types, values.
+
+This module imports the parser library, so it is imported when the first expression is compiled.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from typing import Any, Final, Literal, NamedTuple, TypeAlias, cast
+
+from lark import Token
+from lark.exceptions import VisitError
+from lark.visitors import Transformer_NonRecursive
+
+from acp_inspector.filter.errors import FilterError, nearest
+from acp_inspector.filter.expressions import (
+    All,
+    Compare,
+    Comparison,
+    Exists,
+    Expression,
+    Match,
+    Pattern,
+    Range,
+    Subject,
+    Text,
+    Value,
+    Within,
+    conjunction,
+    disjunction,
+    negation,
+)
+from acp_inspector.filter.fields import FIELDS, OPERATORS, UNITS, Field, Operator, Type
+from acp_inspector.filter.grammar import parse
+from acp_inspector.filter.paths import PathError, read_path
+from acp_protocol.patterns import PatternError
+
+DEPTH_LIMIT: Final = 50
+"""Parentheses and `not` within one another, at most."""
+DIGITS_LIMIT: Final = 40
+"""Characters of a number, at most."""
+PATTERN_LIMIT: Final = 1000
+"""Characters of a pattern, at most."""
+
+_NUMBER: Final = r"[+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?"
+_QUANTITY: Final = re.compile(rf"({_NUMBER})([A-Za-z]*)", re.ASCII)
+_RANGE: Final = re.compile(rf"({_NUMBER}[A-Za-z]*)?\.\.({_NUMBER}[A-Za-z]*)?", re.ASCII)
+_CONSTANTS: Final[dict[str, Value]] = {"true": True, "false": False, "null": None}
+_ESCAPE: Final = re.compile(r"\\(.)", re.DOTALL)
+_EXPECTED: Final[dict[Type, str]] = {
+    "number": "a number",
+    "time": "a time such as 500ms, 2s or 1m",
+    "size": "a size such as 100, 64kb or 1mb",
+}
+_SIGNS: Final = {"&&": "and", "&": "and", "||": "or", "|": "or"}
+
+
+def understand(text: str) -> Expression:
+    """Return what an expression says; one without words lets everything pass.
+
+    Raises:
+        FilterError: it cannot be understood.
+    """
+    tree = parse(text)
+    try:
+        return cast("Expression", _Conditions(text).transform(tree))
+    except VisitError as problem:
+        raise problem.orig_exc from None
+
+
+class _Nested(NamedTuple):
+    """A condition, and how deep parentheses and `not` are nested in it."""
+
+    expression: Expression
+    depth: int
+
+
+class _Conditions(Transformer_NonRecursive[Token, Any]):
+    """Makes a condition of each node; the methods bear the names of the grammar's rules."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self._text = text
+
+    def start(self, children: list[_Nested]) -> Expression:
+        return children[0].expression if children else All(())
+
+    def disjunction(self, terms: list[_Nested]) -> _Nested:
+        depth = max(term.depth for term in terms)
+        return _Nested(disjunction([term.expression for term in terms]), depth)
+
+    def conjunction(self, terms: list[_Nested]) -> _Nested:
+        depth = max(term.depth for term in terms)
+        return _Nested(conjunction([term.expression for term in terms]), depth)
+
+    def condition(self, terms: list[_Nested]) -> _Nested:
+        return self._deeper(terms[0].expression, terms[0].depth)
+
+    def negated(self, children: list[Any]) -> _Nested:
+        term = cast("_Nested", children[-1])
+        return self._deeper(negation(term.expression), term.depth)
+
+    def _deeper(self, expression: Expression, depth: int) -> _Nested:
+        if depth >= DEPTH_LIMIT:
+            sentence = f"conditions stand at most {DEPTH_LIMIT} deep within one another"
+            raise FilterError(self._text, 0, sentence)
+        return _Nested(expression, depth + 1)
+
+    def text(self, tokens: list[Token]) -> _Nested:
+        return _Nested(Text(_unquoted(tokens[0])), 0)
+
+    def pattern(self, tokens: list[Token]) -> _Nested:
+        return _Nested(Pattern(_read_pattern(self._literal(tokens[0])).pattern), 0)
+
+    def path(self, tokens: list[Token]) -> _Nested:
+        self._subject(tokens[0])
+        raise self._error(tokens[0], "a path needs an operator", f"write `{tokens[0]} exists`")
+
+    def words(self, tokens: list[Token]) -> _Nested:
+        """Read words without quotes: a flag, or text as it stands there."""
+        first, last = tokens[0], tokens[-1]
+        begin, end = first.start_pos or 0, last.end_pos or 0
+        text = self._text[begin:end]
+        for token in tokens:
+            if token in _SIGNS:
+                raise self._error(token, f"`{token}` is no word", f"write `{_SIGNS[token]}`")
+        field = FIELDS.get(first)
+        if field is None:
+            return _Nested(Text(text), 0)
+        if len(tokens) == 1 and field.stands_alone:
+            return _Nested(Exists(field.name), 0)
+        suggestion = f'to look for the text, write "{text}"'
+        if field.stands_alone:
+            sentence = f"`{first}` is not joined to the words behind it"
+            raise self._error(first, sentence, suggestion)
+        sentence = f"`{first}` needs an operator ({' '.join(field.operators)})"
+        raise self._error(first, sentence, suggestion)
+
+    def compare(self, children: list[Token]) -> _Nested:
+        word, sign, literal = children
+        subject = self._operand(word, sign)
+        written = self._literal(literal)
+        operator = cast("Comparison", str(sign))
+        if sign == "~":
+            return _Nested(Match(subject, _read_pattern(written)), 0)
+        value = _read_value(written, subject)
+        if operator in {"<", "<=", ">", ">="} and not isinstance(subject, str):
+            _check_order(written, value)
+        return _Nested(_of_entry(Compare(subject, operator, value)), 0)
+
+    def contains(self, children: list[Token]) -> _Nested:
+        subject = self._operand(children[0], children[-2])
+        written = self._literal(children[-1])
+        if written.form == "REGEX":
+            raise written.error("a pattern stands only behind `~`", "write ~ for contains")
+        is_path = not isinstance(subject, str)
+        value = _read_value(written, subject) if is_path else written.text
+        return self._denied(children[1], Compare(subject, "contains", value))
+
+    def within(self, children: list[Any]) -> _Nested:
+        subject = self._operand(children[0], children[-2])
+        literals: Token | list[Token] = children[-1]
+        if isinstance(literals, Token):
+            written = self._literal(literals)
+            choice = _read_choice(written, subject)
+            if not isinstance(choice, Range):
+                suggestion = f"write `in ({written.written})`"
+                raise written.error("`in` takes a list or a range", suggestion)
+            return self._denied(children[1], Within(subject, (choice,)))
+        choices = tuple(_read_choice(self._literal(each), subject) for each in literals)
+        return self._denied(children[1], _of_entry(Within(subject, choices)))
+
+    def exists(self, children: list[Token]) -> _Nested:
+        return self._denied(children[1], Exists(self._operand(children[0], children[-1])))
+
+    def subject(self, tokens: list[Token]) -> Token:
+        return tokens[0]
+
+    def literal(self, tokens: list[Token]) -> Token:
+        return tokens[0]
+
+    def choices(self, literals: list[Token]) -> list[Token]:
+        return literals
+
+    def _denied(self, token: Token, positive: Expression) -> _Nested:
+        """Return the negation where the operator begins with `not`."""
+        return _Nested(negation(positive) if token.type == "NOT" else positive, 0)
+
+    def _operand(self, word: Token, token: Token) -> Subject:
+        """Return the subject, if the operator fits it."""
+        subject = self._subject(word)
+        operator = cast("Operator", token.lower())
+        type_ = FIELDS[subject].type if isinstance(subject, str) else "json"
+        if operator in OPERATORS[type_]:
+            return subject
+        if type_ == "flag":
+            sentence = f"`{subject}` takes no value"
+            raise self._error(token, sentence, f"write `{subject}` or `not {subject}`")
+        sentence = f"`{operator}` does not fit {subject}, which takes {' '.join(OPERATORS[type_])}"
+        raise self._error(token, sentence)
+
+    def _subject(self, token: Token) -> Subject:
+        if token.type == "PATH":
+            try:
+                return read_path(token)
+            except PathError as problem:
+                at = (token.start_pos or 0) + problem.position
+                raise FilterError(self._text, at, str(problem)) from None
+        if token in FIELDS:
+            return str(token)
+        guess = nearest(token, FIELDS)
+        shown = f"`{token}`" if len(token) <= 40 else "this name"
+        raise self._error(token, f"there is no field {shown}", guess or _all_fields())
+
+    def _literal(self, token: Token) -> _Literal:
+        form = cast("_Form", token.type)
+        return _Literal(self._text, token.start_pos or 0, str(token), form)
+
+    def _error(self, token: Token, sentence: str, suggestion: str = "") -> FilterError:
+        at, length = token.start_pos or 0, len(token)
+        return FilterError(self._text, at, sentence, suggestion, length=length)
+
+
+def _check_order(written: _Literal, value: Value) -> None:
+    """Refuse what only looks as if it could be more or less than what stands in a message."""
+    if isinstance(value, bool) or value is None:
+        raise written.error(f"{written.written} is neither more nor less than anything")
+    if isinstance(value, str) and written.form == "WORD":
+        sentence = "what stands in a message is compared with a number without a unit"
+        raise written.error(sentence, "put text in quotes")
+
+
+def _of_entry(condition: Compare | Within) -> Expression:
+    """Return an equal condition that does not read the message, where there is one."""
+    match condition:
+        case Compare("kind", "==", "stderr" | "event" as word):
+            return Exists(word)
+        case Compare("kind", "!=", "stderr" | "event" as word):
+            return negation(Exists(word))
+        case Within("kind", choices) if {"stderr", "event"}.issuperset(choices):
+            return disjunction([Exists(str(word)) for word in choices])
+        case _:
+            return condition
+
+
+def _all_fields() -> str:
+    return f"there are: {' '.join(FIELDS)}"
+
+
+_Form: TypeAlias = Literal["WORD", "STRING", "REGEX"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Literal:
+    """A value as it stands in an expression."""
+
+    expression: str
+    """The whole of it."""
+    position: int
+    written: str
+    form: _Form
+
+    @property
+    def text(self) -> str:
+        """What it says, without quotes."""
+        return _unquoted(self.written) if self.form == "STRING" else self.written
+
+    def error(self, sentence: str, suggestion: str = "") -> FilterError:
+        """Return the error that points here."""
+        length = len(self.written)
+        return FilterError(self.expression, self.position, sentence, suggestion, length=length)
+
+
+def _unquoted(written: str) -> str:
+    """Return the text of a string of the language."""
+    return _ESCAPE.sub(r"\1", written[1:-1])
+
+
+def _read_value(written: _Literal, subject: Subject) -> Value:
+    """Return the value in the type of its subject.
+
+    Raises:
+        FilterError: it does not fit.
+    """
+    if written.form == "REGEX":
+        raise written.error("a pattern stands only behind `~`", "write ~, or put it in quotes")
+    if not isinstance(subject, str):
+        return _json(written)
+    field = FIELDS[subject]
+    match field.type:
+        case "number" | "time" | "size":
+            return _quantity(written, field)
+        case "id":
+            return _json(written)
+        case _:
+            return _word(written, field)
+
+
+def _read_choice(written: _Literal, subject: Subject) -> Value | Range:
+    """Return the value or the range in the type of its subject.
+
+    Raises:
+        FilterError: it does not fit.
+    """
+    found = _RANGE.fullmatch(written.written) if written.form == "WORD" else None
+    if not found or not (found[1] or found[2]):
+        return _read_value(written, subject)
+    field = FIELDS[subject] if isinstance(subject, str) else None
+    type_ = field.type if field else "json"
+    if type_ not in {"number", "time", "size", "json"}:
+        raise written.error(f"{subject} has no order, hence no ranges", "list its values")
+    low, high = (_end(written, end, type_) for end in (found[1], found[2]))
+    if low is not None and high is not None and low > high:
+        raise written.error("the range ends before it begins")
+    return Range(low, high)
+
+
+def _read_pattern(written: _Literal) -> Pattern:
+    """Return the pattern, whatever its form.
+
+    Raises:
+        FilterError: it is none.
+    """
+    text, ignores_case = written.text, False
+    if written.form == "REGEX":
+        ignores_case = text.endswith("i")
+        text = text[1 : -2 if ignores_case else -1]
+    text = _ESCAPE.sub(lambda pair: "/" if pair[1] == "/" else pair[0], text)
+    if len(text) > PATTERN_LIMIT:
+        raise written.error(f"a pattern has at most {PATTERN_LIMIT} characters")
+    try:
+        Pattern(text, ignores_case).compile()
+    except PatternError as problem:
+        raise written.error(f"the pattern cannot be used: {problem}") from None
+    return Pattern(text, ignores_case)
+
+
+def _json(written: _Literal) -> Value:
+    """Return a value of JSON: in quotes it is text, whatever it looks like."""
+    if written.form == "STRING":
+        return written.text
+    if written.text in _CONSTANTS:
+        return _CONSTANTS[written.text]
+    found = _QUANTITY.fullmatch(written.text)
+    return _number(written, found[1]) if found and not found[2] else written.text
+
+
+def _quantity(written: _Literal, field: Field) -> int | float:
+    amount = _amount(written, written.written, field.type)
+    if amount is None:
+        shown = written.written if len(written.written) <= DIGITS_LIMIT else "this"
+        raise written.error(f"{field.name} is {_EXPECTED[field.type]}, not {shown}")
+    return amount
+
+
+def _end(written: _Literal, end: str | None, type_: Type) -> int | float | None:
+    if end is None:
+        return None
+    amount = _amount(written, end, type_)
+    if amount is None:
+        raise written.error(f"{end} is not {_EXPECTED.get(type_, 'a number')}")
+    return amount
+
+
+def _amount(written: _Literal, text: str, type_: Type) -> int | float | None:
+    """Return a number in seconds, bytes, or what it counts; None if it is no such number."""
+    found = _QUANTITY.fullmatch(text)
+    if not found:
+        return None
+    number, unit = _number(written, found[1]), found[2].lower()
+    if not unit:
+        return float(number) if type_ == "time" else number
+    if unit not in UNITS.get(type_, {}):
+        return None
+    times, parts = UNITS[type_][unit]
+    return number * times / parts if type_ == "time" else number * times
+
+
+def _number(written: _Literal, text: str) -> int | float:
+    if len(text) > DIGITS_LIMIT:
+        raise written.error("the number is too long")
+    number = int(text) if text.lstrip("+-").isdigit() else float(text)
+    if not math.isfinite(number):
+        raise written.error("the number is too large")
+    return number
+
+
+def _word(written: _Literal, field: Field) -> str:
+    text = written.text
+    if not field.values or text in field.values:
+        return text
+    if field.is_open and (written.form == "STRING" or text.startswith("_")):
+        return text
+    guess = nearest(text, field.values)
+    if field.is_open and not guess:
+        guess = "write it in quotes if it is meant"
+    if field.name == "kind" and text in FIELDS["tool.kind"].values:
+        guess = f"did you mean `tool.kind == {text}`?"
+    shown = f'"{text}"' if len(text) <= DIGITS_LIMIT else "this"
+    raise written.error(f"{field.name} is never {shown}, but {_listed(field.values)}", guess)
+
+
+def _listed(words: tuple[str, ...]) -> str:
+    return f"{', '.join(words[:-1])} or {words[-1]}"
