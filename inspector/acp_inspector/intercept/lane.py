@@ -81,6 +81,12 @@ class Lane:
         """How many frames wait behind the first."""
         return len(self._queue)
 
+    def open(self, *, is_raw_busy: bool, is_at_boundary: bool) -> None:
+        """Begin where the pump stands: `end_raw` follows if it is writing a chunk."""
+        with self._changed:
+            self._is_raw_busy = is_raw_busy
+            self._is_at_boundary = is_at_boundary
+
     def begin_raw(self) -> bool:
         """Take the sink for writing a chunk past this lane; False when frames are wanted."""
         with self._changed:

@@ -35,7 +35,9 @@ class Crossing(Pump):
         self._tape = recorder
         self._lane: Lane | None = None
         self._opening = threading.Lock()
-        """Held while a chunk passes without a lane, and while the lane is opened."""
+        """Guards the next four; never held while bytes are read, noted or written."""
+        self._is_passing = False
+        """Whether a chunk is being written without a lane."""
         self._has_ended = False
         self._framer = LineFramer(LONGEST + CHUNK)
         """What came of a line that has not ended, where it goes line by line."""
@@ -52,9 +54,10 @@ class Crossing(Pump):
             while chunk := self.read():
                 with self._opening:
                     lane = self._lane
-                    if lane is None:
-                        self._pass(chunk)
-                        continue
+                    self._is_passing = lane is None
+                if lane is None:
+                    self._pass_without_lane(chunk)
+                    continue
                 if lane.is_closed:
                     break
                 self._take(lane, chunk)
@@ -62,17 +65,23 @@ class Crossing(Pump):
             self._end()
 
     def _open(self, lane: Lane) -> None:
-        """Begin to write what the lane lets out; called by whoever begins to interfere."""
+        """Begin to write what the lane lets out, behind the chunk that is being written."""
         with self._opening:
             if self._has_ended:
                 lane.close()
                 return
-            if not self._is_at_boundary:
-                # The lane has to know that a line is open before anything of ours may go out.
-                lane.begin_raw()
-                lane.end_raw(is_at_boundary=False)
+            lane.open(is_raw_busy=self._is_passing, is_at_boundary=self._is_at_boundary)
             self._lane = lane
             self._writer.start()
+
+    def _pass_without_lane(self, chunk: bytes) -> None:
+        try:
+            self._pass(chunk)
+        finally:
+            with self._opening:
+                self._is_passing = False
+                if self._lane is not None:
+                    self._lane.end_raw(is_at_boundary=self._is_at_boundary)
 
     def _take(self, lane: Lane, chunk: bytes) -> None:
         if lane.begin_raw():

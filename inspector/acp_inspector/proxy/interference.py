@@ -33,7 +33,7 @@ class Interference:
     def get(self) -> Interceptor:
         """Return the interceptor; from now on frames have to be looked at where it says so.
 
-        Waits until what is being written has been written.
+        Never waits for the traffic.
         """
         with self._making:
             if self._interceptor is None:

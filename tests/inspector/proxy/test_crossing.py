@@ -270,6 +270,29 @@ def _rest(process: subprocess.Popen[bytes]) -> bytes:
     return process.stdout.read()
 
 
+def test_commands_are_answered_while_the_client_reads_nothing() -> None:
+    lines = [b"%d " % number + b"x" * 990 for number in range(2000)]
+    flood = (
+        sys.executable,
+        "-c",
+        "import os, sys\nos.write(1, sys.stdin.buffer.readline())\n"
+        "for n in range(2000): sys.stdout.buffer.write(b'%d ' % n + b'x' * 990 + b'\\n')\n"
+        "sys.stdout.flush()\nsys.stdin.read()",
+    )
+    with (
+        proxied("--name", "it", agent=flood) as process,
+        Attachment(find_proxy("it").path) as attachment,
+    ):
+        # Nobody reads, so the proxy stands in the middle of a write by the time it is asked.
+        assert attachment.ask("break", filter="from == client")["id"] == 1
+        assert attachment.ask("inject", **{"from": "agent", "text": "{}"})["n"] is None
+        tell(process, b'{"stop":1}')
+        (hold,) = attachment.ask("held", seconds=LIMIT)["holds"]
+        attachment.ask("release", id=hold["id"])
+        left = [hear(process) for _ in range(2001)]
+        assert [line for line in left if line != b"{}"] == lines
+
+
 # Lines that may never end.
 
 
