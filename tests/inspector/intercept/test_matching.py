@@ -8,13 +8,13 @@ import sys
 import pytest
 
 from acp_inspector.filter.errors import FilterError
-from acp_inspector.intercept.matching import Matching
+from acp_inspector.intercept.matching import LiveFilters
 from tests.inspector.talks import answer, ask, frames, prompt
 
 
 def test_an_answer_is_known_by_its_question() -> None:
-    matching = Matching()
-    is_meant = matching.matcher("method == session/new and result")
+    matching = LiveFilters()
+    is_meant = matching.compile("method == session/new and result")
     meant: list[int] = []
     for frame in frames(
         ask("client", 1, "session/new"),
@@ -23,22 +23,22 @@ def test_an_answer_is_known_by_its_question() -> None:
         answer("agent", 1, {}),
         answer("agent", 1, {}),
     ):
-        matching.see(frame)
+        matching.add(frame)
         meant += [frame.n] if is_meant(frame) else []
     assert meant == [4]
 
 
 def test_the_same_frame_is_read_once_for_all_who_ask() -> None:
-    matching = Matching()
-    one, other = matching.matcher("method == session/prompt"), matching.matcher("from == client")
+    matching = LiveFilters()
+    one, other = matching.compile("method == session/prompt"), matching.compile("from == client")
     (frame,) = frames(prompt(1, "hi"))
-    matching.see(frame)
+    matching.add(frame)
     assert one(frame)
     assert other(frame)
 
 
 def test_who_interferes_with_nothing_does_not_pay_for_the_language() -> None:
-    program = "import sys, acp_inspector.intercept.interceptor; print(*sys.modules)"
+    program = "import sys, acp_inspector.intercept.controller; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
     loaded = set(done.stdout.decode().split())
     assert not {"lark", "asyncio", "anyio", "pydantic", "tomllib", "typing_extensions"} & loaded
@@ -60,11 +60,11 @@ def test_who_interferes_with_nothing_does_not_pay_for_the_language() -> None:
 )
 def test_what_could_never_be_met_is_refused_in_place(expression: str, name: str) -> None:
     with pytest.raises(FilterError, match=f"`{name}`") as refused:
-        Matching().matcher(expression)
+        LiveFilters().compile(expression)
     assert expression[refused.value.position :].startswith(name)
 
 
 def test_what_may_still_be_met_by_frames_is_taken() -> None:
-    matching = Matching()
-    assert matching.matcher("error or malformed or stderr")
-    assert matching.matcher("")
+    matching = LiveFilters()
+    assert matching.compile("error or malformed or stderr")
+    assert matching.compile("")

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acp_inspector.filter.paths import look_up, read_path
-from acp_inspector.intercept.places import put, remove
+from acp_inspector.intercept.spelling import delete_at, set_at
 from acp_protocol.jsonrpc import Json
 
 DOCUMENT: Json = {"a": {"b": [1, {"b": 2}], "c": None}, "d e": [], "f": "text"}
@@ -20,7 +20,7 @@ DOCUMENT: Json = {"a": {"b": [1, {"b": 2}], "c": None}, "d e": [], "f": "text"}
 )
 def test_what_was_put_is_found_there(path: str) -> None:
     document = copy.deepcopy(DOCUMENT)
-    assert put(document, read_path(path), "here")
+    assert set_at(document, read_path(path), "here")
     found = look_up(document, read_path(path))
     assert found
     assert {*found} == {"here"}
@@ -29,15 +29,15 @@ def test_what_was_put_is_found_there(path: str) -> None:
 @pytest.mark.parametrize("path", ["$.x.y", "$.f.x", "$.a.b[7]", "$.a.b.x", "$..new", "$.a[0]"])
 def test_where_there_is_no_place_nothing_is_put(path: str) -> None:
     document = copy.deepcopy(DOCUMENT)
-    assert not put(document, read_path(path), "here")
+    assert not set_at(document, read_path(path), "here")
     assert document == DOCUMENT
 
 
 @pytest.mark.parametrize("document", [None, 1, "text", [], {}])
 def test_what_has_no_places_stays(document: Json) -> None:
-    assert not remove(document, read_path("$.a"))
-    assert not remove(document, read_path("$[*]"))
-    assert not remove(document, read_path("$..a"))
+    assert not delete_at(document, read_path("$.a"))
+    assert not delete_at(document, read_path("$[*]"))
+    assert not delete_at(document, read_path("$..a"))
 
 
 VALUES: st.SearchStrategy[Json] = st.recursive(
@@ -56,5 +56,5 @@ def test_what_was_removed_is_found_there_no_more(document: Json, steps: list[str
     path = read_path("$" + "".join(steps))
     before = copy.deepcopy(document)
     had = bool(look_up(document, path))
-    assert remove(document, path) == had
+    assert delete_at(document, path) == had
     assert had == (document != before)

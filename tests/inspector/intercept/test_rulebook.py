@@ -10,11 +10,9 @@ from typing import Any
 import pytest
 
 from acp_inspector.filter import patterns
-from acp_inspector.intercept.actions import Action, Crash, Delay, LetPass
-from acp_inspector.intercept.desk import Wait
-from acp_inspector.intercept.matching import Matcher, Matching
-from acp_inspector.intercept.rulebook import DEEDS, RulesError, load_rules, read_rules
-from acp_inspector.intercept.rules import Aim
+from acp_inspector.intercept.channel import Idle
+from acp_inspector.intercept.matching import LiveFilters, Matcher
+from acp_inspector.intercept.rules import ACTIONS, RulesError, Trigger, load_rules, parse_rules
 from acp_protocol.framing import Side
 from tests.inspector.intercept.scene import Scene, everything
 
@@ -31,9 +29,9 @@ def rule(deed: str) -> str:
     return f'seed = 7\n[[rule]]\nname = "r"\n{deed}\n'
 
 
-def action(deed: str) -> Action:
-    (found,) = read_rules(rule(deed), all_frames)
-    return found.action
+def action(deed: str) -> tuple[str, Any]:
+    (found,) = parse_rules(rule(deed), all_frames)
+    return found.action, found.values
 
 
 @pytest.mark.parametrize(
@@ -52,7 +50,7 @@ def action(deed: str) -> Action:
     ],
 )
 def test_a_rule_changes_what_the_frame_says(deed: str, params: dict[str, Any]) -> None:
-    scene = Scene([*read_rules(rule(deed), all_frames)])
+    scene = Scene([*parse_rules(rule(deed), all_frames)])
     (line,) = scene.passed("client", MESSAGE)
     assert json.loads(line) == json.loads(MESSAGE) | {"params": params}
 
@@ -67,14 +65,14 @@ def test_a_rule_changes_what_the_frame_says(deed: str, params: dict[str, Any]) -
     ],
 )
 def test_what_does_not_fit_passes_unchanged(deed: str) -> None:
-    scene = Scene([*read_rules(rule(deed), all_frames)])
+    scene = Scene([*parse_rules(rule(deed), all_frames)])
     assert scene.passed("client", b"no JSON") == [b"no JSON\n"]
     assert (scene.told(), scene.warnings) == ([], [])
 
 
 def test_a_canned_answer_gets_the_id_of_the_question() -> None:
     deed = 'answer = { error = { code = -32000, message = "log in", data = { a = 1 } } }'
-    scene = Scene([*read_rules(rule(deed), all_frames)])
+    scene = Scene([*parse_rules(rule(deed), all_frames)])
     assert scene.passed("client", MESSAGE) == []
     (answer,) = scene.out("agent")
     error = {"code": -32000, "message": "log in", "data": {"a": 1}}
@@ -84,37 +82,37 @@ def test_a_canned_answer_gets_the_id_of_the_question() -> None:
 @pytest.mark.parametrize(
     ("deed", "expected"),
     [
-        ("delay = { seconds = 1 }", Delay(1.0, 0.0)),
-        ("reorder = true", LetPass(1, 5.0)),
-        ("crash = true", Crash(9)),
-        ('crash = { signal = "SEGV" }', Crash(11)),
+        ("delay = { seconds = 1 }", ("delay", {"seconds": 1.0, "jitter": 0.0})),
+        ("reorder = true", ("reorder", {"frames": 1, "seconds": 5.0})),
+        ("crash = true", ("crash", {"signal": 9})),
+        ('crash = { signal = "SEGV" }', ("crash", {"signal": 11})),
     ],
 )
-def test_what_is_not_said_has_a_sensible_value(deed: str, expected: Action) -> None:
+def test_what_is_not_said_has_a_sensible_value(deed: str, expected: tuple[str, Any]) -> None:
     assert action(deed) == expected
 
 
 def test_a_rule_says_which_frames_it_strikes() -> None:
     aim = 'from = "agent"\nafter = 1\nfirst = 5\nevery = 2\nprobability = 0.5\ndrop = true'
-    (found,) = read_rules(rule(aim), all_frames)
-    assert found.aim == Aim("agent", 1, 5, 2, 0.5)
+    (found,) = parse_rules(rule(aim), all_frames)
+    assert found.trigger == Trigger("agent", 1, 5, 2, 0.5)
     assert found.seed == 7
 
 
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("[[rule", "no TOML: "),
+        ("[[rule", "invalid TOML: "),
         ("sed = 1", "`sed` is not known here; did you mean `seed`?"),
         ("seed = 1.5", "`seed` has to be a whole number"),
         ("rule = 1", "`rule` is written as `[[rule]]`"),
         ("[rule]\nname = 'x'", "`rule` is written as `[[rule]]`"),
         ("[[rule]]\ndrop = true", "rule 1: `name` is missing"),
         ("[[rule]]\nname = 'person'\ndrop = true", "rule `person`: `name` has to be a name"),
-        (rule("drop = true") + rule("drop = true")[8:], "rule 2: there are two of the name `r`"),
+        (rule("drop = true") + rule("drop = true")[8:], "rule 2: the name `r` is used twice"),
         (rule("drip = true"), "rule `r`: `drip` is not known here; did you mean `drop`?"),
-        (rule(""), "rule `r`: does nothing, and has to do one thing of `replace`"),
-        (rule("drop = true\nhang = true"), "rule `r`: does `drop` and `hang`"),
+        (rule(""), "rule `r`: has no action, and needs exactly one of `replace`"),
+        (rule("drop = true\nhang = true"), "rule `r`: has `drop` and `hang`"),
         (rule("drop = false"), "rule `r`: `drop` has to be a table"),
         (rule("drop = { at = 1 }"), "rule `r`, `drop`: `at` is not known here"),
         (rule("delay = true"), "rule `r`, `delay`: `seconds` is missing"),
@@ -127,9 +125,9 @@ def test_a_rule_says_which_frames_it_strikes() -> None:
         (rule("from = 'me'\ndrop = true"), "rule `r`: `from` has to be `client` or `agent`"),
         (rule("from = ['me']\ndrop = true"), "rule `r`: `from` has to be `client` or `agent`"),
         (rule("filter = 1\ndrop = true"), "rule `r`: `filter` has to be a text"),
-        (rule("filter = 'method =='\ndrop = true"), "rule `r`: `filter` cannot be understood: "),
+        (rule("filter = 'method =='\ndrop = true"), "rule `r`: `filter` is invalid: "),
         (rule("set = { path = 'a', value = 1 }"), "rule `r`, `set`: `path` has to be a path like"),
-        (rule("set = { path = '$.a.', value = 1 }"), "`path` is no path, see character 4"),
+        (rule("set = { path = '$.a.', value = 1 }"), "`path` is not a path, see character 4"),
         (rule("set = { path = '$.a' }"), "rule `r`, `set`: `value` is missing"),
         (rule("set = { path = '$.a', value = 2020-01-01 }"), "`value` has to be a value that JSON"),
         (rule("replace = { text = '', with = '' }"), "`text` has to hold something"),
@@ -137,7 +135,7 @@ def test_a_rule_says_which_frames_it_strikes() -> None:
         (rule(r"rewrite = { pattern = 'a', with = 'a\nb' }"), "`with` must not hold a line ending"),
         (rule('"\\u001b[31mx" = true'), "`␛[31mx` is not known here"),
         (rule("filter = 'turn == 1'\ndrop = true"), "`turn` is not known while a frame is still"),
-        (rule("rewrite = { pattern = '(', with = '' }"), "`pattern` is no pattern"),
+        (rule("rewrite = { pattern = '(', with = '' }"), "`pattern` is invalid"),
         (rule(r"rewrite = { pattern = 'a', with = '\1' }"), "or `with` does not fit"),
         (rule("corrupt = { mode = 'melt' }"), "`mode` has to be `flip` or `replace`"),
         (rule("crash = { signal = 'LOUD' }"), "`signal` is no signal here"),
@@ -152,7 +150,7 @@ def test_what_makes_no_sense_is_told_with_file_rule_and_key(
     path = tmp_path / "rules.toml"
     path.write_text(text)
     with pytest.raises(RulesError, match=re.escape(sentence)) as caught:
-        load_rules(path, Matching().matcher)
+        load_rules(path, LiveFilters().compile)
     assert str(caught.value).startswith(f"{path}: ")
 
 
@@ -160,7 +158,7 @@ def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
     with pytest.raises(RulesError, match="cannot be read: No such file"):
         load_rules(tmp_path / "none.toml", all_frames)
     (tmp_path / "binary.toml").write_bytes(b"\xff")
-    with pytest.raises(RulesError, match="cannot be read: it is no UTF-8"):
+    with pytest.raises(RulesError, match="cannot be read: it is not UTF-8"):
         load_rules(tmp_path / "binary.toml", all_frames)
 
 
@@ -175,12 +173,12 @@ def test_a_rewriting_that_takes_too_long_changes_nothing_and_is_told_once(
 ) -> None:
     monkeypatch.setattr(patterns, "PATIENCE", 0.02)
     scene = Scene(
-        [*read_rules(rule("rewrite = { pattern = '((a|a)+)+$', with = 'b' }"), all_frames)]
+        [*parse_rules(rule("rewrite = { pattern = '((a|a)+)+$', with = 'b' }"), all_frames)]
     )
     line = b'{"m":"' + b"a" * 60 + b'b"}'
     assert scene.passed("client", line, line) == [line + b"\n"] * 2
     (said,) = scene.warnings
-    assert said.startswith("r failed and is passed over: its pattern takes longer")
+    assert said.startswith("r failed and is skipped: its pattern takes longer")
 
 
 def call(method: str, **params: Any) -> dict[str, Any]:
@@ -226,9 +224,9 @@ STRIKES = {
 
 def drain(scene: Scene) -> None:
     """Let everything leave, however long it takes."""
-    for lane in scene.interceptor.lanes.values():
-        while (step := lane.look()) is not None:
-            if isinstance(step, Wait):
+    for lane in scene.interceptor.channels.values():
+        while (step := lane.take_nowait()) is not None:
+            if isinstance(step, Idle):
                 if step.seconds is None:
                     break
                 scene.now += step.seconds
@@ -237,8 +235,8 @@ def drain(scene: Scene) -> None:
 @pytest.mark.parametrize("name", STRIKES)
 def test_every_example_in_the_documents_strikes_what_it_means_and_nothing_else(name: str) -> None:
     (text,) = re.findall(r"```toml\n(.*?)```", DOCS.read_text("utf-8"), re.DOTALL)
-    matching = Matching()
-    rules = [rule for rule in read_rules(text, matching.matcher) if rule.name == name]
+    matching = LiveFilters()
+    rules = [rule for rule in parse_rules(text, matching.compile) if rule.name == name]
     scene = Scene([*rules], matching=matching)
     # Some wait for hundreds of frames, or strike one in a hundred.
     for _ in range(150 if name in {"silence", "noise"} else 10):
@@ -252,7 +250,7 @@ def test_every_example_in_the_documents_strikes_what_it_means_and_nothing_else(n
 
 def test_the_examples_are_all_there() -> None:
     (text,) = re.findall(r"```toml\n(.*?)```", DOCS.read_text("utf-8"), re.DOTALL)
-    assert [rule.name for rule in read_rules(text, Matching().matcher)] == list(STRIKES)
+    assert [rule.name for rule in parse_rules(text, LiveFilters().compile)] == list(STRIKES)
 
 
 def test_every_example_in_the_documents_is_a_file_of_rules() -> None:
@@ -260,6 +258,6 @@ def test_every_example_in_the_documents_is_a_file_of_rules() -> None:
     assert examples
     shown = "".join(examples)
     for text in examples:
-        assert read_rules(text, Matching().matcher)
-    assert [deed for deed in DEEDS if f"\n{deed} = " not in shown] == []
-    assert [deed for deed in DEEDS if f"\n| `{deed}` |" not in DOCS.read_text("utf-8")] == []
+        assert parse_rules(text, LiveFilters().compile)
+    assert [deed for deed in ACTIONS if f"\n{deed} = " not in shown] == []
+    assert [deed for deed in ACTIONS if f"\n| `{deed}` |" not in DOCS.read_text("utf-8")] == []

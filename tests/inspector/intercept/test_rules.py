@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_inspector.intercept.actions import Answer, Drop
-from acp_inspector.intercept.passage import Passage
-from acp_inspector.intercept.rules import Aim, Rule
+from acp_inspector.intercept.passage import InterceptedFrame
+from acp_inspector.intercept.rules import InterceptRule, Trigger
 from acp_inspector.journal import Frame
 from acp_protocol.framing import Side
 from tests.inspector.intercept.scene import TELL, Scene, everything, holding
@@ -17,17 +16,17 @@ from tests.inspector.intercept.scene import TELL, Scene, everything, holding
 @pytest.mark.parametrize(
     ("aim", "struck"),
     [
-        (Aim(), [1, 2, 3, 4, 5, 6, 7, 8]),
-        (Aim(every=3), [3, 6]),
-        (Aim(first=2), [1, 2]),
-        (Aim(after=6), [7, 8]),
-        (Aim(after=2, first=4, every=2), [4, 6]),
-        (Aim(side="client"), []),
-        (Aim(probability=0), []),
+        (Trigger(), [1, 2, 3, 4, 5, 6, 7, 8]),
+        (Trigger(every=3), [3, 6]),
+        (Trigger(first=2), [1, 2]),
+        (Trigger(after=6), [7, 8]),
+        (Trigger(after=2, first=4, every=2), [4, 6]),
+        (Trigger(side="client"), []),
+        (Trigger(probability=0), []),
     ],
 )
-def test_a_rule_counts_the_frames_that_it_means(aim: Aim, struck: list[int]) -> None:
-    scene = Scene([Rule("r", holding(b"x"), Drop(), aim)])
+def test_a_rule_counts_the_frames_that_it_means(aim: Trigger, struck: list[int]) -> None:
+    scene = Scene([InterceptRule("r", holding(b"x"), "drop", {}, aim)])
     for number in range(1, 9):
         left = scene.passed("agent", b"other", b"x")
         assert left == [b"other\n"] + [b"x\n"] * (number not in struck)
@@ -38,11 +37,11 @@ def test_what_is_struck_does_not_depend_on_the_other_direction(
     one: list[Side], other: list[Side]
 ) -> None:
     def struck(order: list[Side]) -> dict[Side, list[bool]]:
-        rule = Rule("r", everything, Drop(), Aim(probability=0.5), 7)
+        rule = InterceptRule("r", everything, "drop", {}, Trigger(probability=0.5), 7)
         found: dict[Side, list[bool]] = {"client": [], "agent": []}
         for number, side in enumerate(order, 1):
-            passage = Passage.of(Frame(number, 0, side, TELL))
-            found[side].append(rule.interfere(passage, print).is_dropped)
+            passage = InterceptedFrame.of(Frame(number, 0, side, TELL))
+            found[side].append(rule.process(passage, print).is_dropped)
         return found
 
     assert struck(one) == struck(other)
@@ -50,7 +49,7 @@ def test_what_is_struck_does_not_depend_on_the_other_direction(
 
 def test_another_seed_strikes_others() -> None:
     def struck(seed: int) -> list[bytes]:
-        scene = Scene([Rule("r", everything, Drop(), Aim(probability=0.5), seed)])
+        scene = Scene([InterceptRule("r", everything, "drop", {}, Trigger(probability=0.5), seed)])
         return scene.passed("agent", *(b"%d" % number for number in range(64)))
 
     assert struck(1) == struck(1)
@@ -58,9 +57,11 @@ def test_another_seed_strikes_others() -> None:
 
 
 def test_a_rule_that_fails_is_told_once_and_changes_nothing() -> None:
-    scene = Scene([Rule("odd", everything, Answer(float("nan"), None))])
+    scene = Scene(
+        [InterceptRule("odd", everything, "answer", {"result": float("nan"), "error": None})]
+    )
     ask = b'{"jsonrpc":"2.0","id":1,"method":"m"}'
     assert scene.passed("client", ask, ask) == [ask + b"\n", ask + b"\n"]
     assert scene.told() == []
     (warning,) = scene.warnings
-    assert warning.startswith("odd failed and is passed over: this cannot be spelled")
+    assert warning.startswith("odd failed and is skipped: not representable as JSON")

@@ -72,7 +72,7 @@ def test_what_is_no_json_is_edited_as_it_is_or_not_at_all() -> None:
     assert as_it_stands("no JSON\n") == b"no JSON"
     assert joined('{!!\n  "a": "x  y",\r\n\n  "b": [\n    1\n  ]\n') == b'{!!"a": "x  y","b": [1]'
     for raw, reason in (
-        (b"\xff", "byte 0 is no UTF-8"),
+        (b"\xff", "byte 0 is not UTF-8"),
         (b"a\x00", "control"),
         (b"a\tb", "control"),
     ):
@@ -88,9 +88,9 @@ def test_what_is_no_json_is_edited_as_it_is_or_not_at_all() -> None:
         ('{\n  "a": 1\n  "b": 2\n}', 3, 3, "expecting ',' delimiter"),
         ('{"a": "x\ny"}', 1, 9, "invalid control character"),
         ('{"a": 1} x', 1, 10, "extra data"),
-        ('{\n"NaN": NaN}', 2, 8, "NaN is no number in JSON"),
-        ("[" * 100_000, 1, 1, "nested too deeply to be read"),
-        ("9" * 5000, 1, 1, "a number is too long to be read"),
+        ('{\n"NaN": NaN}', 2, 8, "NaN is not a number in JSON"),
+        ("[" * 100_000, 1, 1, "nested too deeply"),
+        ("9" * 5000, 1, 1, "a number is too long"),
     ],
 )
 def test_a_flaw_has_its_place(text: str, line: int, column: int, reason: str) -> None:
