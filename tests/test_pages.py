@@ -100,7 +100,9 @@ BOUNDS = {
     "nesting of JSON in a recording": recording_format.DEPTH_LIMIT,
     "bytes that wait to be recorded": recorder.MAX_QUEUED_BYTES,
     "a line that is recorded": recorder.MAX_LINE_BYTES,
-    "a line that is held, or looked at by a breakpoint, a rule or an add-on": forwarder.MAX_LINE_BYTES,
+    "a line that is held, or looked at by a breakpoint, a rule or an add-on": (
+        forwarder.MAX_LINE_BYTES
+    ),
     "lines that observers read where nothing is recorded": log.MAX_MEMORY_BYTES,
     "observers of a proxy": control.MAX_OBSERVERS,
     "a line that is redacted while recording": sieve.LONGEST,
