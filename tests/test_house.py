@@ -29,7 +29,7 @@ LIGHT = {
     "acp_inspector.filter.frames": set[str](),
     "acp_inspector.filter.language": set[str](),
     "acp_inspector.journal": set[str](),
-    "acp_inspector.proxy.pump": set[str](),
+    "acp_inspector.proxy.session": set[str](),
     "acp_inspector.recording.writer": set[str](),
     "acp_inspector.recording.reader": set[str](),
     "acp_console.cli.main": set[str](),
@@ -42,7 +42,7 @@ LOOPLESS = (
     "acp_console.cli.proxy",
     "acp_inspector.filter.frames",
     "acp_inspector.filter.language",
-    "acp_inspector.proxy.pump",
+    "acp_inspector.proxy.session",
     "acp_protocol.peer",
 )
 """Modules that start without an event loop."""

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from acp_inspector.intercept import interceptor
-from acp_inspector.proxy import control, crossing, log, recorder
+from acp_inspector.intercept import controller
+from acp_inspector.proxy import control, forwarder, log, recorder
 from acp_inspector.recording import format as recording_format
 from acp_inspector.redaction import sieve
 from acp_protocol import framing
@@ -59,7 +59,7 @@ def _event(call: ast.Call) -> Iterator[tuple[str, set[str]]]:
     match call.func:
         case ast.Attribute(attr="event") if names:
             yield names[0], members
-        case ast.Attribute(attr="tell") if names:
+        case ast.Attribute(attr="add_event") if names:
             yield names[0], members | {"of", "by"}
         case ast.Name(id="JournalEvent" | "Happened") if names:
             yield names[0], set()
@@ -98,15 +98,17 @@ def test_the_page_on_recordings_names_the_members_of_each_event() -> None:
 BOUNDS = {
     "a frame that is parsed": framing.FRAME_LIMIT,
     "nesting of JSON in a recording": recording_format.DEPTH_LIMIT,
-    "bytes that wait to be recorded": recorder.QUEUE_LIMIT,
-    "a line that is recorded": recorder.LONGEST,
-    "a line that is held, or looked at by a breakpoint, a rule or an add-on": crossing.LONGEST,
-    "lines that observers read where nothing is recorded": log.MEMORY,
-    "observers of a proxy": control.OBSERVERS,
+    "bytes that wait to be recorded": recorder.MAX_QUEUED_BYTES,
+    "a line that is recorded": recorder.MAX_LINE_BYTES,
+    "a line that is held, or looked at by a breakpoint, a rule or an add-on": (
+        forwarder.MAX_LINE_BYTES
+    ),
+    "lines that observers read where nothing is recorded": log.MAX_MEMORY_BYTES,
+    "observers of a proxy": control.MAX_OBSERVERS,
     "a line that is redacted while recording": sieve.LONGEST,
     "a file that an agent reads or writes": files.SIZE_LIMIT,
     "output of a terminal": terminals.OUTPUT_LIMIT,
-    "a hold at a breakpoint": interceptor.HOLD_LIMIT,
+    "a hold at a breakpoint": controller.HOLD_LIMIT,
 }
 
 
@@ -121,4 +123,4 @@ def test_the_page_on_security_gives_the_bounds_of_the_code() -> None:
         for what, (number, _, unit) in ((what, told[what].partition(" ")) for what in told)
     }
     assert read == BOUNDS
-    assert recorder.PATIENCE == 2.0
+    assert recorder.QUEUE_TIMEOUT_S == 2.0

@@ -1,4 +1,4 @@
-"""`acp-console attach`: look at a running proxy, or ask it for something from a shell."""
+"""`acp-console attach`: watch a running proxy, or send it commands from a shell."""
 
 from __future__ import annotations
 
@@ -26,33 +26,33 @@ from acp_protocol.host.text import one_line
 
 @click.command(name="attach")
 @click.argument("proxy", required=False, metavar="[NAME|PID]")
-@click.option("--list", "is_list", is_flag=True, help="List the running proxies and leave.")
+@click.option("--list", "is_list", is_flag=True, help="List the running proxies and exit.")
 @click.option("--json", "is_json", is_flag=True, help="With --list: one JSON object per line.")
 @click.option(
     "--ask",
-    "questions",
+    "commands",
     multiple=True,
     metavar="JSON",
-    help="Ask for a deed, print the answer and leave; - reads questions line by line.",
+    help='Send one JSON command and print the reply; "-" reads commands from stdin.',
 )
-def command(*, proxy: str | None, is_list: bool, is_json: bool, questions: tuple[str, ...]) -> int:
-    """Look at the traffic of a running proxy, from its first frame on and as it goes on.
+def command(*, proxy: str | None, is_list: bool, is_json: bool, commands: tuple[str, ...]) -> int:
+    """Watch the traffic of a running proxy, from its first frame on.
 
     \b
     acp-console proxy --name work -- my-agent --acp    # what an editor starts
     acp-console attach work
     acp-console attach --list
-    acp-console attach work --ask '{"do": "state"}'    # deeds: docs/intercept.md
+    acp-console attach work --ask '{"do": "state"}'    # commands: docs/intercept.md
     """  # noqa: D301 - the mark by which click keeps lines apart
     if is_json and not is_list:
-        raise click.UsageError("--json stands with --list")
-    if is_list and questions:
-        raise click.UsageError("--list and --ask do not stand together")
+        raise click.UsageError("--json needs --list")
+    if is_list and commands:
+        raise click.UsageError("--list cannot be combined with --ask")
     try:
         if is_list:
             return _list(running_proxies(), is_json=is_json)
-        if questions:
-            return _ask(proxy, questions)
+        if commands:
+            return _ask(proxy, commands)
         return _look(proxy)
     except AttachError as problem:
         say(str(problem))
@@ -62,9 +62,9 @@ def command(*, proxy: str | None, is_list: bool, is_json: bool, questions: tuple
 def _look(proxy: str | None) -> int:
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise click.UsageError(
-            "attach needs a terminal; without one there are attach --list and attach --ask"
+            "attach needs a terminal; without one, use attach --list or attach --ask"
         )
-    # One that was named is looked at alone; otherwise all, the newest first.
+    # All proxies, the newest first, unless one is named.
     chosen = [find_proxy(proxy)] if proxy else running_proxies() or [find_proxy(None)]
     from acp_console.tui.app import run_watch
     from acp_console.tui.sources import ProxySource
@@ -72,29 +72,29 @@ def _look(proxy: str | None) -> int:
     return run_watch([ProxySource(each) for each in chosen])
 
 
-def _ask(proxy: str | None, questions: Sequence[str]) -> int:
-    """Print the answer to each question; tell by the exit code whether one was refused.
+def _ask(proxy: str | None, commands: Sequence[str]) -> int:
+    """Print the reply to each command; return whether one was refused.
 
-    Who reads its questions from stdin is attached for as long as it does. Who brings them along is
-    only passing: what it has set stays, and nothing is released when it leaves.
+    Commands from stdin keep the observer attached as long as they come. Commands from the command
+    line do not: what they set stays, and nothing is released afterwards.
     """
-    is_attached = list(questions) == ["-"]
-    if "-" in questions and not is_attached:
-        raise click.UsageError("--ask - stands alone")
-    read = [] if is_attached else [_read(question) for question in questions]
+    is_staying = list(commands) == ["-"]
+    if "-" in commands and not is_staying:
+        raise click.UsageError("--ask - cannot be combined with other commands")
+    parsed = [] if is_staying else [_parse(text) for text in commands]
     try:
         attachment = Attachment(find_proxy(proxy).path)
     except OSError as problem:
         raise AttachError(f"the proxy is gone: {problem}") from None
     code = exits.DONE
     with attachment:
-        if not is_attached:
+        if not is_staying:
             attachment.ask("hello", passing=True)
-        for question in _questions_of_stdin() if is_attached else read:
-            answer = _answer(attachment, question)
-            _print(jsonrpc.encode(answer))
-            code = exits.FOUND if "error" in answer else code
-            if question.get("do") == "watch" and "ok" in answer:
+        for request in _commands_from_stdin() if is_staying else parsed:
+            reply = _reply(attachment, request)
+            _print(jsonrpc.encode(reply))
+            code = exits.FOUND if "error" in reply else code
+            if request.get("do") == "watch" and "ok" in reply:
                 _close_with_stdout(attachment)
                 for line in attachment.rest():
                     _print(line)
@@ -102,26 +102,26 @@ def _ask(proxy: str | None, questions: Sequence[str]) -> int:
     return code
 
 
-class _Refused(dict[str, Any]):
-    """What a line is answered with that is no question."""
+class _Rejected(dict[str, Any]):
+    """The reply to a line that is not a command."""
 
 
-def _answer(attachment: Attachment, question: Mapping[str, Any]) -> Mapping[str, Any]:
-    if isinstance(question, _Refused):
-        return question
+def _reply(attachment: Attachment, request: Mapping[str, Any]) -> Mapping[str, Any]:
+    if isinstance(request, _Rejected):
+        return request
     try:
-        jsonrpc.encode(question)
+        jsonrpc.encode(request)
     except ValueError:
-        return {"error": "the question holds a number that is too large"}
-    return attachment.exchange(question)
+        return {"error": "the command holds a number that is too large"}
+    return attachment.exchange(request)
 
 
 def _close_with_stdout(attachment: Attachment) -> None:
-    """Leave as soon as nobody reads what is printed, and not when the next line comes."""
+    """Close the connection as soon as nobody reads stdout, not when the next line comes."""
 
     def wait() -> None:
         poller = select.poll()
-        # Without a wish, what remains is that the other end has gone.
+        # Without events to ask for, this waits for errors only: the other end has gone.
         poller.register(sys.stdout.fileno(), 0)
         poller.poll()
         attachment.close()
@@ -129,22 +129,22 @@ def _close_with_stdout(attachment: Attachment) -> None:
     threading.Thread(target=wait, name="stdout", daemon=True).start()
 
 
-def _questions_of_stdin() -> Iterator[Mapping[str, Any]]:
+def _commands_from_stdin() -> Iterator[Mapping[str, Any]]:
     for line in sys.stdin.buffer:
         if line.strip():
             try:
-                yield _read(line.decode())
+                yield _parse(line.decode())
             except (click.UsageError, UnicodeDecodeError) as problem:
-                yield _Refused(error=str(problem))
+                yield _Rejected(error=str(problem))
 
 
-def _read(question: str) -> Mapping[str, Any]:
+def _parse(text: str) -> Mapping[str, Any]:
     try:
-        value = jsonrpc.parse(question.encode())
+        value = jsonrpc.parse(text.encode())
     except ValueError as problem:
-        raise click.UsageError(f"a question has to be a JSON object: {problem}") from None
+        raise click.UsageError(f"a command has to be a JSON object: {problem}") from None
     if not isinstance(value, dict):
-        raise click.UsageError('a question has to be a JSON object like {"do": "state"}')
+        raise click.UsageError('a command has to be a JSON object like {"do": "state"}')
     return cast("Mapping[str, Any]", value)
 
 

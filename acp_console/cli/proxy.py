@@ -1,6 +1,6 @@
 """`acp-console proxy`: what an editor starts in place of its agent.
 
-Read with argparse and without click: an editor waits for this start, and click alone doubles it.
+Parses its arguments with argparse: an editor waits for this start, and importing click doubles it.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from acp_console.cli import exits
-from acp_inspector.proxy.observation import Wishes, observe
-from acp_inspector.proxy.pump import run_proxy, warn
+from acp_inspector.proxy.process import take_stdio
+from acp_inspector.proxy.session import ProxyOptions, open_session, run_proxy, warn
 from acp_inspector.recording.writer import Mode
 from acp_protocol.errors import AcpError, AgentStartError
 
@@ -24,44 +24,34 @@ def run_command(arguments: Sequence[str]) -> int:
     _fill_standard_descriptors()
     options, command = _read(arguments)
     if not command or not command[0]:
-        what = "is empty" if command else "stands behind --"
-        warn(f"the agent's command {what}: acp-console proxy -- my-agent --acp")
+        what = "is empty" if command else "has to follow --"
+        warn(f"the agent's command {what}, e.g. acp-console proxy -- my-agent --acp")
         return exits.USAGE
-    wire = (0, 1)
-    if options.addons:
-        # What an add-on prints, reads or starts must not reach the editor or the agent.
-        from acp_inspector.intercept.wire import take_wire
-
-        wire = take_wire()
+    # What an add-on prints, reads or starts must not reach the editor or the agent.
+    stdio = take_stdio() if options.addons else (0, 1)
     try:
-        observation = observe(command, _wishes(options), warn)
+        session = open_session(command, _proxy_options(options))
     except AcpError as problem:
-        # What was asked for cannot be understood or would spoil a file: nothing is started.
+        # The options are wrong, or a file would be spoiled: start nothing.
         warn(str(problem))
         if picture := getattr(problem, "picture", ""):
             for line in picture.splitlines():
                 warn(f"  {line}")
         return exits.USAGE
     try:
-        return run_proxy(
-            command,
-            observation.recorder,
-            observation.interference,
-            observation.started,
-            wire=wire,
-        )
+        return run_proxy(command, session, stdio=stdio)
     except AgentStartError as problem:
         warn(str(problem))
-        observation.withdraw()
+        session.withdraw_recording()
         return exits.AGENT
     finally:
-        observation.close()
+        session.close()
 
 
 def _fill_standard_descriptors() -> None:
-    """Open nothing where stdin, stdout or stderr is closed.
+    """Open /dev/null where stdin, stdout or stderr is closed.
 
-    The next file would get the number, and what is meant for a person would stand in a recording.
+    The next opened file would get the number, and warnings would go into a recording.
     """
     while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
         os.set_inheritable(number, True)
@@ -71,7 +61,7 @@ def _fill_standard_descriptors() -> None:
 
 
 def _read(arguments: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
-    """Return the options, and the agent's command as far as it stands where it should."""
+    """Return the options, and the agent's command behind `--`."""
     words = list(arguments)
     at = words.index("--") if "--" in words else len(words)
     parser = _parser()
@@ -86,9 +76,9 @@ def _read(arguments: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
     return options, words[at + 1 :]
 
 
-def _wishes(options: argparse.Namespace) -> Wishes:
+def _proxy_options(options: argparse.Namespace) -> ProxyOptions:
     mode: Mode = "append" if options.append else "overwrite" if options.overwrite else "new"
-    return Wishes(
+    return ProxyOptions(
         record=options.record,
         mode=mode,
         redacts=options.redact,
@@ -119,7 +109,7 @@ def _measured(text: str, units: Mapping[str, int]) -> float:
     found = re.fullmatch(r"(\d+(?:\.\d+)?)([a-z]*)", text.strip().lower())
     if found is None or found[2] not in units or not float(found[1]):
         names = ", ".join(filter(None, units))
-        raise argparse.ArgumentTypeError(f"{text} is no amount; units are {names}")
+        raise argparse.ArgumentTypeError(f"{text} is not an amount; units are {names}")
     return float(found[1]) * units[found[2]]
 
 
@@ -131,33 +121,33 @@ def _parser() -> argparse.ArgumentParser:
             "[--rotate-age TIME]] [--redact] [--break FILTER]… [--hold-limit TIME] "
             "[--rules FILE] [--addon FILE]… [--name NAME] [--no-control] -- COMMAND…"
         ),
-        description="Stand between an editor and its agent: every byte goes on as it came.",
+        description="Run between an editor and its agent; record and intercept the traffic.",
         epilog="example: acp-console proxy --record session.acp.ndjson -- my-agent --acp",
     )
     parser.add_argument(
         "--record",
         metavar="FILE",
-        help="record the traffic to FILE; %%Y-%%m-%%d, {agent} and {pid} in it are filled in",
+        help="record the traffic to FILE; %%Y-%%m-%%d, {agent} and {pid} in it are replaced",
     )
     existing = parser.add_mutually_exclusive_group()
-    existing.add_argument("--append", action="store_true", help="go on behind what FILE holds")
-    existing.add_argument("--overwrite", action="store_true", help="empty FILE first")
+    existing.add_argument("--append", action="store_true", help="append to FILE")
+    existing.add_argument("--overwrite", action="store_true", help="replace FILE")
     parser.add_argument(
         "--rotate-size",
         type=_size,
         metavar="BYTES",
-        help="begin the next file after so many bytes, such as 100mb; a burst may exceed it",
+        help="start the next file after this size, e.g. 100mb; a burst may exceed it",
     )
     parser.add_argument(
         "--rotate-age",
         type=_age,
         metavar="TIME",
-        help="begin the next file after so long, such as 30m or 1d",
+        help="start the next file after this time, e.g. 30m or 1d",
     )
     parser.add_argument(
         "--redact",
         action="store_true",
-        help="take secrets out of what is recorded and shown; the traffic stays as it is",
+        help="redact the recording and what observers see, not the traffic",
     )
     parser.add_argument(
         "--break",
@@ -165,15 +155,17 @@ def _parser() -> argparse.ArgumentParser:
         action="append",
         default=[],
         metavar="FILTER",
-        help="hold frames that match, until an observer decides or it has taken too long",
+        help="hold matching frames until an observer decides or --hold-limit is over",
     )
     parser.add_argument(
         "--hold-limit",
         type=_age,
         metavar="TIME",
-        help="release what was held so long, such as 30s or 5m; a minute by default",
+        help="release held frames after this time, e.g. 30s or 5m; 1m by default",
     )
-    parser.add_argument("--rules", type=Path, metavar="FILE", help="rewrites and faults, in TOML")
+    parser.add_argument(
+        "--rules", type=Path, metavar="FILE", help="rules that change or break traffic (TOML)"
+    )
     parser.add_argument(
         "--addon",
         dest="addons",
@@ -181,11 +173,13 @@ def _parser() -> argparse.ArgumentParser:
         action="append",
         default=[],
         metavar="FILE",
-        help="hooks in Python, read anew when the file changes",
+        help="Python file with hooks; reloaded when it changes",
     )
-    parser.add_argument("--name", help="how acp-console attach calls it; the agent's by default")
+    parser.add_argument("--name", help="name for acp-console attach; the agent's by default")
     parser.add_argument(
-        "--no-control", action="store_true", help="open no socket: nobody can attach"
+        "--no-control",
+        action="store_true",
+        help="open no control socket, so that nothing can attach",
     )
     return parser
 

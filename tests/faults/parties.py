@@ -146,7 +146,7 @@ class Stage:
                 os.kill(pid, signal.SIGKILL)
 
     def is_empty(self) -> bool:
-        """Wait until nobody is left; False if somebody stays."""
+        """Idle until nobody is left; False if somebody stays."""
         for pid in self.processes():
             with suppress(ProcessLookupError):
                 descriptor = os.pidfd_open(pid)

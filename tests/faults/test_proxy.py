@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from acp_inspector.attach.attachment import Attachment, find_proxy, running_proxies
-from acp_inspector.proxy.runtime import runtime_directory
+from acp_inspector.proxy.socket_dir import socket_directory
 from acp_inspector.recording.reader import read_recording
 from tests.faults.disks import Disk
 from tests.faults.parties import PROXY, Party, Stage, entries, events, python, said
@@ -210,8 +210,8 @@ def test_a_client_that_has_only_said_all_it_had_to_say_is_still_answered(
 def hasty(*agent: str) -> list[str]:
     """Return the command of a proxy that gives a tenth of a second where others give five."""
     script = (
-        "import sys; from acp_inspector.proxy import pump; pump.GRACE = 0.1; "
-        "sys.exit(pump.run_proxy(sys.argv[1:]))"
+        "import sys; from acp_inspector.proxy.session import run_proxy; "
+        "sys.exit(run_proxy(sys.argv[1:], grace=0.1))"
     )
     return [sys.executable, "-c", script, *agent]
 
@@ -336,7 +336,7 @@ def test_observers_of_a_proxy_that_is_killed_find_the_end_and_no_proxy(
         party.code()
         assert running_proxies() == []
         assert not found.path.exists()
-        assert runtime_directory().is_dir()
+        assert socket_directory().is_dir()
 
 
 # kill -9

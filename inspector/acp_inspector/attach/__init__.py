@@ -1,3 +1,3 @@
-"""The observer's side of a running proxy: finding it, watching it, asking it for deeds."""
+"""The observer's side of a running proxy: find it, watch it, send it commands."""
 
 __all__: list[str] = []

@@ -1,6 +1,6 @@
-"""A connection to a running proxy.
+"""A client of the control socket of a running proxy.
 
-Blocking sockets, for a thread: a screen reads a proxy beside its event loop, a command has none.
+It blocks: a screen uses it in a thread, a command has no event loop.
 """
 
 from __future__ import annotations
@@ -14,28 +14,28 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self, cast
 
-from acp_inspector.proxy.runtime import sockets
+from acp_inspector.proxy.socket_dir import sockets
 from acp_inspector.recording.format import Line, decode_line
 from acp_protocol import jsonrpc
 from acp_protocol.errors import AcpError
 
-PATIENCE: Final = 5.0
-"""Seconds that a proxy has to answer a question."""
-LONGEST: Final = 1e5
-"""Seconds that a question may ask it to wait, and more than it does."""
+REPLY_TIMEOUT_S: Final = 5.0
+"""Seconds that a proxy has to reply."""
+MAX_WAIT_S: Final = 1e5
+"""Seconds that a command may ask the proxy to wait; it refuses much shorter waits."""
 
 
 class AttachError(AcpError):
-    """No proxy can be attached to, or it does not do what it was asked; the message says why."""
+    """There is no proxy to attach to, or a command failed; the message says why."""
 
 
 class RefusedError(AttachError):
-    """A proxy does not do what it was asked; the message is its own."""
+    """A proxy has refused a command; the message is its own."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunningProxy:
-    """A proxy that somebody can attach to, as it describes itself."""
+    """A proxy to attach to, as it describes itself."""
 
     path: Path
     name: str
@@ -46,7 +46,7 @@ class RunningProxy:
     recording: str | None
 
     def as_json(self) -> dict[str, Any]:
-        """Return what is told of it to programs."""
+        """Return the fields of `attach --list --json`."""
         return {
             "name": self.name,
             "pid": self.pid,
@@ -58,14 +58,14 @@ class RunningProxy:
 
 
 def running_proxies() -> list[RunningProxy]:
-    """Return the proxies that answer, the newest first; sockets that nobody serves are removed."""
+    """Return the proxies that reply, the newest first; remove the sockets of killed ones."""
     found: list[RunningProxy] = []
     for path in sockets():
         try:
             with Attachment(path) as attachment:
                 found.append(attachment.hello())
         except ConnectionRefusedError:
-            # Its proxy was killed and could not remove it.
+            # The proxy was killed and could not remove it.
             with suppress(OSError):
                 path.unlink()
         except (OSError, AttachError):
@@ -74,10 +74,10 @@ def running_proxies() -> list[RunningProxy]:
 
 
 def find_proxy(wanted: str | None) -> RunningProxy:
-    """Return the running proxy of that name or process id; without one, the only one there is.
+    """Return the running proxy of that name or process id; without one, the only proxy.
 
     Raises:
-        AttachError: there is none, or several could be meant; the message names them.
+        AttachError: there is none, or several match; the message names them.
     """
     every = running_proxies()
     if not every:
@@ -98,11 +98,11 @@ class Attachment:
         """Connect.
 
         Raises:
-            OSError: nobody listens there.
+            OSError: no proxy listens there.
         """
         self._path = path
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self._socket.settimeout(PATIENCE)
+        self._socket.settimeout(REPLY_TIMEOUT_S)
         try:
             self._socket.connect(str(path))
         except OSError:
@@ -122,47 +122,47 @@ class Attachment:
         self.close()
 
     def close(self) -> None:
-        """Leave; a watch in another thread ends."""
+        """Close the connection; a watch in another thread ends."""
         with suppress(OSError):
-            # Whoever waits in another thread for the next line finds the end first.
+            # A thread that waits for the next line finds the end first.
             self._socket.shutdown(socket.SHUT_RDWR)
         self._lines.close()
         self._socket.close()
 
     def ask(self, do: str, **members: Any) -> Any:
-        """Ask for a deed and return what it returns.
+        """Send the command `do` and return its result.
 
         Raises:
-            RefusedError: it was refused.
+            RefusedError: the proxy has refused it.
             AttachError: the proxy is gone.
         """
-        answer = self.exchange({"do": do} | members)
-        if "error" in answer:
-            raise RefusedError(str(answer["error"]))
-        return answer["ok"]
+        reply = self.exchange({"do": do} | members)
+        if "error" in reply:
+            raise RefusedError(str(reply["error"]))
+        return reply["ok"]
 
-    def exchange(self, question: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Ask a question and return the whole answer: `{"ok": …}` or `{"error": …}`.
+    def exchange(self, command: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Send a command and return the whole reply: `{"ok": …}` or `{"error": …}`.
 
         Raises:
             AttachError: the proxy is gone.
         """
         try:
-            self._socket.settimeout(PATIENCE + _patience(question))
-            self._socket.sendall(jsonrpc.encode(question) + b"\n")
+            self._socket.settimeout(REPLY_TIMEOUT_S + _wait_s(command))
+            self._socket.sendall(jsonrpc.encode(command) + b"\n")
             line = self._lines.readline()
         except OSError as problem:
-            raise AttachError(f"the proxy does not answer: {problem}") from None
-        answer = _object(line)
-        if not {"ok", "error"} & set(answer):
+            raise AttachError(f"the proxy does not reply: {problem}") from None
+        reply = _object(line)
+        if not {"ok", "error"} & set(reply):
             raise AttachError("the proxy is gone")
-        return answer
+        return reply
 
     def hello(self) -> RunningProxy:
-        """Return who the proxy is.
+        """Return the proxy's description.
 
         Raises:
-            AttachError: it does not answer as a proxy does.
+            AttachError: it does not reply as a proxy does.
         """
         return self._described(self.ask("hello"))
 
@@ -170,16 +170,16 @@ class Attachment:
         """Yield the lines of the recording, from the first one on, until the proxy ends.
 
         Raises:
-            AttachError: the proxy does not answer.
+            AttachError: the proxy does not reply.
         """
         self._described(self.ask("watch"))
         for line in self.rest():
             yield decode_line(line)
 
     def rest(self) -> Iterator[bytes]:
-        """Yield what follows the answer to `watch`, line by line, until the proxy ends."""
+        """Yield the lines behind the reply to `watch`, until the proxy ends."""
         with suppress(OSError, ValueError):
-            # From here on silence is nothing unusual.
+            # From here on silence is normal.
             self._socket.settimeout(None)
             while line := self._lines.readline():
                 yield line.removesuffix(b"\n")
@@ -188,18 +188,18 @@ class Attachment:
         match about:
             case {"name": str(name), "pid": int(pid), "command": command, "cwd": str(cwd)}:
                 words = tuple(map(str, cast("list[Any]", command)))
-                told = cast("Mapping[str, Any]", about)
-                recording = told.get("recording")
-                created = str(told.get("created", ""))
+                fields = cast("Mapping[str, Any]", about)
+                recording = fields.get("recording")
+                created = str(fields.get("created", ""))
                 return RunningProxy(self._path, name, pid, words, cwd, created, recording)
             case _:
-                raise AttachError("what listens there is no proxy of this version")
+                raise AttachError("the socket does not belong to a proxy of this version")
 
 
-def _patience(question: Mapping[str, Any]) -> float:
-    """Return the seconds that a question asks the proxy to wait."""
-    wait: Any = question.get("seconds" if question.get("do") == "held" else "wait", 0)
-    is_number = isinstance(wait, int | float) and 0 <= wait < LONGEST
+def _wait_s(command: Mapping[str, Any]) -> float:
+    """Return the seconds that a command asks the proxy to wait."""
+    wait: Any = command.get("seconds" if command.get("do") == "held" else "wait", 0)
+    is_number = isinstance(wait, int | float) and 0 <= wait < MAX_WAIT_S
     return float(wait) if is_number else 0.0
 
 

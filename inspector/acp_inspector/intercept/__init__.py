@@ -1,3 +1,3 @@
-"""Frames held, changed, broken and made up between a client and its agent, on purpose and told."""
+"""Pause, change, break and inject frames between a client and its agent."""
 
 __all__: list[str] = []

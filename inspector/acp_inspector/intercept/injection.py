@@ -1,8 +1,13 @@
-"""Frames of our own, and the answers to them, which are nobody else's."""
+"""Injected frames and the responses to them, which are kept from the peer.
+
+An injected request gets an id that no peer uses: a prefix with a random part, and a number. If a
+peer's own id ever begins so, another prefix is taken.
+"""
 
 from __future__ import annotations
 
 import json
+import os
 import threading
 import time
 from collections import OrderedDict, deque
@@ -10,41 +15,80 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias, cast
 
-from acp_inspector.intercept.ids import IdSpace
-from acp_inspector.intercept.passage import Passage, encode, refuse_line_endings
+from acp_inspector.intercept.passage import InterceptedFrame, check_single_line, encode
 from acp_protocol import jsonrpc
 from acp_protocol.framing import Side
-from acp_protocol.jsonrpc import Batch, Json, Malformed, Request
+from acp_protocol.jsonrpc import Batch, Json, Malformed, Request, RequestId
 
-ANSWERS_LIMIT: Final = 1000
-"""Injected requests whose answers are waited for at once; the oldest are given up."""
-BROKEN_LIMIT: Final = 60.0
-"""Seconds for which an error without an id is taken for the answer to a broken frame of ours."""
+MAX_EXPECTED: Final = 1000
+"""Injected requests that wait for a response at once; the oldest are given up."""
+BROKEN_TIMEOUT_S: Final = 60.0
+"""Seconds in which an error without an id is taken for the response to a broken frame of ours."""
+ID_NAME: Final = "acp-console"
+MAX_FOREIGN_PREFIXES: Final = 10_000
+"""Prefixes of foreign ids that are remembered; no peer has that many by accident."""
 
 _Key: TypeAlias = tuple[Side, str]
-"""Who asks, and the id as JSON spells it: what the wire says, valid or not."""
+"""The sender, and the id as JSON represents it, valid or not."""
+
+
+def _random_token() -> str:
+    return os.urandom(4).hex()
+
+
+class IdSpace:
+    """Gives ids to injected requests."""
+
+    def __init__(self, token: Callable[[], str] = _random_token) -> None:
+        self._token = token
+        self._issued = 0
+        self._foreign: set[str] = set()
+        self._prefix = self._fresh_prefix()
+
+    def issue(self) -> str:
+        """Return an id that was never issued, and never seen."""
+        self._issued += 1
+        return f"{self._prefix}-{self._issued}"
+
+    def add_foreign(self, id_: RequestId) -> None:
+        """Take note of the id of a peer's own request."""
+        is_like_ours = isinstance(id_, str) and id_.startswith(ID_NAME)
+        if is_like_ours and len(self._foreign) < MAX_FOREIGN_PREFIXES:
+            self._foreign.add(str(id_).rpartition("-")[0])
+            if self._prefix in self._foreign:
+                self._prefix = self._fresh_prefix()
+
+    def may_contain_id(self, raw: bytes) -> bool:
+        """Return, without parsing it, whether a frame may contain an id of ours."""
+        # Our ids are plain ASCII: where one is written with escapes, there is a \u.
+        return ID_NAME.encode() in raw or b"\\u" in raw
+
+    def _fresh_prefix(self) -> str:
+        while (prefix := f"{ID_NAME}-{self._token()}") in self._foreign:
+            pass
+        return prefix
 
 
 @dataclass(slots=True)
 class Injection:
-    """A frame of ours, and what came of it."""
+    """An injected frame, and the response to it."""
 
     side: Side
-    """Whose frame the receiver takes it for."""
+    """Who seems to have sent it."""
     raw: bytes
     by: str
     ids: tuple[str, ...] = ()
-    """The ids that its requests got; none where it asks for nothing, or kept its own."""
-    n: int | None = None
-    """Its number, once it has left."""
-    answer: bytes | None = None
-    """The first frame that answered it."""
-    awaited: tuple[_Key, ...] = ()
-    """What answers to it are known by."""
+    """The ids that its requests got; none if it has no request, or keeps its own."""
+    seq: int | None = None
+    """Its number, once it was sent."""
+    response: bytes | None = None
+    """The first frame that responded to it."""
+    expected: tuple[_Key, ...] = ()
+    """By which its responses are recognised."""
     is_broken: bool = False
-    """Whether the receiver may not be able to tell what it answers."""
-    _answered: threading.Event = field(default_factory=threading.Event)
-    _gone: threading.Event = field(default_factory=threading.Event)
+    """Whether the receiver may be unable to respond with its id."""
+    _responded: threading.Event = field(default_factory=threading.Event)
+    _sent: threading.Event = field(default_factory=threading.Event)
 
     @property
     def id(self) -> str | None:
@@ -52,113 +96,113 @@ class Injection:
         return self.ids[0] if self.ids else None
 
     @property
-    def is_question(self) -> bool:
-        """Whether there may be an answer."""
-        return bool(self.awaited) or self.is_broken
+    def expects_response(self) -> bool:
+        """Whether there may be a response."""
+        return bool(self.expected) or self.is_broken
 
-    def wait(self, limit: float) -> bytes | None:
-        """Wait at most `limit` seconds for the answer; None when there is none by then."""
-        self._answered.wait(limit)
-        return self.answer
+    def wait_for_response(self, timeout: float) -> bytes | None:
+        """Wait at most `timeout` seconds for the response; None if there is none by then."""
+        self._responded.wait(timeout)
+        return self.response
 
-    def wait_to_leave(self, limit: float) -> bool:
-        """Wait at most `limit` seconds until it has left; tell whether it has."""
-        return self._gone.wait(limit)
+    def wait_until_sent(self, timeout: float) -> bool:
+        """Wait at most `timeout` seconds until it is sent; return whether it is."""
+        return self._sent.wait(timeout)
 
-    def take_number(self, number: int) -> None:
-        """Hear that it has left."""
-        self.n = number
-        self._gone.set()
+    def set_sent(self, number: int) -> None:
+        """Store the number under which it was sent."""
+        self.seq = number
+        self._sent.set()
 
-    def take_answer(self, answer: bytes) -> None:
-        """Hear what the receiver said."""
-        if self.answer is None:
-            self.answer = answer
-        self._answered.set()
+    def set_response(self, response: bytes) -> None:
+        """Store a response, unless there was one before."""
+        if self.response is None:
+            self.response = response
+        self._responded.set()
 
 
 class Injections:
-    """Gives injected requests their ids, and recognises the answers."""
+    """Gives injected requests their ids, and recognises the responses."""
 
     def __init__(self, ids: IdSpace, clock: Callable[[], float] = time.monotonic) -> None:
         self._ids = ids
         self._clock = clock
-        self._awaited: OrderedDict[_Key, Injection] = OrderedDict()
-        self._broken: deque[tuple[float, Injection]] = deque(maxlen=ANSWERS_LIMIT)
-        """Those that may be answered without an id, and until when."""
+        self._expected: OrderedDict[_Key, Injection] = OrderedDict()
+        self._broken: deque[tuple[float, Injection]] = deque(maxlen=MAX_EXPECTED)
+        """Those that may get a response without an id, and until when."""
         self._has_odd_ids = False
-        """Whether ids are awaited that are none of ours, because somebody wanted them broken."""
+        """Whether responses with invalid ids are expected, for requests broken on purpose."""
         self._lock = threading.Lock()
 
     @property
-    def are_awaited(self) -> bool:
-        """Whether answers have to be looked for."""
-        return bool(self._awaited or self._broken)
+    def are_expected(self) -> bool:
+        """Whether frames have to be searched for responses."""
+        return bool(self._expected or self._broken)
 
     def make(
         self, side: Side, raw: bytes, by: str, *, keeps_id: bool = False, is_forced: bool = False
     ) -> list[Injection]:
-        """Return the injections of `raw`, each on a line, with ids of ours for what asks.
+        """Return one injection for each line of `raw`, whose requests have ids of ours.
 
         Raises:
-            DeedError: there is a line ending inside, and it is not forced.
+            InterceptError: there is a line ending inside, and it is not forced.
         """
         whole = raw.removesuffix(b"\n").removesuffix(b"\r")
         if not is_forced:
-            refuse_line_endings(whole)
+            check_single_line(whole)
         return [self._make(side, line, by, keeps_id) for line in whole.split(b"\n")]
 
     def expect(self, injection: Injection) -> None:
-        """Keep the answers to `injection` for it alone."""
+        """Keep the responses to `injection` from the peer."""
         with self._lock:
-            for key in injection.awaited:
-                self._awaited[key] = injection
-            while len(self._awaited) > ANSWERS_LIMIT:
-                self._awaited.popitem(last=False)
+            for key in injection.expected:
+                self._expected[key] = injection
+            while len(self._expected) > MAX_EXPECTED:
+                self._expected.popitem(last=False)
             if injection.is_broken:
-                self._broken.append((self._clock() + BROKEN_LIMIT, injection))
-            self._has_odd_ids = self._has_odd_ids or len(injection.awaited) > len(injection.ids)
+                self._broken.append((self._clock() + BROKEN_TIMEOUT_S, injection))
+            self._has_odd_ids = self._has_odd_ids or len(injection.expected) > len(injection.ids)
 
-    def take(self, passage: Passage) -> bool:
-        """Take a frame off its way if it answers one of ours; note the ids that peers use.
+    def take_response(self, frame: InterceptedFrame) -> bool:
+        """Drop a frame that responds to one of ours; return whether it does.
 
-        An array in which others are answered too goes on without the answers to us.
+        A batch that has other entries too passes without the responses to us.
         """
-        raw = passage.frame.raw
+        raw = frame.frame.raw
         with self._lock:
             while self._broken and self._broken[0][0] < self._clock():
                 self._broken.popleft()
-            is_ours = self._ids.may_stand_in(raw) or self._has_odd_ids
+            is_ours = self._ids.may_contain_id(raw) or self._has_odd_ids
             if not (is_ours or (self._broken and b'"error"' in raw)):
                 return False
         message = jsonrpc.read_message(raw)
         entries = message.entries if isinstance(message, Batch) else (message,)
-        value = jsonrpc.parse(raw) if not isinstance(message, Malformed) else _value(raw)
+        value = jsonrpc.parse(raw) if not isinstance(message, Malformed) else _parsed(raw)
         values: list[Json] = value if isinstance(message, Batch) else [value]
-        asker: Side = "client" if passage.frame.side == "agent" else "agent"
+        sender: Side = "client" if frame.frame.side == "agent" else "agent"
         with self._lock:
             for entry in entries:
                 if isinstance(entry, Request):
-                    self._ids.note(entry.id)
-            found = [self._answered(asker, each) for each in values]
-            self._has_odd_ids = self._has_odd_ids and bool(self._awaited)
-        return _settle(passage, values, found)
+                    self._ids.add_foreign(entry.id)
+            found = [self._find(sender, each) for each in values]
+            self._has_odd_ids = self._has_odd_ids and bool(self._expected)
+        return _deliver(frame, values, found)
 
-    def _answered(self, asker: Side, value: Json) -> Injection | None:
-        """Return the injection that `value` answers; it is no longer waited for."""
-        answer = cast("dict[str, Json]", value) if isinstance(value, dict) else {}
-        if "method" in answer or not ("result" in answer or "error" in answer):
+    def _find(self, sender: Side, value: Json) -> Injection | None:
+        """Return the injection that `value` responds to; it is expected no longer."""
+        response = cast("dict[str, Json]", value) if isinstance(value, dict) else {}
+        if "method" in response or not ("result" in response or "error" in response):
             return None
-        injection = self._awaited.pop((asker, _spelled(answer.get("id"))), None)
-        if injection is None and answer.get("id") is None and "error" in answer:
-            injection = next((it for _, it in self._broken if it.side == asker), None)
+        injection = self._expected.pop((sender, _id_json(response.get("id"))), None)
+        if injection is None and response.get("id") is None and "error" in response:
+            injection = next((it for _, it in self._broken if it.side == sender), None)
         if injection is not None and injection.is_broken:
-            # It is answered once, with its id or without.
+            # It gets one response, with its id or without.
             self._broken = deque(
-                (each for each in self._broken if each[1] is not injection), ANSWERS_LIMIT
+                (each for each in self._broken if each[1] is not injection), MAX_EXPECTED
             )
-            for key in injection.awaited:
-                self._awaited.pop(key, None)
+            for key in injection.expected:
+                self._expected.pop(key, None)
         return injection
 
     def _make(self, side: Side, line: bytes, by: str, keeps_id: bool) -> Injection:
@@ -169,7 +213,7 @@ class Injections:
             isinstance(message, Batch)
             and (not message.entries or any(isinstance(it, Malformed) for it in message.entries))
         )
-        value: Any = _value(line)
+        value: Any = _parsed(line)
         entries: list[Any] = value if isinstance(message, Batch) else [value]
         keys: list[_Key] = []
         ids: list[str] = []
@@ -181,34 +225,34 @@ class Injections:
                 with self._lock:
                     ids.append(self._ids.issue())
                 own = entries[place] = own | {"id": ids[-1]}
-            keys.append((side, _spelled(own["id"])))
+            keys.append((side, _id_json(own["id"])))
         raw = encode(entries if isinstance(message, Batch) else entries[0]) if ids else line
-        return Injection(side, raw, by, tuple(ids), awaited=tuple(keys), is_broken=is_broken)
+        return Injection(side, raw, by, tuple(ids), expected=tuple(keys), is_broken=is_broken)
 
 
-def _settle(passage: Passage, values: list[Json], found: list[Injection | None]) -> bool:
-    """Give each injection its answer; tell whether nothing is left for anybody else."""
+def _deliver(frame: InterceptedFrame, values: list[Json], found: list[Injection | None]) -> bool:
+    """Give each injection its response; return whether nothing is left for the peer."""
     ours = [injection for injection in found if injection is not None]
     if not ours:
         return False
     rest = [value for value, injection in zip(values, found, strict=True) if injection is None]
     by = ours[0].by
     if rest:
-        passage.edit(encode(rest), by)
+        frame.edit(encode(rest), by)
     else:
-        passage.is_dropped = True
-        passage.tell("discarded", by, answers=ours[0].n)
+        frame.is_dropped = True
+        frame.add_event("discarded", by, answers=ours[0].seq)
     for injection in ours:
-        injection.take_answer(passage.frame.raw)
+        injection.set_response(frame.frame.raw)
     return not rest
 
 
-def _value(raw: bytes) -> Json:
+def _parsed(raw: bytes) -> Json:
     try:
         return jsonrpc.parse(raw)
     except ValueError:
         return None
 
 
-def _spelled(id_: Json) -> str:
+def _id_json(id_: Json) -> str:
     return json.dumps(id_, sort_keys=True)

@@ -1,34 +1,42 @@
-"""Which frames are meant: the border to the filter language, for frames that are still under way.
+"""Filters for frames that are still on their way: breakpoints and rules.
 
-The language is imported when there is an expression to compile: a proxy that only passes bytes
-starts without it. What an expression asks of an answer stands in its question, so questions are
-remembered, within bounds, as soon as an expression needs them.
+The filter language is imported when there is an expression to compile, so a proxy that only
+forwards starts without it. What an expression asks of a response may stand in its request, so
+requests are remembered, within bounds, as soon as an expression needs them.
 """
 
 from __future__ import annotations
 
 import threading
+from collections import OrderedDict
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeAlias
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from acp_inspector.journal import Frame
 from acp_protocol.framing import Side
+from acp_protocol.jsonrpc import Failure, Request, RequestId, Result, id_key, read_message
 
 if TYPE_CHECKING:
+    from acp_inspector.analysis.exchanges import Exchange
     from acp_inspector.filter.frames import FrameFacts
     from acp_inspector.filter.language import Filter
-    from acp_inspector.intercept.questions import Questions
 
 Matcher: TypeAlias = Callable[[Frame], bool]
-"""Tells whether a frame is meant; called from the writers of both directions."""
+"""Returns whether a frame matches; called by the writers of both directions."""
+
+MAX_PENDING: Final = 1000
+"""Requests that are remembered at once; the oldest are forgotten."""
+MAX_REQUEST_BYTES: Final = 1 << 16
+"""Of a longer request the method is remembered, but not its params."""
 
 
 def under_way(expression: str) -> Filter:
-    """Return the filter that `expression` describes, for frames that have not arrived.
+    """Return the filter for frames that have not arrived yet.
 
     Raises:
-        FilterError: it cannot be understood, or asks for what is only known later or elsewhere,
-            and could never be met.
+        FilterError: the expression is wrong, or asks for something that is only known later or
+            that no frame has.
 
     Source: docs/intercept.md, "Nothing is held for ever".
     """
@@ -36,54 +44,94 @@ def under_way(expression: str) -> Filter:
     from acp_inspector.filter.fields import FIELDS
     from acp_inspector.filter.language import compile_filter
 
-    wanted = compile_filter(expression)
-    asked = sorted(wanted.needs - {"$"}, key=expression.find)
-    for name in asked:
+    compiled = compile_filter(expression)
+    fields = sorted(compiled.needs - {"$"}, key=expression.find)
+    for name in fields:
         if name == "pending" or FIELDS[name].cost == "notes":
             sentence = f"`{name}` is not known while a frame is still under way"
             at = max(expression.find(name), 0)
             raise FilterError(expression, at, sentence, length=len(name))
-    if asked and wanted.needs <= {"stderr", "event"}:
-        sentence = f"only frames pass here, hence never what `{asked[0]}` asks for"
+    if fields and compiled.needs <= {"stderr", "event"}:
+        sentence = f"only frames pass here, and no frame has `{fields[0]}`"
         raise FilterError(expression, 0, sentence, length=len(expression))
-    return wanted
+    return compiled
 
 
-class Matching:
-    """Compiles expressions for the frames of one connection, and knows what was asked in it."""
+class PendingRequests:
+    """The requests that wait for a response, and the exchange of each side's newest frame."""
 
     def __init__(self) -> None:
-        self._questions: Questions | None = None
+        self._pending: OrderedDict[tuple[Side, tuple[str, RequestId]], Exchange] = OrderedDict()
+        self._newest: dict[Side, tuple[int, Exchange | None]] = {}
+
+    def __len__(self) -> int:
+        return len(self._pending)
+
+    def add(self, frame: Frame) -> None:
+        """Remember the request in a frame, or find the one that it responds to."""
+        from acp_inspector.analysis.exchanges import Exchange
+
+        exchange: Exchange | None = None
+        match read_message(frame.raw):
+            case Request() as request:
+                exchange = Exchange(frame, request)
+                # What is remembered holds neither the bytes nor large params.
+                params = request.params if len(request.raw) <= MAX_REQUEST_BYTES else None
+                self._pending[frame.side, id_key(request.id)] = Exchange(
+                    replace(frame, raw=b""), replace(request, params=params, raw=b"")
+                )
+                if len(self._pending) > MAX_PENDING:
+                    self._pending.popitem(last=False)
+            case Result(id=id_) | Failure(id=id_):
+                sender: Side = "agent" if frame.side == "client" else "client"
+                exchange = self._pending.pop((sender, id_key(id_)), None)
+                if exchange is not None:
+                    exchange.answer = frame
+            case _:
+                pass
+        self._newest[frame.side] = frame.n, exchange
+
+    def of(self, frame: Frame) -> Exchange | None:
+        """Return the exchange of a frame, if that is the newest of its side."""
+        seq, exchange = self._newest.get(frame.side, (0, None))
+        return exchange if seq == frame.n else None
+
+
+class LiveFilters:
+    """Compiles expressions for the frames of one connection, and remembers its requests."""
+
+    def __init__(self) -> None:
+        self._pending: PendingRequests | None = None
         self._lock = threading.Lock()
         self._facts: dict[Side, tuple[Frame, FrameFacts]] = {}
 
-    def matcher(self, expression: str) -> Matcher:
-        """Return what tells whether `expression` means a frame.
+    def compile(self, expression: str) -> Matcher:
+        """Return a function that says whether a frame matches `expression`.
 
         Raises:
-            FilterError: it cannot be understood, or asks for what nobody knows yet.
+            FilterError: see `under_way`.
 
         Source: docs/filters.md.
         """
         compiled = under_way(expression)
-        if compiled.needs_exchanges and self._questions is None:
-            from acp_inspector.intercept.questions import Questions
+        if compiled.needs_exchanges and self._pending is None:
+            self._pending = PendingRequests()
+        return lambda frame: compiled.decide(self._facts_of(frame))
 
-            self._questions = Questions()
-        return lambda frame: compiled.decide(self._about(frame))
-
-    def see(self, frame: Frame) -> None:
-        """Take note of a frame before anything is asked about it."""
-        if self._questions is not None:
+    def add(self, frame: Frame) -> None:
+        """Take note of a frame before any filter looks at it."""
+        if self._pending is not None:
             with self._lock:
-                self._questions.apply(frame)
+                self._pending.add(frame)
 
-    def _about(self, frame: Frame) -> FrameFacts:
-        """Return the facts about a frame, which is read once for all who ask."""
+    def _facts_of(self, frame: Frame) -> FrameFacts:
+        """Return the facts about a frame, which is parsed once for all filters."""
         known = self._facts.get(frame.side)
         if known is None or known[0] is not frame:
             from acp_inspector.filter.frames import FrameFacts
 
-            known = frame, FrameFacts(frame, self._questions)
+            # Of all exchanges it asks for the one of this frame only.
+            exchanges: Any = self._pending
+            known = frame, FrameFacts(frame, exchanges)
             self._facts[frame.side] = known
         return known[1]

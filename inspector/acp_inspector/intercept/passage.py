@@ -1,7 +1,7 @@
-"""One frame on its way through, and what has been done to it, without I/O.
+"""One frame between its arrival and its departure, and what was done to it. No I/O.
 
-Rules, add-ons and persons all interfere by the same deeds, and each deed says for the recording
-what it did. A passage to which nothing was done leaves as the very bytes that came.
+Rules, add-ons and people all use the same actions, and each action adds an event for the recording.
+A frame to which nothing was done leaves as the very bytes that came.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Final, Protocol, Self, TypeAlias, cast
+from typing import Final, Protocol, TypeAlias, cast
 
 from acp_inspector.journal import Frame
 from acp_protocol import jsonrpc
@@ -18,45 +18,45 @@ from acp_protocol.framing import Side
 from acp_protocol.jsonrpc import Batch, Json, Request
 
 WAIT_LIMIT: Final = 3600.0
-"""Seconds that any single wait may take."""
-COPIES_LIMIT: Final = 1000
-"""Times that one frame may leave."""
-THROTTLE_STEP: Final = 0.05
-"""Seconds for which a throttled frame sends at once."""
+"""Seconds that a single delay or hold may take."""
+MAX_COPIES: Final = 1000
+"""How many times one frame may be sent."""
+THROTTLE_STEP_S: Final = 0.05
+"""A throttled frame is sent in pieces that each take this many seconds."""
 REFUSAL: Final = "acp-console: this request was discarded on its way (by {by})"
-"""What who asked is told in place of an answer."""
+"""Message of the error response to a discarded request."""
 
 
-class DeedError(AcpError, ValueError):
-    """What was asked for cannot be done to this frame; the message says why in one sentence."""
+class InterceptError(AcpError, ValueError):
+    """An action is not possible; the message says why in one sentence."""
 
 
 Inject: TypeAlias = Callable[[Side, bytes, str], object]
-"""Sends a frame as if a side had sent it; the last one is whose doing it is."""
+"""Sends a frame as if a side had sent it; the last argument names the rule, add-on or person."""
 
 
-class Scribe(Protocol):
-    """Takes down for the recording what happens: from any thread, and never raises."""
+class EventSink(Protocol):
+    """Records frames and events, from any thread; never raises and never waits."""
 
     def frame(self, side: Side, raw: bytes, end: bytes) -> int:
-        """Take down a frame that did not come from a peer; return its number."""
+        """Record a frame that did not come from a peer; return its number."""
         ...
 
     def event(self, name: str, **data: Json) -> object:
-        """Take down an event."""
+        """Record an event."""
         ...
 
 
-class Interferer(Protocol):
+class Hook(Protocol):
     """A rule or an add-on."""
 
     @property
     def name(self) -> str:
-        """What it is called in the recording."""
+        """Its name in the recording."""
         ...
 
-    def interfere(self, passage: Passage, inject: Inject) -> Passage:
-        """Return what has become of a frame: `passage` itself, or a draft of it with its deeds.
+    def process(self, frame: InterceptedFrame, inject: Inject) -> InterceptedFrame:
+        """Return `frame` itself if there is nothing to do, or a changed copy of it.
 
         May raise anything: then the frame passes as it was.
         """
@@ -64,8 +64,8 @@ class Interferer(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Reorder:
-    """A wish to let others pass first."""
+class Reordering:
+    """Lets later frames go first."""
 
     frames: int
     """How many."""
@@ -75,8 +75,8 @@ class Reorder:
 
 
 @dataclass(slots=True)
-class Passage:
-    """A frame between its arrival and its leaving."""
+class InterceptedFrame:
+    """A frame, how it leaves, and the events that say so."""
 
     frame: Frame
     """As it came."""
@@ -89,29 +89,29 @@ class Passage:
     rate: float = 0.0
     """Bytes a second at which it leaves; 0 for at once."""
     piece: int = 0
-    """Bytes that are written in one go; 0 for all."""
+    """Bytes in one write; 0 for all."""
     pause: float = 0.0
-    """Seconds between pieces."""
+    """Seconds between two writes."""
     cut_at: int | None = None
-    """Bytes of it that still leave, and then nothing ever; None for all of it."""
+    """After this many bytes the direction is closed; None for not at all."""
     cut_by: str = ""
-    reorder: Reorder | None = None
+    reordering: Reordering | None = None
     hung_by: str = ""
-    """Who lets nothing more through from here on."""
+    """Who lets nothing more through from this frame on."""
     signal: int = 0
-    """What the agent is killed with when the frame's turn has come; 0 for not at all."""
+    """Signal that the agent gets when the frame's turn has come; 0 for none."""
     breakpoint: int | None = None
-    """Which one wants to hold it."""
+    """Id of the breakpoint that matches it."""
     reply: tuple[bytes, str] | None = None
-    """An answer for whoever sent it, and whose it is."""
-    tale: list[tuple[str, dict[str, Json]]] = field(
+    """The response to send back in the peer's place, and who sends it."""
+    events: list[tuple[str, dict[str, Json]]] = field(
         default_factory=list[tuple[str, dict[str, Json]]]
     )
-    """Events that nobody has taken down yet."""
+    """Events that are not recorded yet."""
 
     @classmethod
-    def of(cls, frame: Frame) -> Self:
-        """Return the passage of a frame that has just come."""
+    def of(cls, frame: Frame) -> InterceptedFrame:
+        """Return a frame to which nothing was done yet."""
         return cls(frame, frame.raw)
 
     @property
@@ -119,29 +119,29 @@ class Passage:
         """The frame as it would leave now."""
         return self.frame if self.raw is self.frame.raw else replace(self.frame, raw=self.raw)
 
-    def draft(self) -> Passage:
-        """Return a copy to try deeds on: whoever fails half-way leaves no trace."""
-        return replace(self, tale=list(self.tale))
+    def copy(self) -> InterceptedFrame:
+        """Return a copy to try actions on: a hook that fails half-way leaves no trace."""
+        return replace(self, events=list(self.events))
 
-    def tell(self, name: str, by: str, **data: Json) -> None:
-        """Say for the recording what `by` did."""
-        self.tale.append((name, {"of": self.frame.n, "by": by} | data))
+    def add_event(self, name: str, by: str, **data: Json) -> None:
+        """Add an event for the recording: what `by` did."""
+        self.events.append((name, {"of": self.frame.n, "by": by} | data))
 
-    def write_tale(self, scribe: Scribe) -> None:
-        """Let `scribe` take down what was told since the last time."""
-        for name, data in self.tale:
-            scribe.event(name, **data)
-        self.tale.clear()
+    def flush_events(self, sink: EventSink) -> None:
+        """Record the events that were added since the last time."""
+        for name, data in self.events:
+            sink.event(name, **data)
+        self.events.clear()
 
-    # The deeds.
+    # Actions.
 
     def drop(self, by: str) -> None:
-        """Let it be lost: it does not leave, and nobody is told."""
+        """Do not send it, without telling anybody."""
         self.is_dropped = True
-        self.tell("discarded", by)
+        self.add_event("discarded", by)
 
     def discard(self, by: str) -> None:
-        """Let it not leave; who asked with it hears that there will be no answer."""
+        """Do not send it; each request in it gets an error response."""
         self.drop(by)
         message = jsonrpc.read_message(self.raw)
         entries = message.entries if isinstance(message, Batch) else (message,)
@@ -155,89 +155,89 @@ class Passage:
             self.reply = (b"[%b]" % b",".join(refusals) if is_batch else refusals[0]), by
 
     def edit(self, raw: bytes, by: str, name: str = "edited") -> None:
-        """Let it leave as `raw`; nothing happens when that is what it says already.
+        """Send `raw` in its place; does nothing if these are its bytes already.
 
         Raises:
-            DeedError: there is a line ending inside.
+            InterceptError: `raw` contains a line ending.
         """
-        refuse_line_endings(raw)
+        check_single_line(raw)
         if raw != self.raw:
-            self.tell(name, by, **verbatim("was", self.raw), **verbatim("now", raw))
+            self.add_event(name, by, **verbatim("was", self.raw), **verbatim("now", raw))
             self.raw = raw
 
     def duplicate(self, times: int, by: str) -> None:
-        """Let it leave `times` times in all."""
-        if not 1 < times <= COPIES_LIMIT:
-            raise DeedError(f"a frame can leave 2 to {COPIES_LIMIT} times, not {times}")
+        """Send it `times` times in all."""
+        if not 1 < times <= MAX_COPIES:
+            raise InterceptError(f"a frame can be sent 2 to {MAX_COPIES} times, not {times}")
         self.copies = times
-        self.tell("duplicated", by, times=times)
+        self.add_event("duplicated", by, times=times)
 
     def delay(self, seconds: float, by: str) -> None:
-        """Let it, and what is behind it, wait for `seconds` more."""
+        """Send it, and what is behind it, `seconds` later."""
         if not 0 <= seconds <= WAIT_LIMIT:
-            raise DeedError(f"a delay is 0 to {WAIT_LIMIT:.0f} seconds, not {seconds}")
+            raise InterceptError(f"a delay is 0 to {WAIT_LIMIT:.0f} seconds, not {seconds}")
         self.wait += seconds
-        self.tell("delayed", by, seconds=seconds)
+        self.add_event("delayed", by, seconds=seconds)
 
     def throttle(self, rate: float, by: str) -> None:
-        """Let it leave at `rate` bytes a second."""
+        """Send it at `rate` bytes a second."""
         self.rate = rate
-        self.tell("throttled", by, rate=rate)
+        self.add_event("throttled", by, rate=rate)
 
     def split(self, size: int, pause: float, by: str) -> None:
-        """Let it leave in pieces of `size` bytes with `pause` seconds between them."""
+        """Send it in pieces of `size` bytes with `pause` seconds between them."""
         self.piece, self.pause = size, pause
-        self.tell("split", by, bytes=size, pause=pause)
+        self.add_event("split", by, bytes=size, pause=pause)
 
-    def let_pass(self, frames: int, seconds: float, by: str) -> None:
-        """Let up to `frames` frames from behind go first, for at most `seconds`."""
-        self.reorder = Reorder(frames, seconds, by)
-        self.tell("reordered", by, frames=frames, seconds=seconds)
+    def reorder(self, frames: int, seconds: float, by: str) -> None:
+        """Send up to `frames` later frames first; wait for them `seconds` at most."""
+        self.reordering = Reordering(frames, seconds, by)
+        self.add_event("reordered", by, frames=frames, seconds=seconds)
 
     def cut(self, size: int, by: str) -> None:
-        """Let only its first `size` bytes leave, and close the direction."""
+        """Send only its first `size` bytes, then close the direction."""
         self.cut_at, self.cut_by = size, by
-        self.tell("cut", by, at=size)
+        self.add_event("cut", by, at=size)
 
     def hang(self, by: str) -> None:
-        """Let neither it nor anything behind it leave."""
+        """Send neither it nor anything behind it."""
         self.hung_by = by
         self.is_dropped = True
-        self.tell("hung", by)
+        self.add_event("hung", by)
 
     def crash(self, number: int, by: str) -> None:
-        """Kill the agent with signal `number` in place of letting it leave."""
+        """Send signal `number` to the agent, and not the frame."""
         self.signal = number
         self.is_dropped = True
-        self.tell("crashed", by, signal=number)
+        self.add_event("crashed", by, signal=number)
 
     def answer(self, by: str, *, result: Json = None, error: Json = None) -> None:
-        """Answer the request in the other peer's place, and let it not leave.
+        """Respond to the request in the other peer's place, and do not send it.
 
         Raises:
-            DeedError: it is no request, or the error has no code and message.
+            InterceptError: it is not a request, or the error has no code and message.
         """
         message = jsonrpc.read_message(self.raw)
         if not isinstance(message, Request):
-            raise DeedError(f"frame {self.frame.n} is no request: there is nothing to answer")
-        self.reply = answer_line(message, result, error), by
+            raise InterceptError(f"frame {self.frame.n} is not a request, so it has no response")
+        self.reply = response_line(message, result, error), by
         self.is_dropped = True
-        self.tell("answered", by)
+        self.add_event("answered", by)
 
-    def sendings(self) -> Iterator[bytes | float]:
-        """Yield what to write, and between it the seconds to wait."""
+    def portions(self) -> Iterator[bytes | float]:
+        """Yield the bytes to write, and between them the seconds to wait."""
         end = self.frame.end
         if self.cut_at is not None:
-            yield from self._portions((self.raw + end)[: self.cut_at])
+            yield from self._pieces((self.raw + end)[: self.cut_at])
             return
         for number in range(1, self.copies + 1):
             # A last line without an ending gets one where another copy follows it.
-            yield from self._portions(self.raw + (end or (b"\n" if number < self.copies else b"")))
+            yield from self._pieces(self.raw + (end or (b"\n" if number < self.copies else b"")))
 
-    def _portions(self, line: bytes) -> Iterator[bytes | float]:
+    def _pieces(self, line: bytes) -> Iterator[bytes | float]:
         size, pause = self.piece or len(line), self.pause
         if self.rate:
-            size = min(size, max(int(self.rate * THROTTLE_STEP), 1))
+            size = min(size, max(int(self.rate * THROTTLE_STEP_S), 1))
             pause = max(pause, size / self.rate)
         for at in range(0, len(line), size or 1):
             if at and pause:
@@ -245,18 +245,18 @@ class Passage:
             yield line[at : at + size]
 
 
-def answer_line(request: Request, result: Json, error: Json) -> bytes:
-    """Return the frame that answers `request`; with the error, where there is one.
+def response_line(request: Request, result: Json, error: Json) -> bytes:
+    """Return the response to `request`; an error response if there is an `error`.
 
     Raises:
-        DeedError: the error has no integer code and message, or something is no JSON.
+        InterceptError: the error has no integer code and message, or a value is not JSON.
     """
     members: dict[str, Json] = {"jsonrpc": "2.0", "id": request.id}
     if error is None:
         return encode(members | {"result": result})
-    told = cast("dict[str, Json]", error) if isinstance(error, dict) else {}
-    if type(told.get("code")) is not int or not isinstance(told.get("message"), str):
-        raise DeedError("an error needs an integer `code` and a `message`")
+    fields = cast("dict[str, Json]", error) if isinstance(error, dict) else {}
+    if type(fields.get("code")) is not int or not isinstance(fields.get("message"), str):
+        raise InterceptError("an error needs an integer `code` and a `message`")
     return encode(members | {"error": error})
 
 
@@ -264,38 +264,30 @@ def encode(value: Json) -> bytes:
     """Return `value` as JSON on one line.
 
     Raises:
-        DeedError: JSON has no spelling for it.
+        InterceptError: JSON cannot represent it.
     """
     try:
         return jsonrpc.encode(value)
     except (TypeError, ValueError, RecursionError) as problem:
-        raise DeedError(f"this cannot be spelled as JSON: {problem}") from None
+        raise InterceptError(f"not representable as JSON: {problem}") from None
 
 
-def refuse_line_endings(raw: bytes) -> None:
-    """Do nothing, unless `raw` would be more than one line.
-
-    Raises:
-        DeedError: there is a line ending inside.
-    """
+def check_single_line(raw: bytes) -> None:
+    """Raise `InterceptError` if there is a line ending in `raw`."""
     if b"\n" in raw or b"\r" in raw:
-        raise DeedError("a frame is one line: there must be no line ending inside")
+        raise InterceptError("a frame is one line: there must be no line ending inside")
 
 
-def refuse_no_json(raw: bytes) -> None:
-    """Do nothing, unless `raw` is no JSON.
-
-    Raises:
-        DeedError: it is none.
-    """
+def check_json(raw: bytes) -> None:
+    """Raise `InterceptError` if `raw` is not JSON."""
     try:
         jsonrpc.parse(raw)
     except ValueError as problem:
-        raise DeedError(f"{problem}; to send it all the same, force it") from None
+        raise InterceptError(f"{problem}; to send it all the same, force it") from None
 
 
 def verbatim(key: str, raw: bytes) -> dict[str, Json]:
-    """Return the member of an event that keeps bytes: text, or `KEY_b64` where it is no UTF-8."""
+    """Return the event field for bytes: text, or `KEY_b64` where they are not UTF-8."""
     try:
         return {key: raw.decode()}
     except UnicodeDecodeError:

@@ -1,78 +1,450 @@
-"""Rules: which frames they strike, and what they then do, the same way every time.
+"""Rules: a TOML file, the frames that each rule acts on, and what it does to them.
 
-Each rule counts and throws its dice for each direction apart, so that what it does depends on the
+Every rule counts and draws random numbers for each direction apart, so what it does depends on the
 seed and on the frames of that direction alone, and not on which thread was faster.
+
+Source: docs/intercept.md, "Rules".
 """
 
 from __future__ import annotations
 
+import signal
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from random import Random
+from typing import Any, Final, TypeAlias, cast
 
-from acp_inspector.intercept.actions import Action
+from acp_inspector.filter.errors import FilterError, nearest
+from acp_inspector.filter.paths import PathError, read_path
+from acp_inspector.filter.patterns import Bounded
 from acp_inspector.intercept.matching import Matcher
-from acp_inspector.intercept.passage import Inject, Passage
+from acp_inspector.intercept.passage import (
+    MAX_COPIES,
+    WAIT_LIMIT,
+    Inject,
+    InterceptedFrame,
+    InterceptError,
+    encode,
+)
+from acp_inspector.intercept.spelling import delete_at, set_at
+from acp_protocol import jsonrpc
+from acp_protocol.errors import AcpError
 from acp_protocol.framing import Side
+from acp_protocol.host.text import one_line
+from acp_protocol.jsonrpc import Json, Request
+from acp_protocol.patterns import PatternError
+
+REORDER_TIMEOUT_S: Final = 5.0
+"""Seconds that a reordered frame waits for others by default."""
+MAX_NAME_CHARS: Final = 60
+"""Characters of a key or name that an error message repeats."""
+_MAX_INT: Final = 2**31
+_LINE_ENDINGS: Final = frozenset(b"\r\n")
+
+
+class RulesError(AcpError):
+    """A rules file is invalid; the message names file, rule and key in one sentence."""
 
 
 @dataclass(frozen=True, slots=True)
-class Aim:
-    """Which of the frames that a filter means are struck."""
+class Trigger:
+    """Which of the frames that match the filter a rule acts on."""
 
     side: Side | None = None
     """Who has to have sent it; None for both."""
     after: int = 0
-    """How many are spared at first."""
+    """How many are skipped at first."""
     first: int | None = None
-    """How many of those behind are looked at; None for all."""
+    """How many of the next ones are considered; None for all."""
     every: int = 1
     """Which of those: each n-th."""
     probability: float = 1.0
-    """How likely it is that one of those is struck."""
+    """How likely the rule acts on one of those."""
 
 
 @dataclass(slots=True)
-class _Course:
-    """A rule's state in one direction."""
-
-    dice: Random
-    matched: int = 0
-
-
-@dataclass(slots=True)
-class Rule:
-    """One deed, and when it is done."""
+class InterceptRule:
+    """One action, and when it is done."""
 
     name: str
     matches: Matcher
-    action: Action
-    aim: Aim = Aim()
+    action: str
+    """A key of `ACTIONS`."""
+    values: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """A value for each field of the action."""
+    trigger: Trigger = Trigger()
     seed: int = 0
-    _courses: dict[Side, _Course] = field(default_factory=dict[Side, _Course])
+    _matched: dict[Side, int] = field(default_factory=dict[Side, int])
+    _rng: dict[Side, Random] = field(default_factory=dict[Side, Random])
 
     def __post_init__(self) -> None:
         sides: tuple[Side, ...] = ("client", "agent")
         for side in sides:
-            # A string is hashed alike in every run; this is not about secrets.
-            dice = Random(f"{self.seed}/{self.name}/{side}")  # noqa: S311
-            self._courses[side] = _Course(dice)
+            self._matched[side] = 0
+            # A string seeds the same way in every run; this is not about secrets.
+            self._rng[side] = Random(f"{self.seed}/{self.name}/{side}")  # noqa: S311
 
-    def interfere(self, passage: Passage, inject: Inject) -> Passage:
-        """Do the deed to a frame that is struck."""
+    def process(self, frame: InterceptedFrame, inject: Inject) -> InterceptedFrame:
+        """Return a copy to which the action was done, or `frame` if the rule does not act on it."""
         del inject
-        if not self._strikes(passage):
-            return passage
-        draft = passage.draft()
-        self.action.act(draft, self.name, self._courses[passage.frame.side].dice)
-        return draft
+        side = frame.frame.side
+        if not self._fires(frame, side):
+            return frame
+        copy = frame.copy()
+        ACTIONS[self.action].run(copy, self.values, self.name, self._rng[side])
+        return copy
 
-    def _strikes(self, passage: Passage) -> bool:
-        aim, side = self.aim, passage.frame.side
-        if aim.side not in {None, side} or not self.matches(passage.current):
+    def _fires(self, frame: InterceptedFrame, side: Side) -> bool:
+        trigger = self.trigger
+        if trigger.side not in {None, side} or not self.matches(frame.current):
             return False
-        course = self._courses[side]
-        course.matched += 1
-        number = course.matched - aim.after
-        if number <= 0 or number % aim.every or (aim.first is not None and number > aim.first):
+        self._matched[side] += 1
+        number = self._matched[side] - trigger.after
+        is_late = trigger.first is not None and number > trigger.first
+        if number <= 0 or number % trigger.every or is_late:
             return False
-        return aim.probability >= 1 or course.dice.random() < aim.probability
+        return trigger.probability >= 1 or self._rng[side].random() < trigger.probability
+
+
+def load_rules(path: Path, compile_filter: Callable[[str], Matcher]) -> Sequence[InterceptRule]:
+    """Return the rules of a file, in its order.
+
+    Args:
+        path: The file.
+        compile_filter: May raise `FilterError`.
+
+    Raises:
+        RulesError: the file cannot be read or is invalid.
+    """
+    try:
+        # Some editors put a byte order mark in front.
+        text = path.read_text("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as problem:
+        reason = problem.strerror if isinstance(problem, OSError) else "it is not UTF-8"
+        raise RulesError(f"{path} cannot be read: {reason}") from None
+    try:
+        return parse_rules(text, compile_filter)
+    except RulesError as problem:
+        raise RulesError(f"{path}: {problem}") from None
+
+
+def parse_rules(text: str, compile_filter: Callable[[str], Matcher]) -> Sequence[InterceptRule]:
+    """Return the rules in a TOML document.
+
+    Raises:
+        RulesError: it is invalid.
+    """
+    try:
+        top = _Table(tomllib.loads(text), "")
+    except (tomllib.TOMLDecodeError, RecursionError) as problem:
+        raise RulesError(f"invalid TOML: {problem}") from None
+    top.check_keys(("seed", "rule"))
+    seed = top.integer("seed", 0, least=-_MAX_INT)
+    rules: list[InterceptRule] = []
+    for number, values in enumerate(top.tables("rule"), 1):
+        rule = _read_rule(_Table(values, f"rule {number}"), seed, compile_filter)
+        if rule.name in {other.name for other in rules}:
+            name = one_line(rule.name, MAX_NAME_CHARS)
+            raise RulesError(f"rule {number}: the name `{name}` is used twice")
+        rules.append(rule)
+    return tuple(rules)
+
+
+class _Table:
+    """A table of the file, whose values are checked as they are read."""
+
+    def __init__(self, values: Mapping[str, Any], path: str) -> None:
+        self.values = values
+        self.path = path
+
+    def error(self, key: str, sentence: str) -> RulesError:
+        begin = f"{self.path}: " if self.path else ""
+        return RulesError(f"{begin}`{one_line(key, MAX_NAME_CHARS)}` {sentence}")
+
+    def check_keys(self, known: Sequence[str]) -> None:
+        for key in self.values:
+            if key not in known:
+                guess = nearest(key, known)
+                raise self.error(key, f"is not known here{f'; {guess}' if guess else ''}")
+
+    def tables(self, key: str) -> list[Mapping[str, Any]]:
+        found = self.values.get(key, [])
+        items: list[Any] = cast("list[Any]", found) if isinstance(found, list) else [None]
+        if not all(isinstance(item, dict) for item in items):
+            raise self.error(key, f"is written as `[[{key}]]`, once for each")
+        return items
+
+    def value(self, key: str, default: object = None) -> Any:
+        value = self.values.get(key, default)
+        if value is None:
+            raise self.error(key, "is missing")
+        return value
+
+    def text(self, key: str, default: str | None = None) -> str:
+        value = self.value(key, default)
+        if not isinstance(value, str):
+            raise self.error(key, "has to be a text")
+        return value
+
+    def integer(
+        self, key: str, default: int | None = None, *, least: int = 1, most: int = _MAX_INT
+    ) -> int:
+        value = self.value(key, default)
+        if type(value) is not int or not least <= value <= most:
+            raise self.error(key, f"has to be a whole number from {least} to {most}")
+        return value
+
+    def number(self, key: str, default: float | None = None, *, most: float) -> float:
+        value = self.value(key, default)
+        if type(value) not in {int, float} or not 0 <= value <= most:
+            raise self.error(key, f"has to be a number from 0 to {most:g}")
+        return float(value)
+
+    def choice(self, key: str, choices: Sequence[str], default: str | None = None) -> str:
+        value = self.value(key, default)
+        if value not in choices:
+            raise self.error(key, f"has to be {' or '.join(f'`{each}`' for each in choices)}")
+        return value
+
+
+def _read_rule(table: _Table, seed: int, compile_filter: Callable[[str], Matcher]) -> InterceptRule:
+    name = table.text("name")
+    table.path = f"rule `{one_line(name, MAX_NAME_CHARS)}`"
+    if not name or name == "person":
+        raise table.error("name", "has to be a name of its own")
+    keys = ("name", "filter", "from", "after", "first", "every", "probability")
+    table.check_keys((*keys, *ACTIONS))
+    sides: dict[Any, Side] = {"client": "client", "agent": "agent"}
+    if "from" in table.values:
+        table.choice("from", tuple(sides))
+    trigger = Trigger(
+        sides.get(table.values.get("from")),
+        table.integer("after", 0, least=0),
+        table.integer("first") if "first" in table.values else None,
+        table.integer("every", 1),
+        table.number("probability", 1.0, most=1.0),
+    )
+    try:
+        matches = compile_filter(table.text("filter", ""))
+    except FilterError as problem:
+        raise table.error("filter", f"is invalid: {problem}") from None
+    action, values = _read_action(table)
+    return InterceptRule(name, matches, action, values, trigger, seed)
+
+
+def _read_action(table: _Table) -> tuple[str, Mapping[str, Any]]:
+    found = [key for key in table.values if key in ACTIONS]
+    if len(found) != 1:
+        given = " and ".join(f"`{key}`" for key in found) or "no action"
+        known = ", ".join(f"`{key}`" for key in ACTIONS)
+        raise RulesError(f"{table.path}: has {given}, and needs exactly one of {known}")
+    name = found[0]
+    given_values: Any = {} if table.values[name] is True else table.values[name]
+    if not isinstance(given_values, dict):
+        raise table.error(name, "has to be a table of its fields, or `true`")
+    inner = _Table(cast("dict[str, Any]", given_values), f"{table.path}, `{name}`")
+    action = ACTIONS[name]
+    inner.check_keys(tuple(action.fields))
+    values = {key: read(inner, key) for key, read in action.fields.items()}
+    action.check(inner, values)
+    return name, values
+
+
+# The fields of actions.
+
+_Reader: TypeAlias = Callable[[_Table, str], Any]
+
+
+def _integer(default: int | None = None, *, least: int = 1, most: int = _MAX_INT) -> _Reader:
+    return lambda table, key: table.integer(key, default, least=least, most=most)
+
+
+def _seconds(default: float | None = None, most: float = WAIT_LIMIT) -> _Reader:
+    return lambda table, key: table.number(key, default, most=most)
+
+
+def _text(table: _Table, key: str) -> bytes:
+    text = table.text(key)
+    if not text:
+        raise table.error(key, "has to hold something")
+    return text.encode()
+
+
+def _line(table: _Table, key: str) -> bytes:
+    text = table.text(key).encode()
+    _check_line(table, key, text)
+    return text
+
+
+def _check_line(table: _Table, key: str, text: bytes) -> None:
+    if not _LINE_ENDINGS.isdisjoint(text):
+        raise table.error(key, "must not hold a line ending")
+
+
+def _path(table: _Table, key: str) -> object:
+    text = table.text(key)
+    if not text.startswith("$"):
+        raise table.error(key, "has to be a path like `$.params.sessionId`")
+    try:
+        return read_path(text)
+    except PathError as problem:
+        raise table.error(key, f"is not a path, see character {problem.position + 1}") from None
+
+
+def _json(table: _Table, key: str) -> Json:
+    value = table.value(key)
+    try:
+        encode(value)
+    except InterceptError as problem:
+        raise table.error(key, f"has to be a value that JSON can represent: {problem}") from None
+    return value
+
+
+def _optional_json(table: _Table, key: str) -> Json:
+    return _json(table, key) if key in table.values else None
+
+
+def _optional_error(table: _Table, key: str) -> Json:
+    if key not in table.values:
+        return None
+    error: Any = _json(table, key)
+    fields = cast("dict[str, Any]", error) if isinstance(error, dict) else {}
+    inner = _Table(fields, f"{table.path}, `{key}`")
+    inner.check_keys(("code", "message", "data"))
+    inner.integer("code", least=-_MAX_INT)
+    inner.text("message")
+    return cast("Json", error)
+
+
+def _signal(table: _Table, key: str) -> int:
+    name = f"SIG{table.text(key, 'KILL').removeprefix('SIG')}"
+    try:
+        return signal.Signals[name]
+    except KeyError:
+        raise table.error(key, "is no signal here; try `KILL`, `TERM` or `SEGV`") from None
+
+
+def _check_nothing(table: _Table, values: dict[str, Any]) -> None:
+    del table, values
+
+
+def _check_rewrite(table: _Table, values: dict[str, Any]) -> None:
+    """Compile the pattern, and find references to groups that it does not have."""
+    try:
+        values["pattern"] = Bounded(values["pattern"])
+        _check_line(table, "with", values["pattern"].check(values["with"]))
+    except PatternError as problem:
+        raise table.error("pattern", f"is invalid, or `with` does not fit: {problem}") from None
+
+
+def _check_answer(table: _Table, values: Mapping[str, Any]) -> None:
+    del values
+    if ("result" in table.values) == ("error" in table.values):
+        raise RulesError(f"{table.path}: needs either `result` or `error`")
+
+
+# What actions do.
+
+_Values: TypeAlias = Mapping[str, Any]
+
+
+def _set(frame: InterceptedFrame, values: _Values, by: str, rng: Random) -> None:
+    del rng
+    message = _parsed(frame)
+    if set_at(message, values["path"], values["value"]):
+        frame.edit(encode(message), by)
+
+
+def _delete(frame: InterceptedFrame, values: _Values, by: str, rng: Random) -> None:
+    del rng
+    message = _parsed(frame)
+    if delete_at(message, values["path"]):
+        frame.edit(encode(message), by)
+
+
+def _parsed(frame: InterceptedFrame) -> Json:
+    try:
+        return jsonrpc.parse(frame.raw)
+    except ValueError:
+        return None
+
+
+def _delay(frame: InterceptedFrame, values: _Values, by: str, rng: Random) -> None:
+    jitter = rng.uniform(0, values["jitter"]) if values["jitter"] else 0.0
+    frame.delay(round(values["seconds"] + jitter, 6), by)
+
+
+def _corrupt(frame: InterceptedFrame, values: _Values, by: str, rng: Random) -> None:
+    """Damage bytes, but never so that a line ends: that would be another fault."""
+    line = bytearray(frame.raw)
+    for at in rng.sample(range(len(line)), min(values["bytes"], len(line))):
+        flipped = [line[at] ^ 1 << bit for bit in range(8)]
+        others = [byte for byte in range(256) if byte != line[at]]
+        choices = flipped if values["mode"] == "flip" else others
+        line[at] = rng.choice([byte for byte in choices if byte not in _LINE_ENDINGS])
+    frame.edit(bytes(line), by, "corrupted")
+
+
+def _answer(frame: InterceptedFrame, values: _Values, by: str, rng: Random) -> None:
+    del rng
+    if isinstance(jsonrpc.read_message(frame.raw), Request):
+        frame.answer(by, result=values["result"], error=values["error"])
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """What a rule can do to a frame."""
+
+    fields: Mapping[str, _Reader]
+    run: Callable[[InterceptedFrame, _Values, str, Random], None]
+    """Does it; gets the frame, a value for each field, the rule's name and its random numbers."""
+    check: Callable[[_Table, dict[str, Any]], None] = _check_nothing
+    """Checks the values together."""
+
+
+ACTIONS: Final[Mapping[str, Action]] = {
+    "replace": Action(
+        {"text": _text, "with": _line},
+        lambda frame, v, by, _: frame.edit(frame.raw.replace(v["text"], v["with"]), by),
+    ),
+    "rewrite": Action(
+        {"pattern": lambda table, key: table.text(key).encode(), "with": _line},
+        lambda frame, v, by, _: frame.edit(v["pattern"].put(v["with"], frame.raw), by),
+        _check_rewrite,
+    ),
+    "set": Action({"path": _path, "value": _json}, _set),
+    "delete": Action({"path": _path}, _delete),
+    # Together, seconds and jitter stay below what a single wait may be.
+    "delay": Action(
+        {"seconds": _seconds(most=WAIT_LIMIT / 2), "jitter": _seconds(0.0, WAIT_LIMIT / 2)}, _delay
+    ),
+    "throttle": Action({"rate": _integer()}, lambda frame, v, by, _: frame.throttle(v["rate"], by)),
+    "drop": Action({}, lambda frame, v, by, _: frame.drop(by)),
+    "discard": Action({}, lambda frame, v, by, _: frame.discard(by)),
+    "duplicate": Action(
+        {"times": _integer(2, least=2, most=MAX_COPIES)},
+        lambda frame, v, by, _: frame.duplicate(v["times"], by),
+    ),
+    "reorder": Action(
+        {"frames": _integer(1), "seconds": _seconds(REORDER_TIMEOUT_S)},
+        lambda frame, v, by, _: frame.reorder(v["frames"], v["seconds"], by),
+    ),
+    "corrupt": Action(
+        {
+            "bytes": _integer(1),
+            "mode": lambda table, key: table.choice(key, ("flip", "replace"), "flip"),
+        },
+        _corrupt,
+    ),
+    "cut": Action({"bytes": _integer(least=0)}, lambda frame, v, by, _: frame.cut(v["bytes"], by)),
+    "split": Action(
+        {"bytes": _integer(), "pause": _seconds(0.0)},
+        lambda frame, v, by, _: frame.split(v["bytes"], v["pause"], by),
+    ),
+    "hang": Action({}, lambda frame, v, by, _: frame.hang(by)),
+    "crash": Action({"signal": _signal}, lambda frame, v, by, _: frame.crash(v["signal"], by)),
+    "answer": Action({"result": _optional_json, "error": _optional_error}, _answer, _check_answer),
+}
+"""What rules can do: the key in the file, its fields, and what it does to a frame."""

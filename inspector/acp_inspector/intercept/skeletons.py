@@ -1,4 +1,4 @@
-"""Messages to begin with: what the schema wants of a method, filled with next to nothing."""
+"""Templates of messages: the required fields of a method, with empty values."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from acp_protocol.schema.method import Kind, Method
 from acp_protocol.schema.methods import find_method, methods_sent_by
 from acp_protocol.schema.validate import check_params, check_result, shape
 
-DEPTH: Final = 8
-"""Levels that a skeleton has; deeper ones are empty."""
+MAX_DEPTH: Final = 8
+"""Levels of a template; deeper ones are empty."""
 _EMPTY: Final = frozenset({"mcpServers", "additionalDirectories", "env", "args"})
-"""Lists that may have nothing in them."""
+"""Lists that may be empty."""
 _PLAIN: Final = (str, bool, int, float, dict, list)
 
 
 def methods_of(side: Side, version: int = 1) -> list[Method]:
-    """Return what `side` may send, by name."""
+    """Return the methods that `side` may send, by name."""
     rows = {(row.name, row.kind): row for row in methods_sent_by(side, version)}
     return [rows[key] for key in sorted(rows)]
 
 
 def call_skeleton(row: Method, known: Mapping[str, Json] | None = None) -> Json:
-    """Return a call of a method, with the members that it must have; `known` are values by name."""
+    """Return a call of a method with its required members; `known` has values by member name."""
     message: dict[str, Json] = {"jsonrpc": "2.0"}
     if row.kind == "request":
         message["id"] = 0
@@ -39,7 +39,7 @@ def call_skeleton(row: Method, known: Mapping[str, Json] | None = None) -> Json:
 
 
 def result_skeleton(method: str, version: int = 1, known: Mapping[str, Json] | None = None) -> Json:
-    """Return a result of a method, with the members that it must have; {} for unknown methods."""
+    """Return a result of a method with its required members; {} for unknown methods."""
     row = find_method(method, version, kind="request")
     if row is None or row.result is None:
         return {}
@@ -47,7 +47,7 @@ def result_skeleton(method: str, version: int = 1, known: Mapping[str, Json] | N
 
 
 def complaints_about(message: Json, asked: str | None = None) -> list[str]:
-    """Return what does not fit the schema, in a phrase each; nothing if it fits in some version.
+    """Return the validation errors of a message; none if it is valid in some protocol version.
 
     `message` is a call, or the result of the method `asked`.
     """
@@ -68,7 +68,7 @@ def complaints_about(message: Json, asked: str | None = None) -> list[str]:
 
 
 class _Filled:
-    """Fills shapes."""
+    """Fills types with empty values."""
 
     def __init__(self, known: Mapping[str, Json]) -> None:
         self._known = known
@@ -77,7 +77,7 @@ class _Filled:
         if name in self._known:
             return self._known[name]
         plan = take_apart(wanted)
-        if depth >= DEPTH:
+        if depth >= MAX_DEPTH:
             return None
         if plan.is_object:
             members = plan.type_.__annotations__.items()
@@ -98,6 +98,6 @@ class _Filled:
 
 
 def _plain(kind: Any) -> Json:
-    # Whatever is no plain value may be anything.
+    # Any other type may hold anything.
     make: Callable[[], Any] = cast("Any", kind if kind in _PLAIN else dict)
     return make()

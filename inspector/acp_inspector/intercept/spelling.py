@@ -1,7 +1,8 @@
-"""A frame as a person edits it: spread over lines, and gathered again onto one.
+"""Editing a frame's JSON: by hand in an editor, and by path in rules.
 
-Nothing but white space between the parts is added or taken away, so that the order of members, the
-spelling of numbers and members that stand there twice survive an edit somewhere else.
+For an editor a frame is spread over several lines and later gathered onto one. Only white space
+between tokens is added or removed, so the order of members, the digits of numbers and duplicate
+members survive an edit somewhere else.
 """
 
 from __future__ import annotations
@@ -10,14 +11,16 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final, NoReturn
+from typing import Final, NoReturn, cast
 
+from acp_inspector.filter.paths import Below, Every, Index, Member, Path, Step, look_up
 from acp_protocol.errors import AcpError
 from acp_protocol.host.text import one_line, visible
+from acp_protocol.jsonrpc import Json
 
 INDENT: Final = "  "
-PICTURE: Final = 60
-"""Characters of a line that a picture shows."""
+MAX_PICTURE_CHARS: Final = 60
+"""Characters of a line that `Flaw.picture` shows."""
 _TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+', re.DOTALL)
 _OPENING: Final = frozenset("{[")
 _CLOSING: Final = frozenset("}]")
@@ -25,12 +28,12 @@ _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
 class NoTextError(AcpError):
-    """Bytes cannot be shown so that they could be edited; the message says why."""
+    """Bytes cannot be edited as text; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Flaw:
-    """Why a text is no JSON, and where."""
+    """Why a text is not JSON, and where."""
 
     reason: str
     line: int
@@ -38,68 +41,68 @@ class Flaw:
     column: int
     """From 1 on; of the first character that does not fit."""
     picture: str
-    """What stands there, safe to show, and a caret below."""
+    """The text there, safe to show, with a caret below."""
 
     def __str__(self) -> str:
-        """Return the place and the reason."""
+        """Return position and reason."""
         return f"line {self.line}, column {self.column}: {self.reason}"
 
 
 def spread(raw: bytes) -> str:
-    """Return a frame over several lines where it is JSON; anything else as it is.
+    """Return a frame on several indented lines if it is JSON; other text as it is.
 
-    Characters that could deceive or upset who edits them stand there as escapes.
+    Invisible and control characters become escapes.
 
     Raises:
-        NoTextError: it is no JSON, and has signs in it that a person cannot edit.
+        NoTextError: it is not JSON, and contains characters that a person cannot edit.
     """
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as problem:
-        raise NoTextError(f"byte {problem.start} is no UTF-8") from None
+        raise NoTextError(f"byte {problem.start} is not UTF-8") from None
     if find_flaw(text) is None:
         return "".join(_spread(_TOKEN.findall(text)))
     if visible(text) != text or "\n" in text or "\t" in text:
-        raise NoTextError("there are control characters or invisible ones in it")
+        raise NoTextError("it contains control or invisible characters")
     return text
 
 
 def gather(text: str) -> bytes:
-    """Return what `text` spells, on one line; the text has to be without a flaw."""
+    """Return the JSON in `text` on one line; it has to be valid."""
     return _encoded("".join(_TOKEN.findall(text)))
 
 
 def as_it_stands(text: str) -> bytes:
-    """Return the bytes of a text whatever it spells, without the line endings around it."""
+    """Return the bytes of any text, without the line endings around it."""
     return _encoded(text.strip("\r\n"))
 
 
 def joined(text: str) -> bytes:
-    """Return the bytes of a text whatever it spells, on one line.
+    """Return the bytes of any text on one line.
 
-    Line breaks and the indentation behind them are layout: they came in with `spread`.
+    Line breaks and the indentation behind them are layout that `spread` has added.
     """
     return _encoded("".join(line.strip(" \t\r") for line in text.split("\n")))
 
 
 def find_flaw(text: str) -> Flaw | None:
-    """Return why `text` is no JSON; None if it is."""
+    """Return why `text` is not JSON; None if it is."""
     try:
         _DECODER.decode(text)
     except json.JSONDecodeError as problem:
         return _flaw(text, problem.pos, _reason(problem))
-    except _NoNumberError as problem:
+    except _NotANumberError as problem:
         found = re.search(rf"(?<![\w\"]){re.escape(problem.name)}(?![\w\"])", text)
-        return _flaw(text, found.start() if found else 0, f"{problem.name} is no number in JSON")
+        return _flaw(text, found.start() if found else 0, f"{problem.name} is not a number in JSON")
     except RecursionError:
-        return _flaw(text, 0, "nested too deeply to be read")
+        return _flaw(text, 0, "nested too deeply")
     except ValueError:
-        return _flaw(text, 0, "a number is too long to be read")
+        return _flaw(text, 0, "a number is too long")
     return None
 
 
-class _NoNumberError(ValueError):
-    """There is NaN or an infinity."""
+class _NotANumberError(ValueError):
+    """The text contains NaN or an infinity."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
@@ -107,7 +110,7 @@ class _NoNumberError(ValueError):
 
 
 def _refuse(name: str) -> NoReturn:
-    raise _NoNumberError(name)
+    raise _NotANumberError(name)
 
 
 _DECODER: Final = json.JSONDecoder(parse_constant=_refuse)
@@ -122,9 +125,9 @@ def _flaw(text: str, position: int, reason: str) -> Flaw:
     end = text.find("\n", position)
     line = text[start : len(text) if end < 0 else end]
     column = position - start
-    begin = max(column - PICTURE * 2 // 3, 0)
-    shown = one_line(line[begin : begin + PICTURE], PICTURE * 2)
-    before = len(one_line(line[begin:column] + ".", PICTURE * 2)) - 1
+    begin = max(column - MAX_PICTURE_CHARS * 2 // 3, 0)
+    shown = one_line(line[begin : begin + MAX_PICTURE_CHARS], MAX_PICTURE_CHARS * 2)
+    before = len(one_line(line[begin:column] + ".", MAX_PICTURE_CHARS * 2)) - 1
     number = text.count("\n", 0, position) + 1
     return Flaw(reason, number, column + 1, f"{shown}\n{' ' * before}^")
 
@@ -138,7 +141,7 @@ def _spread(parts: list[str]) -> Iterator[str]:
         if before == ":":
             yield " "
         elif before == "," or is_closing != (before in _OPENING):
-            # Between what opens and what closes at once there is nothing.
+            # Empty brackets stay on one line.
             yield "\n" + INDENT * depth if before and part not in {",", ":"} else ""
         depth += part in _OPENING
         yield _harmless(part)
@@ -158,3 +161,62 @@ def _escape(sign: str) -> str:
 
 def _encoded(text: str) -> bytes:
     return _SURROGATE.sub(lambda found: _escape(found[0]), text).encode()
+
+
+# By path.
+
+
+def set_at(value: Json, path: Path, new: Json) -> bool:
+    """Set `new` at every place that `path` matches; return whether there is one.
+
+    A missing member is added where the path can match only one place and the object around it
+    exists; a list is never made longer.
+    """
+    names_one = all(isinstance(step, Member | Index) for step in path.steps)
+    places = list(_places(value, path, adds_members=names_one))
+    for holder, key in places:
+        holder[key] = new
+    return bool(places)
+
+
+def delete_at(value: Json, path: Path) -> bool:
+    """Delete every value that `path` matches; return whether there is one."""
+    places = list(_places(value, path, adds_members=False))
+    for holder, key in reversed(places):
+        # With `..` a place may lie inside another that was just deleted, which does no harm.
+        del holder[key]
+    return bool(places)
+
+
+def _places(value: Json, path: Path, *, adds_members: bool) -> Iterator[tuple[Json, Json]]:
+    """Yield the container and the key of each place."""
+    *before, last = path.steps
+    for holder in look_up(value, Path(tuple(before))):
+        if isinstance(holder, dict):
+            members = cast("dict[str, Json]", holder)
+            for name in _names(members, last, adds_members=adds_members):
+                yield members, name
+        elif isinstance(holder, list):
+            items = cast("list[Json]", holder)
+            for index in _indexes(items, last):
+                yield items, index
+
+
+def _names(members: dict[str, Json], last: Step, *, adds_members: bool) -> list[str]:
+    match last:
+        case Member(name):
+            return [name] if adds_members or name in members else []
+        case Every():
+            return list(members)
+        case Index() | Below():
+            return []
+
+
+def _indexes(items: list[Json], last: Step) -> list[int]:
+    match last:
+        case Index(number):
+            return [number % len(items)] if -len(items) <= number < len(items) else []
+        case Every():
+            return list(range(len(items)))
+        case Member() | Below():
+            return []

@@ -1,7 +1,7 @@
-"""What the proxy has recorded so far, for whoever wants to read it from the beginning on.
+"""Where the recorder writes, and what observers read from the beginning on.
 
-With a recording that is the file itself: observers read it at their own pace, and cost nothing.
-Without one, lines are kept in memory, and beyond a bound the oldest ones are given up.
+With a recording, observers read the file at their own pace. Without one, lines are kept in memory;
+beyond a limit the oldest are dropped.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import os
 import threading
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -18,16 +18,16 @@ from acp_inspector.journal import Entry
 from acp_inspector.recording.encoder import LARGE, Batch, Part, joined
 from acp_inspector.recording.format import Header, encode_header
 
-MEMORY: Final = 16 * 2**20
-"""Bytes of lines that are kept where nothing is recorded."""
-BLOCK: Final = 1 << 16
-"""Bytes of lines that are kept, and given up, together."""
-CHUNK: Final = 1 << 18
-"""Bytes that an observer gets in one go."""
+MAX_MEMORY_BYTES: Final = 16 * 2**20
+"""Bytes of lines that are kept if nothing is recorded."""
+BLOCK_BYTES: Final = 1 << 16
+"""Bytes of lines that are dropped together."""
+CHUNK_BYTES: Final = 1 << 18
+"""Bytes of one read."""
 
 
 class Sink(Protocol):
-    """Where the recorder writes: a file, or the memory."""
+    """Where the recorder writes: a file, or memory."""
 
     first_number: int
     time_offset: float
@@ -42,12 +42,12 @@ class Sink(Protocol):
 
 
 class Log(Protocol):
-    """Bytes of a recording by their place in it."""
+    """The bytes of a recording by their offset."""
 
     def read(self, at: int) -> tuple[bytes, int]:
-        """Return bytes from `at` on, and the place behind them; none are there yet if empty.
+        """Return bytes from `at` on, and the offset behind them; no bytes if there are none yet.
 
-        A place whose bytes were given up means the oldest that are left.
+        An offset whose bytes were dropped means the oldest that are left.
         """
         ...
 
@@ -57,7 +57,7 @@ class Log(Protocol):
 
 
 class Growth:
-    """Tells observers that there is more to read, or that there never will be."""
+    """Wakes observers when there is more to read, or at the end."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -70,13 +70,13 @@ class Growth:
         return self._is_over
 
     def grew(self) -> None:
-        """Wake whoever waits."""
+        """Wake all observers."""
         with self._changed:
             self._times += 1
             self._changed.notify_all()
 
     def end(self) -> None:
-        """Wake whoever waits, for the last time."""
+        """Wake all observers for the last time."""
         with self._changed:
             self._is_over = True
             self._changed.notify_all()
@@ -86,56 +86,38 @@ class Growth:
         return self._times
 
     def wait(self, mark: int, limit: float) -> None:
-        """Return when there is more than at `mark`, the end has come, or after `limit` seconds."""
+        """Wait until there is more than at `mark`, for the end, or for `limit` seconds."""
         with self._changed:
             self._changed.wait_for(lambda: self._is_over or self._times != mark, limit)
 
 
-class FollowedSink:
-    """Writes as `inner` does, and tells of it."""
+class ObservedSink:
+    """Writes to several sinks, and wakes observers."""
 
-    def __init__(self, inner: Sink, growth: Growth) -> None:
-        self._inner = inner
+    def __init__(self, sinks: Sequence[Sink], growth: Growth) -> None:
+        self._sinks = tuple(sinks)
         self._growth = growth
-        self.first_number = inner.first_number
-        self.time_offset = inner.time_offset
+        self.first_number = sinks[0].first_number
+        self.time_offset = sinks[0].time_offset
 
     def write(self, entries: Iterable[Entry]) -> None:
-        """Write entries."""
-        self._inner.write(entries)
+        """Write entries to each sink."""
+        batch = Batch.of(entries)
+        for sink in self._sinks:
+            sink.write(batch)
         self._growth.grew()
 
     def close(self) -> None:
-        """Close the inner one, and end."""
-        self._inner.close()
+        """Close each sink."""
+        for sink in self._sinks:
+            sink.close()
         self._growth.end()
-
-
-class DoubleSink:
-    """Writes to a first sink, and the same to a second one."""
-
-    def __init__(self, first: Sink, second: Sink) -> None:
-        self._first = first
-        self._second = second
-        self.first_number = first.first_number
-        self.time_offset = first.time_offset
-
-    def write(self, entries: Iterable[Entry]) -> None:
-        """Write entries."""
-        batch = Batch.of(entries)
-        self._first.write(batch)
-        self._second.write(batch)
-
-    def close(self) -> None:
-        """Close both."""
-        self._first.close()
-        self._second.close()
 
 
 class MemoryLog:
     """Lines in memory: a sink and a log in one."""
 
-    def __init__(self, header: Header, limit: int = MEMORY) -> None:
+    def __init__(self, header: Header, limit: int = MAX_MEMORY_BYTES) -> None:
         self.first_number = 1
         self.time_offset = 0.0
         self._limit = limit
@@ -144,9 +126,9 @@ class MemoryLog:
         self._places: deque[int] = deque()
         self._pieces: deque[Part] = deque()
         self._blocks: deque[int] = deque()
-        """Of how many pieces each block consists; it holds whole lines and is given up as such."""
+        """How many pieces each block has; a block holds whole lines and is dropped as one."""
         self._begin = self._end = len(self._header)
-        self.given_up = 0
+        self.dropped = 0
         """Bytes that are not there any more."""
 
     def write(self, entries: Iterable[Entry]) -> None:
@@ -156,7 +138,7 @@ class MemoryLog:
         for part in Batch.of(entries).encoded():
             parts.append(part)
             size += len(part)
-            if size >= BLOCK and part.endswith(b"\n"):
+            if size >= BLOCK_BYTES and part.endswith(b"\n"):
                 self._keep(parts)
                 parts, size = [], 0
         if parts:
@@ -177,13 +159,13 @@ class MemoryLog:
                 for _ in range(self._blocks.popleft()):
                     self._places.popleft()
                     self._begin += len(self._pieces.popleft())
-                self.given_up = self._begin - len(self._header)
+                self.dropped = self._begin - len(self._header)
 
     def close(self) -> None:
-        """Nothing is left to do."""
+        """Do nothing."""
 
     def read(self, at: int) -> tuple[bytes, int]:
-        """Return bytes from `at` on, and the place behind them."""
+        """Return bytes from `at` on, and the offset behind them."""
         if at < len(self._header):
             return self._header[at:], len(self._header)
         with self._lock:
@@ -192,7 +174,7 @@ class MemoryLog:
                 return b"", at
             index = bisect_right(self._places, at) - 1
             piece, begin = self._pieces[index], at - self._places[index]
-            data = bytes(memoryview(piece)[begin : begin + CHUNK])
+            data = bytes(memoryview(piece)[begin : begin + CHUNK_BYTES])
         return data, at + len(data)
 
 
@@ -200,7 +182,7 @@ class FileLog:
     """A recording that is still being written."""
 
     def __init__(self, path: Path, has_begun: Callable[[], bool] = lambda: True) -> None:
-        """Open `path` for reading; `has_begun`: whether what stands there is this recording.
+        """Open `path` for reading; `has_begun`: whether the file holds this recording yet.
 
         Raises:
             OSError: it cannot be read.
@@ -209,8 +191,8 @@ class FileLog:
         self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
 
     def read(self, at: int) -> tuple[bytes, int]:
-        """Return bytes from `at` on, and the place behind them."""
-        data = os.pread(self._descriptor, CHUNK, at) if self._has_begun() else b""
+        """Return bytes from `at` on, and the offset behind them."""
+        data = os.pread(self._descriptor, CHUNK_BYTES, at) if self._has_begun() else b""
         return data, at + len(data)
 
     def close(self) -> None:

@@ -1,12 +1,14 @@
-"""Records chunks beside the way that they take.
+"""Records the traffic beside its way.
 
-The pumps note each chunk before they forward it; a thread of its own cuts the chunks into frames,
-numbers them in the order in which they were noted, and writes them. The queue is bounded: a flood
-is held back for a moment, as by any slow reader; when the disk does not come back in that time,
-what comes is left out of the recording, counted and told, and the traffic goes on.
+The forwarders note each chunk before they forward it. A thread of the recorder cuts the chunks into
+frames, numbers them in the order in which they were noted, and writes them. So a request always has
+a lower number than its response, and its bytes are kept before they leave.
 
-Whoever interferes with frames has to know their numbers at once: `frame` numbers what was noted so
-far itself instead of waiting for the thread.
+The queue is bounded. If the disk is slow, a forwarder waits for it once, briefly; after that, what
+finds no room is left out of the recording and counted, and the traffic goes on.
+
+An intercepted frame needs its number at once: `line` numbers everything noted so far by itself
+instead of waiting for the thread.
 """
 
 from __future__ import annotations
@@ -16,66 +18,156 @@ import time
 from collections import deque
 from collections.abc import Callable
 from io import BytesIO
-from typing import Final, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from acp_inspector.journal import Frame, JournalEvent, StderrText
-from acp_inspector.proxy.gaps import Gaps, Stream
 from acp_inspector.proxy.log import Sink
-from acp_inspector.proxy.room import Load, Room
 from acp_inspector.recording.encoder import LARGE, Batch, Item, LongLine, Run
 from acp_protocol.framing import Side
 from acp_protocol.jsonrpc import Json
 
-QUEUE_LIMIT: Final = 8 * 2**20
-"""Bytes that may wait to be written."""
-PATIENCE: Final = 2.0
-"""Seconds that a flood is held back for each `QUEUE_LIMIT` bytes that are written before it."""
-LONGEST: Final = 512 * 2**20
-"""Bytes of a line, beyond which it is not held any longer: it may have no end."""
-BEHIND: Final = "the recording could not follow"
-ENDLESS: Final = "the line is too long to be recorded"
-KEPT: Final = QUEUE_LIMIT
-"""Bytes, of which twice as many stay with the process when they are free."""
-WARNING: Final = 1.0
-"""Seconds that the end waits for a warning to be read."""
-PAUSE: Final = 0.001
-"""Seconds for which the first chunk of a batch waits for company.
+Stream: TypeAlias = Literal["client", "agent", "stderr"]
 
-Writing takes the interpreter's lock, which the pumps need to forward the next chunk: one batch in a
+MAX_QUEUED_BYTES: Final = 8 * 2**20
+"""Bytes that may wait to be written."""
+QUEUE_TIMEOUT_S: Final = 2.0
+"""Seconds that a forwarder waits for a full queue, once."""
+MAX_LINE_BYTES: Final = 512 * 2**20
+"""A longer line is not recorded: it may have no end."""
+TOO_SLOW: Final = "the recording could not follow"
+TOO_LONG: Final = "the line is too long to be recorded"
+BATCH_INTERVAL_S: Final = 0.001
+"""Seconds for which the first chunk of a batch waits for others.
+
+Writing takes the interpreter's lock, which the forwarders need for the next chunk: one batch in a
 millisecond costs them less than one for each chunk.
 """
 
-# Plain classes: an editor waits until these are made, and the pumps until one of them is.
+
+class ByteBudget:
+    """Limits the bytes in a queue.
+
+    A line counts as half of the limit at most, so that any line finds room, and leaves some to
+    those behind it. When the budget is used up, a producer waits once: `timeout` seconds, or so
+    long for each `limit` bytes before it. If that was in vain, producers do
+    not wait again until there was room: what finds none is refused at once.
+    """
+
+    def __init__(self, limit: int, timeout: float) -> None:
+        self._limit = limit
+        self._max_charge = limit // 2
+        self._timeout = timeout
+        self._changed = threading.Condition()
+        self._used = 0
+        self._bytes = 0
+        """The bytes in the queue; more than `_used` if there are large lines."""
+        self._is_behind = False
+        """Whether the last producer has waited in vain."""
+
+    def charge(self, size: int) -> int:
+        """Return what `size` bytes count as."""
+        return min(size, self._max_charge)
+
+    def take(self, size: int) -> bool:
+        """Reserve `size` bytes; wait for them, unless that was in vain before."""
+        charge = min(size, self._max_charge)
+        with self._changed:
+            if self._used and self._used + charge > self._limit and not self._wait(charge):
+                return False
+            self._is_behind = False
+            self._used += charge
+            self._bytes += size
+        return True
+
+    def take_nowait(self, size: int) -> bool:
+        """Reserve `size` bytes at once; fails only while producers wait in vain."""
+        with self._changed:
+            if self._is_behind and not self._has_room(self.charge(size)):
+                return False
+            self._used += self.charge(size)
+            self._bytes += size
+        return True
+
+    def free(self, size: int, charge: int) -> None:
+        """Release what has been written: `size` bytes that counted as `charge`."""
+        with self._changed:
+            self._bytes -= size
+            self._used -= charge
+            self._changed.notify_all()
+
+    def add(self, size: int) -> None:
+        """Reserve `size` bytes, whatever the limit says."""
+        self.free(-size, -self.charge(size))
+
+    def _wait(self, charge: int) -> bool:
+        if not self._is_behind:
+            timeout = self._timeout * max(1.0, self._bytes / self._limit)
+            self._is_behind = not self._changed.wait_for(lambda: self._has_room(charge), timeout)
+        return not self._is_behind
+
+    def _has_room(self, charge: int) -> bool:
+        return not self._used or self._used + charge <= self._limit
+
+
+class DropCounter:
+    """Counts what is left out between two entries: one event for each stream and reason."""
+
+    def __init__(self) -> None:
+        self._events: dict[tuple[Stream | None, str], JournalEvent] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._events)
+
+    def add(
+        self, seq: int, at: float, stream: Stream | None, why: str, *, size: int = 0, count: int = 0
+    ) -> None:
+        """Count that entry `seq` is missing: `count` entries or `size` bytes of `stream`."""
+        # Removed and added, because the numbers have to rise.
+        before = self._events.pop((stream, why), None)
+        if before is not None:
+            size += _number(before.data.get("bytes"))
+            count += _number(before.data.get("count"))
+        data: dict[str, Json] = {"count": count, "bytes": size, "from": stream, "why": why}
+        kept = {name: value for name, value in data.items() if value}
+        self._events[stream, why] = JournalEvent(seq, at, "dropped", kept)
+
+    def take(self) -> list[JournalEvent]:
+        """Return the events and start anew; each has the number of its last missing entry."""
+        events = list(self._events.values())
+        self._events.clear()
+        return events
+
+
+def _number(value: Json) -> int:
+    return value if isinstance(value, int) else 0
+
+
+# Plain classes: these are made for each chunk, and an editor waits while they are defined.
 
 
 class _Chunk:
-    __slots__ = ("at", "data", "stream")
+    __slots__ = ("at", "data", "size", "stream")
 
     def __init__(self, at: float, stream: Stream, data: bytes) -> None:
         self.at = at
         self.stream: Stream = stream
         self.data = data
-
-    @property
-    def size(self) -> int:
-        return len(self.data)
+        self.size = len(data)
 
 
 class _Event:
-    """Something that happened; `size` bytes of it had to find room."""
-
     __slots__ = ("at", "data", "has_room", "name", "size")
 
-    def __init__(self, at: float, name: str, data: dict[str, Json], size: int) -> None:
+    def __init__(self, at: float, name: str, data: dict[str, Json]) -> None:
         self.at = at
         self.name = name
         self.data = data
-        self.size = size
+        self.size = 0
         self.has_room = True
 
 
 class _Gap:
-    """`missing` bytes of `stream` were not noted here."""
+    """`missing` bytes of `stream` found no room."""
 
     __slots__ = ("at", "missing", "stream")
 
@@ -88,21 +180,18 @@ class _Gap:
 
 
 class _Line:
-    """A frame that is cut already; `n` is its number, once it has one."""
+    """A frame that is cut already; `seq` is its number, once it has one."""
 
-    __slots__ = ("at", "end", "has_room", "n", "raw", "side")
+    __slots__ = ("at", "end", "has_room", "raw", "seq", "side", "size")
 
     def __init__(self, at: float, side: Side, raw: bytes, end: bytes, *, has_room: bool) -> None:
         self.at = at
         self.side: Side = side
         self.raw = raw
         self.end = end
+        self.size = len(raw) if has_room else 0
         self.has_room = has_room
-        self.n = 0
-
-    @property
-    def size(self) -> int:
-        return len(self.raw) if self.has_room else 0
+        self.seq = 0
 
 
 _Note: TypeAlias = _Chunk | _Event | _Gap | _Line
@@ -117,76 +206,83 @@ class Recorder:
         clock: Callable[[], float] = time.monotonic,
         *,
         warn: Callable[[str], None] = lambda text: None,
+        max_queued_bytes: int = MAX_QUEUED_BYTES,
+        queue_timeout: float = QUEUE_TIMEOUT_S,
+        max_line_bytes: int = MAX_LINE_BYTES,
+        large: int = LARGE,
     ) -> None:
-        """Write with `writer`; `warn` is told once why something is missing, in its own thread."""
+        """Write with `writer`; call `warn`, which must not block, once if something is missing."""
         self._writer = writer
         self._clock = clock
         self._warn = warn
         self._began = clock() - writer.time_offset
         self._queue: deque[_Note] = deque()
-        self._room = Room(QUEUE_LIMIT, PATIENCE)
+        self._budget = ByteBudget(max_queued_bytes, queue_timeout)
+        self._max_line_bytes = max_line_bytes
         self._numbering = threading.Lock()
         self._ready: list[Item] = []
-        """What is numbered and not written yet, with the room that it takes."""
-        self._load = Load()
-        self._gaps = Gaps()
+        """What is numbered and not written yet."""
+        self._size = self._charge = 0
+        """What that has taken of the budget."""
+        self._drops = DropCounter()
         """What is missing behind that."""
         self._number = writer.first_number - 1
-        self._cutters: dict[Side, _Cutter] = {"client": _Cutter(), "agent": _Cutter()}
+        self._cutters: dict[Side, _LineCutter] = {
+            "client": _LineCutter(large),
+            "agent": _LineCutter(large),
+        }
         self._has_noted = threading.Event()
         self._is_closed = False
-        self._warning: threading.Thread | None = None
+        self._has_warned = False
         self._thread = threading.Thread(target=self._run, name="recorder", daemon=True)
         self._thread.start()
 
     def note(self, stream: Stream, data: bytes) -> None:
-        """Note a chunk; to be called before its bytes leave.
-
-        Waits for room as long as `Room` says, and not again before there was some.
-        """
+        """Note a chunk; call this before its bytes are forwarded. Waits as `ByteBudget` says."""
         at = self._clock() - self._began
-        if self._room.take(len(data)):
+        if self._budget.take(len(data)):
             self._put(_Chunk(at, stream, data))
         else:
             self._put(_Gap(at, stream, len(data)))
             self._number_now()
 
     def frame(self, side: Side, raw: bytes, end: bytes) -> int:
-        """Note a frame and return its number; it may come to be missing, see `line`."""
-        return self.line(side, raw, end).n
+        """Record an injected frame without waiting; return its number."""
+        at = self._clock() - self._began
+        return self._number_line(at, side, raw, end, self._budget.take_nowait(len(raw))).n
 
     def line(self, side: Side, raw: bytes, end: bytes) -> Frame:
-        """Note a frame and return it, with its time and its number.
+        """Record a frame and return it, with its time and its number.
 
-        One that finds no room is missing, and told of together with those around it.
+        One that finds no room is left out and counted. Waits as `ByteBudget` says.
         """
         at = self._clock() - self._began
-        note = _Line(at, side, raw, end, has_room=self._room.take(len(raw)))
+        return self._number_line(at, side, raw, end, self._budget.take(len(raw)))
+
+    def _number_line(self, at: float, side: Side, raw: bytes, end: bytes, has_room: bool) -> Frame:
+        note = _Line(at, side, raw, end, has_room=has_room)
         self._put(note)
         self._number_now()
-        return Frame(note.n, at, side, raw, end)
+        return Frame(note.seq, at, side, raw, end)
 
     def event(self, name: str, **data: Json) -> None:
-        """Note an event; one about a frame may be missing as frames may, but nobody waits."""
-        size = sum(len(value) for value in data.values() if isinstance(value, str))
-        note = _Event(self._clock() - self._began, name, data, size)
-        if "of" in data and not self._room.take_at_once(size):
-            note.size, note.has_room = 0, False
-        elif "of" not in data:
-            note.size = 0
+        """Record an event, without waiting; one about a frame is left out if it finds no room."""
+        note = _Event(self._clock() - self._began, name, data)
+        if "of" in data:
+            size = sum(len(value) for value in data.values() if isinstance(value, str))
+            note.has_room = self._budget.take_nowait(size)
+            note.size = size if note.has_room else 0
         self._put(note)
 
     def close(self) -> None:
-        """Write what was noted, the cut-off rests of both streams and the footer."""
+        """Write what was noted, the unfinished lines of both streams, and the footer."""
         self._is_closed = True
         self._has_noted.set()
         self._thread.join()
-        if self._warning is not None:
-            self._warning.join(WARNING)
 
     def _put(self, note: _Note) -> None:
         self._queue.append(note)
-        # Looking costs the pumps less than setting; who is woken already finds this note as well.
+        # Checking costs the forwarders less than setting.
         if not self._has_noted.is_set():
             self._has_noted.set()
 
@@ -195,43 +291,51 @@ class Recorder:
             self._number_all()
 
     def _run(self) -> None:
-        _keep_memory()
+        # Once a block of this size was freed, glibc keeps twice as much of what is freed later. It
+        # would give it back at once and take a page fault for each page of the next batch, which
+        # costs a third more processor time in a flood.
+        bytes(MAX_QUEUED_BYTES)
         is_open = True
         while is_open:
             self._has_noted.wait()
             self._has_noted.clear()
             is_open = not self._is_closed
             if is_open:
-                time.sleep(PAUSE)
+                time.sleep(BATCH_INTERVAL_S)
             while self._write_some():
                 pass
         self._writer.write(Batch(self._rests()))
         self._writer.close()
 
     def _write_some(self) -> bool:
-        """Write all that was noted; tell whether there was any.
+        """Write all that was noted; return whether there was anything.
 
-        All, so that whoever kills us loses nothing that had left before this write began.
+        All, so that if we are killed nothing is lost that was forwarded before this write began.
         """
         with self._numbering:
             self._number_all()
             if not self._ready:
-                # Otherwise a run of gaps is told when it is over.
-                self._ready += self._gaps.told()
+                # Otherwise drops are written with the first entry behind them.
+                self._ready += self._drops.take()
             items, self._ready = self._ready, []
-            load, self._load = self._load, Load()
-        if not items and not load:
+            size, self._size = self._size, 0
+            charge, self._charge = self._charge, 0
+        if not items and not size:
             return False
         self._writer.write(Batch(items))
-        self._room.free(load)
+        self._budget.free(size, charge)
         return True
 
     def _number_all(self) -> None:
         """Cut and number what was noted."""
         for _ in range(len(self._queue)):
             note = self._queue.popleft()
-            self._load.add(note.size)
+            self._count(note.size)
             self._number_one(note)
+
+    def _count(self, size: int) -> None:
+        self._size += size
+        self._charge += self._budget.charge(size)
 
     def _number_one(self, note: _Note) -> None:
         match note:
@@ -241,49 +345,46 @@ class Recorder:
                 else:
                     self._cut(note.at, note.stream, note.data)
             case _Line():
-                note.n = self._next()
+                note.seq = self._next()
                 if note.has_room:
-                    self._keep(Frame(note.n, note.at, note.side, note.raw, note.end))
+                    self._keep(Frame(note.seq, note.at, note.side, note.raw, note.end))
                 else:
-                    self._miss(note.n, note.at, note.side, BEHIND, size=len(note.raw), count=1)
+                    self._drop(note.seq, note.at, note.side, TOO_SLOW, size=len(note.raw), count=1)
             case _Event():
                 if note.has_room:
                     self._keep(JournalEvent(self._next(), note.at, note.name, note.data))
                 else:
-                    self._miss(self._next(), note.at, None, BEHIND, count=1)
+                    self._drop(self._next(), note.at, None, TOO_SLOW, count=1)
             case _Gap():
                 if note.stream != "stderr":
                     self._cutters[note.stream].skip()
-                self._miss(self._next(), note.at, note.stream, BEHIND, size=note.missing)
+                self._drop(self._next(), note.at, note.stream, TOO_SLOW, size=note.missing)
 
     def _cut(self, at: float, side: Side, data: bytes) -> None:
         cutter = self._cutters[side]
         long, lines = cutter.feed(data)
         if long is not None:
-            self._room.hold(len(long))
-            self._load.large += len(long)
+            self._budget.add(len(long))
+            self._count(len(long))
             self._keep(LongLine.of(self._next(), at, side, long))
         if lines:
             self._keep(Run(self._number + 1, at, side, lines))
             self._number += len(lines)
-        if cutter.held > LONGEST:
-            self._miss(self._next(), at, side, ENDLESS, size=cutter.skip())
+        if cutter.held > self._max_line_bytes:
+            self._drop(self._next(), at, side, TOO_LONG, size=cutter.skip())
 
     def _keep(self, item: Item) -> None:
-        if self._gaps:
-            self._ready += self._gaps.told()
+        if self._drops:
+            self._ready += self._drops.take()
         self._ready.append(item)
 
-    def _miss(
-        self, n: int, at: float, stream: Stream | None, why: str, *, size: int = 0, count: int = 0
+    def _drop(
+        self, seq: int, at: float, stream: Stream | None, why: str, *, size: int = 0, count: int = 0
     ) -> None:
-        self._gaps.add(n, at, stream, why, size=size, count=count)
-        if self._warning is None:
-            told = f"{why}; what is missing is counted there, and the traffic goes on"
-            # Whoever comes here must not wait for a stderr that nobody reads.
-            warning = threading.Thread(target=self._warn, args=(told,), daemon=True)
-            warning.start()
-            self._warning = warning
+        self._drops.add(seq, at, stream, why, size=size, count=count)
+        if not self._has_warned:
+            self._has_warned = True
+            self._warn(f"{why}; what is missing is counted there, and the traffic goes on")
 
     def _rests(self) -> list[Item]:
         at = self._clock() - self._began
@@ -298,24 +399,16 @@ class Recorder:
         return self._number
 
 
-def _keep_memory() -> None:
-    """Let the C library keep some megabytes that become free, for a flood needs them again.
+class _LineCutter:
+    """Cuts one stream into lines; skips the rest of a line after a gap."""
 
-    That of Linux gives back all above 128 KB at once, and takes a page fault for each page that
-    comes again. Once a block of its own was freed, it keeps twice as much as that block had.
-    """
-    bytes(KEPT)
-
-
-class _Cutter:
-    """Cuts one stream into lines, and finds its way again after a gap."""
-
-    def __init__(self) -> None:
+    def __init__(self, large: int) -> None:
+        self._large = large
         self._unfinished = bytearray()
         self._is_lost = False
 
     def feed(self, data: bytes) -> tuple[bytearray | None, list[bytes]]:
-        """Return the large line that ended, without newline, and the others, each with its own."""
+        """Return the large line that ended, without its newline, and the others with theirs."""
         if self._is_lost:
             _, newline, data = data.partition(b"\n")
             self._is_lost = not newline
@@ -326,15 +419,15 @@ class _Cutter:
                 self._unfinished += data
                 return None, []
             begun, data = data[:end], data[end:]
-            if len(self._unfinished) >= LARGE:
+            if len(self._unfinished) >= self._large:
                 self._unfinished += begun[:-1]
                 long, begun = self.rest(), b""
             else:
                 begun = bytes(self.rest()) + begun
         if data.find(b"\n") == len(data) - 1 and not begun:
-            # A line that came alone, as most do that are not part of a flood.
+            # A single line, the usual case outside of floods.
             return long, [data] if data else []
-        # Of all ways to cut at each newline this looks at the bytes between them fastest.
+        # The fastest way to split at newlines.
         lines = list(BytesIO(data))
         if begun:
             lines.insert(0, begun)
@@ -344,11 +437,11 @@ class _Cutter:
 
     @property
     def held(self) -> int:
-        """Bytes of the line that has not ended."""
+        """Bytes of the unfinished line."""
         return len(self._unfinished)
 
     def skip(self) -> int:
-        """Forget the line that has a hole, and all up to its end; return what was held of it."""
+        """Skip the unfinished line up to its end; return how many bytes of it are lost."""
         held = self.held
         self._unfinished = bytearray()
         self._is_lost = True

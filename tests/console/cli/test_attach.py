@@ -115,7 +115,7 @@ def test_a_frame_is_held_and_changed_by_shell_commands_that_come_and_go(
     assert (hold["text"], hold["breakpoint"]) == ('{"n":1}', point["ok"]["id"])
     assert asked('{"do":"edit","json":{"n":2}}') == [{"ok": None}]
     assert hear(echo) == b'{"n":2}'
-    assert asked('{"do":"release"}', code=exits.FOUND) == [{"error": "nothing is held"}]
+    assert asked('{"do":"release"}', code=exits.FOUND) == [{"error": "no frame is held"}]
 
 
 def test_several_questions_are_answered_in_their_order(echo: subprocess.Popen[bytes]) -> None:
@@ -126,7 +126,7 @@ def test_several_questions_are_answered_in_their_order(echo: subprocess.Popen[by
         code=exits.FOUND,
     )
     assert first["ok"]["id"] is None
-    assert "nothing to do by the name" in second["error"]
+    assert "there is no command" in second["error"]
     assert third["ok"]["name"] == "work"
     assert hear(echo) == b'{"jsonrpc":"2.0","method":"ours"}'
 
@@ -135,7 +135,7 @@ def test_who_asks_line_by_line_is_attached_until_it_leaves(echo: subprocess.Pope
     command = [sys.executable, "-m", "acp_console", "attach", "--ask", "-"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as shell:
         for question, answer in (
-            (b"no JSON", "a question has to be a JSON object"),
+            (b"no JSON", "a command has to be a JSON object"),
             (b'{"do":"break","filter":"from == client"}', '{"ok":'),
         ):
             say(shell, question)
@@ -164,10 +164,10 @@ def test_the_recording_can_be_watched_from_a_shell(echo: subprocess.Popen[bytes]
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (("--ask", "{"), "a question has to be a JSON object: no JSON"),
-        (("--ask", "[]"), "a question has to be a JSON object like"),
-        (("--ask", "-", "--ask", "{}"), "--ask - stands alone"),
-        (("--ask", "{}", "--list"), "--list and --ask do not stand together"),
+        (("--ask", "{"), "a command has to be a JSON object: no JSON"),
+        (("--ask", "[]"), "a command has to be a JSON object like"),
+        (("--ask", "-", "--ask", "{}"), "--ask - cannot be combined"),
+        (("--ask", "{}", "--list"), "--list cannot be combined with --ask"),
         (("nobody", "--ask", "{}"), "acp-console: no proxy is running"),
     ],
 )
@@ -195,7 +195,7 @@ def test_an_error_to_answer_with_reaches_the_proxy(echo: subprocess.Popen[bytes]
     del echo
     error = '{"code":-32000,"message":"no"}'
     assert asked(f'{{"do":"answer","error":{error}}}', code=exits.FOUND) == [
-        {"error": "nothing is held"}
+        {"error": "no frame is held"}
     ]
 
 

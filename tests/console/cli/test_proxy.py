@@ -41,12 +41,12 @@ def test_the_exit_code_is_the_agents(script: str, code: int) -> None:
 @pytest.mark.parametrize(
     ("words", "code", "sentence"),
     [
-        ([], exits.USAGE, b"the agent's command stands behind --"),
-        (["--"], exits.USAGE, b"the agent's command stands behind --"),
+        ([], exits.USAGE, b"the agent's command has to follow --"),
+        (["--"], exits.USAGE, b"the agent's command has to follow --"),
         (["--color", "--", "cat"], exits.USAGE, b"unrecognized arguments: --color"),
         (["--append", "--overwrite", "--", "cat"], exits.USAGE, b"not allowed with"),
-        (["python", "x.py"], exits.USAGE, b"the agent's command stands behind --"),
-        (["python", "-m", "x"], exits.USAGE, b"the agent's command stands behind --"),
+        (["python", "x.py"], exits.USAGE, b"the agent's command has to follow --"),
+        (["python", "-m", "x"], exits.USAGE, b"the agent's command has to follow --"),
         (["python", "--", "cat"], exits.USAGE, b"unrecognized arguments: python"),
         (["--color"], exits.USAGE, b"unrecognized arguments: --color"),
         (["--", ""], exits.USAGE, b"the agent's command is empty"),
@@ -199,8 +199,8 @@ def test_a_recording_is_named_by_a_pattern_and_goes_on_in_the_next_file(tmp_path
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (("--rotate-size", "5x"), b"5x is no amount"),
-        (("--rotate-age", "0"), b"0 is no amount"),
+        (("--rotate-size", "5x"), b"5x is not an amount"),
+        (("--rotate-age", "0"), b"0 is not an amount"),
         (("--rotate-size", "0.1"), b"0.1 is less than a byte"),
         (("--record", "{nobody}.acp.ndjson"), b"nobody"),
     ],

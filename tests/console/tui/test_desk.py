@@ -13,9 +13,12 @@ import pytest
 
 from acp_console.tui.desk import Desk
 from acp_inspector.attach.attachment import AttachError
-from acp_inspector.proxy.control import Control
-from acp_inspector.proxy.deeds import PREVIEW, deeds_on
-from acp_inspector.proxy.interference import Interference
+from acp_inspector.proxy.control import (
+    MAX_PREVIEW_BYTES,
+    ControlServer,
+    LazyController,
+    commands_on,
+)
 from acp_inspector.proxy.log import Growth, MemoryLog
 from tests.inspector.intercept.scene import ASK, TELL, Scene
 from tests.inspector.proxy.test_control import HEADER
@@ -30,14 +33,14 @@ class Office:
     def __init__(self) -> None:
         self.scene = Scene()
         self.growth = Growth()
-        interference = Interference(lambda: self.scene.interceptor)
-        self.control = Control(
+        lazy = LazyController(lambda: self.scene.interceptor)
+        self.control = ControlServer(
             "test",
             {"command": ["my-agent"], "cwd": "/"},
             lambda: MemoryLog(HEADER),
             self.growth,
-            deeds=deeds_on(interference),
-            left=interference.left,
+            commands=commands_on(lazy),
+            observers_left=lazy.observers_left,
         )
         self.desk = Desk(self.control.path)
         self.desk.start()
@@ -89,19 +92,23 @@ def test_a_refusal_is_kept_for_the_screen() -> None:
     with office() as it:
         it.desk.do("release", id=99)
         until(lambda: it.desk.refusals)
-        assert "nothing is held by the number 99" in it.desk.refusals.popleft()
+        assert "no frame is held under the id 99" in it.desk.refusals.popleft()
         assert it.desk.state.presence == "there"
 
 
 def test_all_of_a_long_frame_can_be_had_until_it_leaves() -> None:
-    raw = b"x" * (PREVIEW + 1)
+    raw = b"x" * (MAX_PREVIEW_BYTES + 1)
     with office() as it:
         it.desk.do("pause")
         until(lambda: it.desk.state.is_paused)
         assert it.scene.passed("agent", raw) == []
         until(lambda: it.desk.state.holds)
         (hold,) = it.desk.state.holds
-        assert (len(hold.raw), hold.size, hold.is_whole) == (PREVIEW, PREVIEW + 1, False)
+        assert (len(hold.raw), hold.size, hold.is_whole) == (
+            MAX_PREVIEW_BYTES,
+            MAX_PREVIEW_BYTES + 1,
+            False,
+        )
         assert it.desk.whole(hold) == raw
         it.desk.do("release_all")
         until(lambda: not it.desk.state.holds)

@@ -19,7 +19,7 @@ from acp_inspector.attach.attachment import (
     running_proxies,
 )
 from acp_inspector.journal import Frame, JournalEvent
-from acp_inspector.proxy.runtime import runtime_directory
+from acp_inspector.proxy.socket_dir import socket_directory
 
 ECHO = (sys.executable, "-u", "-c", "import sys\nfor line in sys.stdin: sys.stdout.write(line)")
 LIMIT = 30
@@ -123,5 +123,5 @@ def test_a_socket_whose_proxy_was_killed_is_removed() -> None:
 
 
 def test_something_else_that_listens_there_is_passed_over() -> None:
-    (runtime_directory() / "note-1.sock").write_text("not a socket")
+    (socket_directory() / "note-1.sock").write_text("not a socket")
     assert running_proxies() == []

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from itertools import count
 
-from acp_inspector.intercept.ids import IdSpace
-from acp_inspector.intercept.interceptor import Interceptor
-from acp_inspector.intercept.matching import Matcher, Matching
-from acp_inspector.intercept.passage import Interferer
+from acp_inspector.intercept.controller import InterceptController
+from acp_inspector.intercept.injection import IdSpace
+from acp_inspector.intercept.matching import LiveFilters, Matcher
+from acp_inspector.intercept.passage import Hook
 from acp_inspector.journal import Frame, Journal, JournalEvent
 from acp_protocol.framing import Side
 from acp_protocol.jsonrpc import Json
@@ -34,13 +34,13 @@ def counted_ids() -> IdSpace:
 
 @dataclass
 class Scene:
-    """Both lanes of an interceptor, and the journal that it writes."""
+    """Both channels of an interceptor, and the journal that it writes."""
 
-    interferers: list[Interferer] = field(default_factory=list[Interferer])
+    hooks: list[Hook] = field(default_factory=list[Hook])
     now: float = 0.0
     warnings: list[str] = field(default_factory=list[str])
     kills: list[int] = field(default_factory=list[int])
-    matching: Matching | None = None
+    matching: LiveFilters | None = None
 
     def __post_init__(self) -> None:
         self.open()
@@ -48,14 +48,14 @@ class Scene:
     def open(self) -> None:
         """Begin anew, with the rules and add-ons that there are by now."""
         self.journal = Journal(clock=self.clock)
-        self.interceptor = Interceptor(
+        self.interceptor = InterceptController(
             self,
-            interferers=self.interferers,
+            hooks=self.hooks,
             kill=self.kills.append,
             warn=self.warnings.append,
             clock=self.clock,
             ids=counted_ids(),
-            matching=self.matching,
+            filters=self.matching,
         )
 
     def clock(self) -> float:
@@ -71,14 +71,14 @@ class Scene:
         """Let frames come; return their numbers."""
         frames = [self.journal.frame(side, line, end) for line in lines]
         for frame in frames:
-            self.interceptor.lanes[side].put(frame)
+            self.interceptor.channels[side].put(frame)
         return [frame.n for frame in frames]
 
     def out(self, side: Side) -> list[bytes]:
         """Return what leaves without any wait."""
-        lane = self.interceptor.lanes[side]
+        channel = self.interceptor.channels[side]
         written: list[bytes] = []
-        while isinstance(piece := lane.look(), bytes):
+        while isinstance(piece := channel.take_nowait(), bytes):
             written.append(piece)
         return written
 

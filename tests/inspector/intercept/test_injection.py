@@ -10,13 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acp_inspector.intercept.injection import (
-    ANSWERS_LIMIT,
-    BROKEN_LIMIT,
+    BROKEN_TIMEOUT_S,
+    MAX_EXPECTED,
+    IdSpace,
     Injection,
     Injections,
 )
-from acp_inspector.intercept.passage import Passage
+from acp_inspector.intercept.passage import InterceptedFrame
 from acp_inspector.journal import Frame
+from acp_protocol import jsonrpc
 from acp_protocol.framing import Side
 from tests.inspector.intercept.scene import ASK, TELL, Scene, counted_ids
 
@@ -27,9 +29,9 @@ def injected(injections: Injections, line: bytes = ASK) -> Injection:
     return injection
 
 
-def answer(id_: str | None, side: Side = "agent", **members: object) -> Passage:
+def answer(id_: str | None, side: Side = "agent", **members: object) -> InterceptedFrame:
     message = {"jsonrpc": "2.0", "id": id_, **(members or {"result": 1})}
-    return Passage.of(Frame(9, 0.0, side, json.dumps(message).encode()))
+    return InterceptedFrame.of(Frame(9, 0.0, side, json.dumps(message).encode()))
 
 
 def test_only_requests_get_an_id_and_only_their_answers_are_awaited() -> None:
@@ -37,28 +39,28 @@ def test_only_requests_get_an_id_and_only_their_answers_are_awaited() -> None:
     for line in (TELL, b'{"jsonrpc":"2.0","id":1,"result":1}'):
         assert injected(injections, line).raw == line
     (kept,) = injections.make("client", ASK, "person", keeps_id=True)
-    assert (kept.raw, kept.id, injections.are_awaited) == (ASK, None, False)
+    assert (kept.raw, kept.id, injections.are_expected) == (ASK, None, False)
 
 
 def test_an_error_answers_too_and_a_second_answer_is_anybodys() -> None:
     injections = Injections(counted_ids())
     injection = injected(injections)
-    assert not injections.take(answer(injection.id, method="m"))
-    assert not injections.take(answer(injection.id, "client"))
-    assert not injections.take(answer(None))
+    assert not injections.take_response(answer(injection.id, method="m"))
+    assert not injections.take_response(answer(injection.id, "client"))
+    assert not injections.take_response(answer(None))
     failed = answer(injection.id, error={"code": 1, "message": "no"})
-    assert injections.take(failed)
+    assert injections.take_response(failed)
     assert failed.is_dropped
-    assert injection.wait(0) == failed.frame.raw
-    assert not injections.take(answer(injection.id))
+    assert injection.wait_for_response(0) == failed.frame.raw
+    assert not injections.take_response(answer(injection.id))
 
 
 def test_too_many_questions_give_the_oldest_up() -> None:
     injections = Injections(counted_ids())
-    first, *_, last = [injected(injections) for _ in range(ANSWERS_LIMIT + 1)]
-    assert not injections.take(answer(first.id))
-    assert injections.take(answer(last.id))
-    assert first.wait(0) is None
+    first, *_, last = [injected(injections) for _ in range(MAX_EXPECTED + 1)]
+    assert not injections.take_response(answer(first.id))
+    assert injections.take_response(answer(last.id))
+    assert first.wait_for_response(0) is None
 
 
 def test_whatever_asks_gets_an_id_of_ours_also_where_it_is_broken_or_in_an_array() -> None:
@@ -74,7 +76,7 @@ def test_whatever_asks_gets_an_id_of_ours_also_where_it_is_broken_or_in_an_array
         assert injection.id is not None
         value = json.loads(injection.raw)
         assert (value[0] if isinstance(value, list) else value)["id"] == injection.id
-        assert injections.take(answer(injection.id))
+        assert injections.take_response(answer(injection.id))
 
 
 def test_an_array_of_answers_is_ours_as_far_as_it_answers_us() -> None:
@@ -82,43 +84,43 @@ def test_an_array_of_answers_is_ours_as_far_as_it_answers_us() -> None:
     array = injected(injections, b"[%b,%b]" % (ASK, ASK))
     answers = [{"jsonrpc": "2.0", "id": id_, "result": 1} for id_ in array.ids]
     other = {"jsonrpc": "2.0", "id": 1, "result": 2}
-    mixed = Passage.of(Frame(9, 0.0, "agent", json.dumps([answers[0], other]).encode()))
-    assert not injections.take(mixed)
+    mixed = InterceptedFrame.of(Frame(9, 0.0, "agent", json.dumps([answers[0], other]).encode()))
+    assert not injections.take_response(mixed)
     assert json.loads(mixed.raw) == [other]
-    rest = Passage.of(Frame(9, 0.0, "agent", json.dumps([answers[1]]).encode()))
-    assert injections.take(rest)
+    rest = InterceptedFrame.of(Frame(9, 0.0, "agent", json.dumps([answers[1]]).encode()))
+    assert injections.take_response(rest)
     assert rest.is_dropped
-    assert not injections.are_awaited
+    assert not injections.are_expected
 
 
 @pytest.mark.parametrize("line", [b"no JSON", b"{}", b"[]", b'{"jsonrpc":"2.0","method":7}'])
 def test_an_error_without_an_id_answers_a_broken_frame_of_ours_once(line: bytes) -> None:
     injections = Injections(counted_ids())
     injection = injected(injections, line)
-    assert not injections.take(answer(None)), "a result answers something"
+    assert not injections.take_response(answer(None)), "a result answers something"
     refusal = {"code": -32700, "message": "no JSON"}
-    assert not injections.take(answer(None, "client", error=refusal))
-    assert injections.take(answer(None, error=refusal))
-    assert injection.wait(0) is not None
-    assert not injections.take(answer(None, error=refusal))
-    assert not injections.are_awaited
+    assert not injections.take_response(answer(None, "client", error=refusal))
+    assert injections.take_response(answer(None, error=refusal))
+    assert injection.wait_for_response(0) is not None
+    assert not injections.take_response(answer(None, error=refusal))
+    assert not injections.are_expected
 
 
 def test_a_broken_frame_of_ours_that_is_answered_by_its_id_is_answered() -> None:
     injections = Injections(counted_ids())
     injection = injected(injections, b'{"jsonrpc":"1.0","id":5,"method":"m"}')
     refusal = {"code": -32600, "message": "no request"}
-    assert injections.take(answer(injection.id, error=refusal))
-    assert not injections.take(answer(None, error=refusal))
+    assert injections.take_response(answer(injection.id, error=refusal))
+    assert not injections.take_response(answer(None, error=refusal))
 
 
 def test_an_error_without_an_id_is_the_peers_after_a_while() -> None:
     now = [0.0]
     injections = Injections(counted_ids(), lambda: now[0])
     injected(injections, b"no JSON")
-    now[0] = BROKEN_LIMIT + 1
-    assert not injections.take(answer(None, error={"code": 1, "message": "no"}))
-    assert not injections.are_awaited
+    now[0] = BROKEN_TIMEOUT_S + 1
+    assert not injections.take_response(answer(None, error={"code": 1, "message": "no"}))
+    assert not injections.are_expected
 
 
 def test_an_id_that_was_broken_on_purpose_stays_and_is_ours() -> None:
@@ -127,8 +129,8 @@ def test_an_id_that_was_broken_on_purpose_stays_and_is_ours() -> None:
     injection = injected(injections, line)
     assert injection.raw == line
     odd = b'{"jsonrpc":"2.0","id":1.5,"error":{"code":1,"message":"no"}}'
-    assert injections.take(Passage.of(Frame(9, 0.0, "agent", odd)))
-    assert not injections.take(Passage.of(Frame(9, 0.0, "agent", odd)))
+    assert injections.take_response(InterceptedFrame.of(Frame(9, 0.0, "agent", odd)))
+    assert not injections.take_response(InterceptedFrame.of(Frame(9, 0.0, "agent", odd)))
 
 
 # Both peers ask and answer as they like, and somebody asks in between.
@@ -206,9 +208,37 @@ def test_everybody_gets_the_answers_to_its_own_questions_and_no_others(
         # Compared as JSON spells them: 1 is not "1".
         assert sorted(map(json.dumps, talk.got[side])) == sorted(map(json.dumps, talk.asked[side]))
     for injection, number in talk.injected:
-        assert injection.answer is not None
-        assert json.loads(injection.answer) == {
+        assert injection.response is not None
+        assert json.loads(injection.response) == {
             "jsonrpc": "2.0",
             "id": injection.id,
             "result": number,
         }
+
+
+def test_ids_are_given_out_once() -> None:
+    ids = IdSpace()
+    issued = [ids.issue() for _ in range(100)]
+    assert len({*issued}) == 100
+    assert IdSpace().issue() not in issued
+
+
+def test_a_peer_that_uses_our_beginning_makes_us_take_another() -> None:
+    ids = counted_ids()
+    first = ids.issue()
+    ids.add_foreign("acp-console-t1-9")
+    ids.add_foreign(first)
+    assert (first, ids.issue()) == ("acp-console-t0-1", "acp-console-t2-2")
+    for other in (7, None, "else", "acp-console"):
+        ids.add_foreign(other)
+    assert ids.issue() == "acp-console-t2-3"
+
+
+@pytest.mark.parametrize("sign", ["c", r"\u0063"])
+def test_an_id_of_ours_is_seen_however_it_is_spelled(sign: str) -> None:
+    ids = IdSpace()
+    spelled = ids.issue().replace("c", sign)
+    raw = b'{"jsonrpc":"2.0","id":"%b","result":1}' % spelled.encode()
+    assert jsonrpc.is_json(raw)
+    assert ids.may_contain_id(raw)
+    assert not ids.may_contain_id(b'{"jsonrpc":"2.0","id":7,"result":1}')

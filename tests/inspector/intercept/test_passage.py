@@ -6,28 +6,28 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_inspector.intercept.passage import WAIT_LIMIT, DeedError, Passage
+from acp_inspector.intercept.passage import WAIT_LIMIT, InterceptedFrame, InterceptError
 from acp_inspector.journal import Frame
 from tests.inspector.intercept.scene import ASK, TELL
 
 
-def passage(raw: bytes = TELL, end: bytes = b"\n") -> Passage:
-    return Passage.of(Frame(3, 0.0, "agent", raw, end))
+def passage(raw: bytes = TELL, end: bytes = b"\n") -> InterceptedFrame:
+    return InterceptedFrame.of(Frame(3, 0.0, "agent", raw, end))
 
 
 @given(st.binary(), st.sampled_from([b"\n", b"\r\n", b""]))
 def test_with_no_deed_the_very_bytes_leave(raw: bytes, end: bytes) -> None:
     it = passage(raw, end)
-    assert [*it.sendings()] == ([raw + end] if raw + end else [])
+    assert [*it.portions()] == ([raw + end] if raw + end else [])
     assert it.current is it.frame
-    assert it.tale == []
+    assert it.events == []
 
 
 @given(st.binary(), st.integers(1, 9), st.floats(0, 9))
 def test_pieces_are_the_frame(raw: bytes, size: int, pause: float) -> None:
     it = passage(raw)
     it.split(size, pause, "r")
-    pieces = [piece for piece in it.sendings() if isinstance(piece, bytes)]
+    pieces = [piece for piece in it.portions() if isinstance(piece, bytes)]
     assert b"".join(pieces) == raw + b"\n"
     assert all(len(piece) <= size for piece in pieces)
 
@@ -35,30 +35,30 @@ def test_pieces_are_the_frame(raw: bytes, size: int, pause: float) -> None:
 def test_copies_of_a_line_without_an_ending_stay_apart() -> None:
     it = passage(b"x", b"")
     it.duplicate(3, "r")
-    assert [*it.sendings()] == [b"x\n", b"x\n", b"x"]
+    assert [*it.portions()] == [b"x\n", b"x\n", b"x"]
 
 
 def test_a_cut_counts_the_ending_too() -> None:
     it = passage(b"abc", b"\r\n")
     it.cut(4, "r")
-    assert [*it.sendings()] == [b"abc\r"]
+    assert [*it.portions()] == [b"abc\r"]
     it.cut(0, "r")
-    assert [*it.sendings()] == []
+    assert [*it.portions()] == []
 
 
 def test_a_throttled_frame_takes_its_time() -> None:
     it = passage(b"x" * 99)
     it.throttle(100, "r")
-    assert sum(wait for wait in it.sendings() if isinstance(wait, float)) == pytest.approx(0.95)
+    assert sum(wait for wait in it.portions() if isinstance(wait, float)) == pytest.approx(0.95)
 
 
 def test_what_is_done_to_a_draft_is_not_done() -> None:
     it = passage()
-    draft = it.draft()
+    draft = it.copy()
     draft.edit(b"x", "r")
     draft.drop("r")
-    assert (it.raw, it.is_dropped, it.tale) == (TELL, False, [])
-    assert draft.tale == [
+    assert (it.raw, it.is_dropped, it.events) == (TELL, False, [])
+    assert draft.events == [
         ("edited", {"of": 3, "by": "r", "was": TELL.decode(), "now": "x"}),
         ("discarded", {"of": 3, "by": "r"}),
     ]
@@ -66,13 +66,13 @@ def test_what_is_done_to_a_draft_is_not_done() -> None:
 
 @pytest.mark.parametrize("seconds", [-0.1, WAIT_LIMIT + 1, float("nan"), float("inf")])
 def test_a_wait_has_a_limit(seconds: float) -> None:
-    with pytest.raises(DeedError):
+    with pytest.raises(InterceptError):
         passage().delay(seconds, "r")
 
 
 @pytest.mark.parametrize("error", [[], "no", {"code": 1}, {"code": True, "message": "m"}])
 def test_an_error_that_is_none_is_refused(error: object) -> None:
-    with pytest.raises(DeedError):
+    with pytest.raises(InterceptError):
         passage(ASK).answer("r", error=error)
-    with pytest.raises(DeedError):
+    with pytest.raises(InterceptError):
         passage(ASK).answer("r", result=object())

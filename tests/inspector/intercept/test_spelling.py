@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import re
 
@@ -9,16 +10,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from acp_inspector.filter.paths import look_up, read_path
 from acp_inspector.intercept.spelling import (
     NoTextError,
     as_it_stands,
+    delete_at,
     find_flaw,
     gather,
     joined,
+    set_at,
     spread,
 )
 from acp_protocol import jsonrpc
 from acp_protocol.host.text import visible
+from acp_protocol.jsonrpc import Json
 
 VALUES = st.recursive(
     st.none()
@@ -72,7 +77,7 @@ def test_what_is_no_json_is_edited_as_it_is_or_not_at_all() -> None:
     assert as_it_stands("no JSON\n") == b"no JSON"
     assert joined('{!!\n  "a": "x  y",\r\n\n  "b": [\n    1\n  ]\n') == b'{!!"a": "x  y","b": [1]'
     for raw, reason in (
-        (b"\xff", "byte 0 is no UTF-8"),
+        (b"\xff", "byte 0 is not UTF-8"),
         (b"a\x00", "control"),
         (b"a\tb", "control"),
     ):
@@ -88,9 +93,9 @@ def test_what_is_no_json_is_edited_as_it_is_or_not_at_all() -> None:
         ('{\n  "a": 1\n  "b": 2\n}', 3, 3, "expecting ',' delimiter"),
         ('{"a": "x\ny"}', 1, 9, "invalid control character"),
         ('{"a": 1} x', 1, 10, "extra data"),
-        ('{\n"NaN": NaN}', 2, 8, "NaN is no number in JSON"),
-        ("[" * 100_000, 1, 1, "nested too deeply to be read"),
-        ("9" * 5000, 1, 1, "a number is too long to be read"),
+        ('{\n"NaN": NaN}', 2, 8, "NaN is not a number in JSON"),
+        ("[" * 100_000, 1, 1, "nested too deeply"),
+        ("9" * 5000, 1, 1, "a number is too long"),
     ],
 )
 def test_a_flaw_has_its_place(text: str, line: int, column: int, reason: str) -> None:
@@ -123,3 +128,51 @@ def test_any_text_is_json_or_has_a_flaw_within_it(text: str) -> None:
     else:
         assert 1 <= flaw.line <= text.count("\n") + 1
         assert re.fullmatch(r"[^\n]*\n *\^", flaw.picture)
+
+
+DOCUMENT: Json = {"a": {"b": [1, {"b": 2}], "c": None}, "d e": [], "f": "text"}
+
+
+@pytest.mark.parametrize(
+    "path", ["$.a.b", "$.a.b[0]", "$.a.b[-1].b", "$.a.c", '$["d e"]', "$.new", "$.a.new", "$..b"]
+)
+def test_what_was_put_is_found_there(path: str) -> None:
+    document = copy.deepcopy(DOCUMENT)
+    assert set_at(document, read_path(path), "here")
+    found = look_up(document, read_path(path))
+    assert found
+    assert {*found} == {"here"}
+
+
+@pytest.mark.parametrize("path", ["$.x.y", "$.f.x", "$.a.b[7]", "$.a.b.x", "$..new", "$.a[0]"])
+def test_where_there_is_no_place_nothing_is_put(path: str) -> None:
+    document = copy.deepcopy(DOCUMENT)
+    assert not set_at(document, read_path(path), "here")
+    assert document == DOCUMENT
+
+
+@pytest.mark.parametrize("document", [None, 1, "text", [], {}])
+def test_what_has_no_places_stays(document: Json) -> None:
+    assert not delete_at(document, read_path("$.a"))
+    assert not delete_at(document, read_path("$[*]"))
+    assert not delete_at(document, read_path("$..a"))
+
+
+NEW_VALUES: st.SearchStrategy[Json] = st.recursive(
+    st.none() | st.integers(),
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(st.sampled_from("abc"), inner, max_size=3)
+    ),
+)
+PATHS = st.lists(
+    st.sampled_from([".a", ".b", "..a", "[0]", "[-1]", "[*]", "..b"]), min_size=1, max_size=4
+)
+
+
+@given(NEW_VALUES, PATHS)
+def test_what_was_removed_is_found_there_no_more(document: Json, steps: list[str]) -> None:
+    path = read_path("$" + "".join(steps))
+    before = copy.deepcopy(document)
+    had = bool(look_up(document, path))
+    assert delete_at(document, path) == had
+    assert had == (document != before)

@@ -7,8 +7,8 @@ import sys
 
 PROGRAM = """
 import os, subprocess, sys
-from acp_inspector.intercept.wire import take_wire
-source, sink = take_wire()
+from acp_inspector.proxy.process import take_stdio
+source, sink = take_stdio()
 print("a hook")
 sys.stdout.flush()
 subprocess.run(["echo", "what it started"])

@@ -15,9 +15,8 @@ from typing import Any
 import pytest
 
 from acp_inspector.journal import Frame
-from acp_inspector.proxy.control import OBSERVERS, Control
-from acp_inspector.proxy.deeds import Waiting
-from acp_inspector.proxy.log import FollowedSink, Growth, MemoryLog
+from acp_inspector.proxy.control import MAX_OBSERVERS, ControlServer, LongPoll
+from acp_inspector.proxy.log import Growth, MemoryLog, ObservedSink
 from acp_inspector.recording.format import Header
 
 HEADER = Header(created="2026-11-21T00:00:00.000Z", tool="t", schema="s")
@@ -29,21 +28,21 @@ class Proxy:
     def __init__(self, memory: int = 16 * 2**20) -> None:
         self.growth = Growth()
         self.log = MemoryLog(HEADER, memory)
-        self.sink = FollowedSink(self.log, self.growth)
+        self.sink = ObservedSink([self.log], self.growth)
         self.has_left = threading.Event()
         self.is_waiting = threading.Event()
-        self.control = Control(
+        self.control = ControlServer(
             "test",
             {"command": ["my-agent"]},
             lambda: self.log,
             self.growth,
-            deeds={
+            commands={
                 "double": self._double,
                 "fail": self._fail,
                 "burst": self._burst,
                 "wait": self._wait,
             },
-            left=self.has_left.set,
+            observers_left=self.has_left.set,
         )
 
     def say(self, n: int, size: int = 10) -> None:
@@ -66,7 +65,7 @@ class Proxy:
             self.is_waiting.set()
             return threading.Event().wait(seconds)
 
-        return Waiting(3600, look, lambda: None)
+        return LongPoll(3600, look, lambda: None)
 
 
 @contextmanager
@@ -109,10 +108,8 @@ def test_deeds_are_done_and_refusals_are_told() -> None:
         assert ask(lines, do="double", number=21) == {"ok": 42}
         assert ask(lines, do="fail", why="this") == {"error": "this is no reason"}
         assert "error" in ask(lines, do="double")
-        assert ask(lines, do="burst") == {"error": "this cannot be done: OverflowError: too much"}
-        assert ask(lines, do="explode") == {
-            "error": "there is nothing to do by the name of 'explode'"
-        }
+        assert ask(lines, do="burst") == {"error": "the command failed: OverflowError: too much"}
+        assert ask(lines, do="explode") == {"error": "there is no command 'explode'"}
 
 
 @pytest.mark.parametrize("line", [b"no json\n", b"[]\n", b"5\n", b"\xff\n", b"[" * 100_000 + b"\n"])
@@ -199,13 +196,15 @@ def test_a_question_without_an_end_is_told_so() -> None:
         peer.sendall(b'{"do":"hello"')
         peer.shutdown(socket.SHUT_WR)
         with peer.makefile("rb") as lines:
-            assert json.loads(lines.readline()) == {"error": "the question has no end"}
+            assert json.loads(lines.readline()) == {"error": "the command is too long or cut off"}
             assert lines.readline() == b""
 
 
 def test_more_than_a_few_are_turned_away_and_leaving_makes_room() -> None:
     with proxy() as it:
-        peers = [socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) for _ in range(OBSERVERS + 1)]
+        peers = [
+            socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) for _ in range(MAX_OBSERVERS + 1)
+        ]
         for peer in peers:
             peer.settimeout(10)
             peer.connect(str(it.control.path))

@@ -17,12 +17,12 @@ from typing import Any
 import pytest
 
 from acp_inspector.attach.attachment import Attachment, find_proxy
-from acp_inspector.intercept.lane import Lane
-from acp_inspector.intercept.reconstruction import fates, what_came, what_left
+from acp_inspector.intercept.channel import Channel
 from acp_inspector.journal import Entry, JournalEvent
-from acp_inspector.proxy.interference import Interference
+from acp_inspector.proxy.control import LazyController
 from acp_inspector.recording.reader import read_recording
 from tests.inspector.intercept.scene import Scene
+from tests.inspector.reconstruction import fates, what_came, what_left
 
 LIMIT = 60
 ECHO = (
@@ -295,16 +295,16 @@ def test_the_end_does_not_wait_for_who_is_about_to_begin() -> None:
     is_beginning, may_begin = threading.Event(), threading.Event()
     scene = Scene()
 
-    def begin(lane: Lane) -> None:
+    def begin(lane: Channel) -> None:
         is_beginning.set()
         may_begin.wait(LIMIT)
 
-    interference = Interference(lambda: scene.interceptor)
-    interference.join("agent", begin)
-    beginner = threading.Thread(target=interference.get)
+    lazy = LazyController(lambda: scene.interceptor)
+    lazy.connect("agent", begin)
+    beginner = threading.Thread(target=lazy.get)
     beginner.start()
     assert is_beginning.wait(LIMIT)
-    interference.finish()
+    lazy.finish()
     assert not scene.interceptor.is_over
     may_begin.set()
     beginner.join(LIMIT)
@@ -313,12 +313,12 @@ def test_the_end_does_not_wait_for_who_is_about_to_begin() -> None:
 
 def test_at_the_end_what_has_begun_is_told() -> None:
     scene = Scene()
-    interference = Interference(lambda: scene.interceptor)
-    interference.finish()
-    interference.left()
-    assert interference.interceptor is None
-    assert interference.get().is_over
-    other = Interference(lambda: Scene().interceptor)
+    lazy = LazyController(lambda: scene.interceptor)
+    lazy.finish()
+    lazy.observers_left()
+    assert lazy.controller is None
+    assert lazy.get().is_over
+    other = LazyController(lambda: Scene().interceptor)
     made = other.get()
     assert other.get() is made
     other.finish()

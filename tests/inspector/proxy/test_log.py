@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from acp_inspector.journal import Frame
 from acp_inspector.proxy import log as log_module
-from acp_inspector.proxy.log import BLOCK, FileLog, FollowedSink, Growth, Log, MemoryLog
+from acp_inspector.proxy.log import BLOCK_BYTES, FileLog, Growth, Log, MemoryLog, ObservedSink
 from acp_inspector.recording import encoder
 from acp_inspector.recording.encoder import LARGE, Batch, LongLine
 from acp_inspector.recording.format import Header, encode_entry, encode_header
@@ -53,37 +53,37 @@ def fill_and_look(sizes: list[int], limit: int) -> None:
         lines.append(encode_entry(frame(n, size)))
     kept = everything(log).removeprefix(encode_header(HEADER))
     assert b"".join(lines).endswith(kept)
-    assert log.given_up + len(kept) == sum(map(len, lines))
+    assert log.dropped + len(kept) == sum(map(len, lines))
     # Only whole lines, and never fewer than the last.
     assert kept == b"" or kept in {b"".join(lines[n:]) for n in range(len(lines))}
     assert not lines or kept.endswith(lines[-1])
 
 
 @given(st.lists(st.integers(0, 300), max_size=30), st.integers(0, 2000))
-def test_beyond_its_bound_the_oldest_lines_are_given_up_and_the_rest_is_whole(
+def test_beyond_its_bound_the_oldest_lines_are_dropped_and_the_rest_is_whole(
     sizes: list[int], limit: int
 ) -> None:
     fill_and_look(sizes, limit)
 
 
-def test_of_many_lines_that_were_written_at_once_the_oldest_are_given_up_too() -> None:
-    log = MemoryLog(HEADER, 3 * BLOCK)
-    size = BLOCK // 4
+def test_of_many_lines_that_were_written_at_once_the_oldest_are_dropped_too() -> None:
+    log = MemoryLog(HEADER, 3 * BLOCK_BYTES)
+    size = BLOCK_BYTES // 4
     log.write([frame(n, size) for n in range(1, 101)])
     kept = everything(log).removeprefix(encode_header(HEADER))
     lines = b"".join(encode_entry(frame(n, size)) for n in range(1, 101))
     assert lines.endswith(kept)
     assert kept.startswith(b'{"n":')
-    assert 2 * BLOCK < len(kept) <= 3 * BLOCK
+    assert 2 * BLOCK_BYTES < len(kept) <= 3 * BLOCK_BYTES
 
 
 @settings(deadline=None)
 @given(st.lists(st.integers(0, 300), max_size=30), st.integers(0, 2000))
-def test_large_lines_are_kept_and_given_up_as_others_are(sizes: list[int], limit: int) -> None:
+def test_large_lines_are_kept_and_dropped_as_others_are(sizes: list[int], limit: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         for place in (encoder, log_module):
             patch.setattr(place, "LARGE", 200)
-        patch.setattr(log_module, "CHUNK", 50)
+        patch.setattr(log_module, "CHUNK_BYTES", 50)
         fill_and_look(sizes, limit)
 
 
@@ -115,7 +115,7 @@ def test_who_reads_a_place_that_is_gone_goes_on_with_the_oldest_that_is_left() -
 def test_a_file_is_read_while_it_grows(tmp_path: Path) -> None:
     path = tmp_path / "a.acp.ndjson"
     growth = Growth()
-    sink = FollowedSink(RecordingWriter(path, HEADER), growth)
+    sink = ObservedSink([RecordingWriter(path, HEADER)], growth)
     log = FileLog(path)
     data, at = log.read(0)
     assert data == encode_header(HEADER)

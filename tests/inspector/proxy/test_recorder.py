@@ -8,14 +8,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from unittest.mock import ANY
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from acp_inspector.journal import Entry, Frame, JournalEvent, StderrText
-from acp_inspector.proxy import recorder as module
-from acp_inspector.proxy.gaps import Stream
-from acp_inspector.proxy.recorder import Recorder
+from acp_inspector.proxy.recorder import MAX_QUEUED_BYTES, TOO_LONG, TOO_SLOW, Recorder, Stream
 from acp_inspector.recording.format import Header
 from acp_inspector.recording.reader import read_recording
 from acp_inspector.recording.writer import RecordingWriter
@@ -68,13 +65,11 @@ def said(sink: Sink, side: str) -> bytes:
 def test_however_it_is_cut_into_chunks_every_byte_is_in_a_frame(
     chunks: list[tuple[Stream, bytes]], large: int
 ) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "LARGE", large)
-        sink = Sink()
-        recorder = Recorder(sink)
-        for stream, data in chunks:
-            recorder.note(stream, data)
-        recorder.close()
+    sink = Sink()
+    recorder = Recorder(sink, large=large)
+    for stream, data in chunks:
+        recorder.note(stream, data)
+    recorder.close()
     assert [entry.n for entry in sink.entries] == list(range(1, len(sink.entries) + 1))
     for side in ("client", "agent"):
         data = b"".join(chunk for stream, chunk in chunks if stream == side)
@@ -91,23 +86,23 @@ def test_a_write_takes_all_that_was_noted_before_it_began() -> None:
     recorder.note("agent", b"first\n")
     assert sink.writes.acquire(timeout=LIMIT)
     line = b"x" * 999 + b"\n"
-    for _ in range(module.QUEUE_LIMIT // len(line) - 1):
+    for _ in range(MAX_QUEUED_BYTES // len(line) - 1):
         recorder.note("agent", line)
     sink.may_write.set()
     assert sink.writes.acquire(timeout=LIMIT)
     recorder.close()
     # What could be killed away is what waits for the second write, which holds all of it.
-    assert [len(batch) for batch in sink.batches[:2]] == [1, module.QUEUE_LIMIT // len(line) - 1]
+    assert [len(batch) for batch in sink.batches[:2]] == [1, MAX_QUEUED_BYTES // len(line) - 1]
 
 
-def test_what_finds_no_room_is_left_out_counted_and_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "QUEUE_LIMIT", 100)
-    monkeypatch.setattr(module, "PATIENCE", 0.01)
+def test_what_finds_no_room_is_left_out_counted_and_told() -> None:
     sink = Sink()
     sink.may_write.clear()
-    recorder = Recorder(sink)
+    recorder = Recorder(sink, max_queued_bytes=100, queue_timeout=0.01)
     recorder.note("agent", b"first\nbegun")
     assert sink.writes.acquire(timeout=LIMIT)
+    recorder.note("stderr", b"!" * 45)
+    recorder.note("stderr", b"!" * 24)
     recorder.note("agent", b"x" * 200)
     recorder.note("agent", b"still the same line\n")
     recorder.note("client", b"?" * 100 + b"\n")
@@ -123,67 +118,60 @@ def test_what_finds_no_room_is_left_out_counted_and_told(monkeypatch: pytest.Mon
     assert gaps == [("agent", 200), ("client", 101)]
 
 
-def test_frames_that_find_no_room_are_told_of_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "QUEUE_LIMIT", 100)
-    monkeypatch.setattr(module, "PATIENCE", 0.01)
+def test_frames_that_find_no_room_are_told_of_together() -> None:
     sink = Sink()
     sink.may_write.clear()
     warnings: list[str] = []
-    recorder = Recorder(sink, warn=warnings.append)
+    recorder = Recorder(sink, warn=warnings.append, max_queued_bytes=100, queue_timeout=0.01)
     recorder.line("agent", b"?" * 100, b"\n")
     assert sink.writes.acquire(timeout=LIMIT)
-    numbers = [recorder.frame(side, b"{}", b"\n") for side in ("client", "agent") * 500]
+    recorder.note("stderr", b"!" * 50)
+    numbers = [recorder.line(side, b"{}", b"\n").n for side in ("client", "agent") * 500]
     recorder.event("edited", of=numbers[0], was="{}")
     recorder.event("exit", code=0)
     sink.may_write.set()
     assert sink.writes.acquire(timeout=LIMIT)
     last = recorder.line("agent", b"last", b"\n")
     recorder.close()
-    assert numbers == list(range(2, 1002))
-    why = module.BEHIND
-    assert sink.entries[1:-1] == [
+    assert numbers == list(range(3, 1003))
+    why = TOO_SLOW
+    assert sink.entries[2:-1] == [
         JournalEvent(
-            1000, ANY, "dropped", {"count": 500, "bytes": 1000, "from": "client", "why": why}
+            1001, ANY, "dropped", {"count": 500, "bytes": 1000, "from": "client", "why": why}
         ),
         JournalEvent(
-            1001, ANY, "dropped", {"count": 500, "bytes": 1000, "from": "agent", "why": why}
+            1002, ANY, "dropped", {"count": 500, "bytes": 1000, "from": "agent", "why": why}
         ),
-        JournalEvent(1002, ANY, "dropped", {"count": 1, "why": why}),
-        JournalEvent(1003, ANY, "exit", {"code": 0}),
+        JournalEvent(1003, ANY, "dropped", {"count": 1, "why": why}),
+        JournalEvent(1004, ANY, "exit", {"code": 0}),
     ]
     assert sink.entries[-1] == last
     assert len(warnings) == 1
     assert why in warnings[0]
 
 
-def test_what_is_missing_last_is_told_as_soon_as_there_is_nothing_else_to_write(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(module, "QUEUE_LIMIT", 100)
-    monkeypatch.setattr(module, "PATIENCE", 0.01)
+def test_what_is_missing_last_is_told_as_soon_as_there_is_nothing_else_to_write() -> None:
     sink = Sink()
     sink.may_write.clear()
-    recorder = Recorder(sink)
+    recorder = Recorder(sink, max_queued_bytes=100, queue_timeout=0.01)
     recorder.note("agent", b"?" * 99 + b"\n")
     assert sink.writes.acquire(timeout=LIMIT)
+    recorder.note("stderr", b"!" * 50)
     for _ in range(3):
         recorder.note("agent", b"{}\n")
     sink.may_write.set()
     assert sink.writes.acquire(timeout=LIMIT)
     recorder.close()
-    assert sink.entries[1:] == [
-        JournalEvent(4, ANY, "dropped", {"bytes": 9, "from": "agent", "why": module.BEHIND})
+    assert sink.entries[2:] == [
+        JournalEvent(5, ANY, "dropped", {"bytes": 9, "from": "agent", "why": TOO_SLOW})
     ]
 
 
-def test_a_large_line_that_takes_long_costs_nothing_that_comes_behind_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(module, "PATIENCE", 0.01)
+def test_a_large_line_that_takes_long_costs_nothing_that_comes_behind_it() -> None:
     sink = Sink()
     sink.may_write.clear()
-    recorder = Recorder(sink)
-    recorder.line("agent", b"x" * (2 * module.QUEUE_LIMIT), b"\n")
+    recorder = Recorder(sink, queue_timeout=0.01)
+    recorder.line("agent", b"x" * (2 * MAX_QUEUED_BYTES), b"\n")
     assert sink.writes.acquire(timeout=LIMIT)
     for _ in range(1000):
         recorder.line("agent", b"{}", b"\n")
@@ -192,16 +180,13 @@ def test_a_large_line_that_takes_long_costs_nothing_that_comes_behind_it(
     assert len([entry for entry in sink.entries if isinstance(entry, Frame)]) == 1001
 
 
-def test_a_recorder_that_hangs_holds_little_of_what_it_leaves_out(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(module, "QUEUE_LIMIT", 100)
-    monkeypatch.setattr(module, "PATIENCE", 0.01)
+def test_a_recorder_that_hangs_holds_little_of_what_it_leaves_out() -> None:
     sink = Sink()
     sink.may_write.clear()
-    recorder = Recorder(sink)
+    recorder = Recorder(sink, max_queued_bytes=100, queue_timeout=0.01)
     recorder.note("agent", b"?" * 99 + b"\n")
     assert sink.writes.acquire(timeout=LIMIT)
+    recorder.note("stderr", b"!" * 45)
     recorder.note("agent", b"begun")
     tracemalloc.start()
     try:
@@ -221,12 +206,12 @@ def test_a_line_that_is_longer_than_the_queue_is_recorded_whole() -> None:
     sink = Sink()
     recorder = Recorder(sink)
     chunk = b"x" * 2**20
-    for _ in range(module.QUEUE_LIMIT // len(chunk) + 2):
+    for _ in range(MAX_QUEUED_BYTES // len(chunk) + 2):
         recorder.note("agent", chunk)
     recorder.note("agent", b"\nnext\n")
     recorder.close()
     first, second = (entry for entry in sink.entries if isinstance(entry, Frame))
-    assert len(first.raw) == module.QUEUE_LIMIT + 2 * len(chunk)
+    assert len(first.raw) == MAX_QUEUED_BYTES + 2 * len(chunk)
     assert second.raw == b"next"
 
 
@@ -250,12 +235,9 @@ def test_a_large_line_is_held_once_from_its_first_chunk_to_the_file(tmp_path: Pa
     assert peak < 1.5 * size
 
 
-def test_a_line_without_end_is_given_up_and_the_next_one_is_whole(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(module, "LONGEST", 100)
+def test_a_line_without_end_is_given_up_and_the_next_one_is_whole() -> None:
     sink = Sink()
-    recorder = Recorder(sink)
+    recorder = Recorder(sink, max_line_bytes=100)
     recorder.note("agent", b"first\n" + b"x" * 60)
     recorder.note("agent", b"x" * 60)
     recorder.note("agent", b"x" * 60)
@@ -263,7 +245,7 @@ def test_a_line_without_end_is_given_up_and_the_next_one_is_whole(
     recorder.close()
     first, gap, last = sink.entries
     assert isinstance(gap, JournalEvent)
-    assert gap.data == {"bytes": 120, "from": "agent", "why": module.ENDLESS}
+    assert gap.data == {"bytes": 120, "from": "agent", "why": TOO_LONG}
     assert [it.raw for it in (first, last) if isinstance(it, Frame)] == [b"first", b"next"]
 
 

@@ -17,11 +17,11 @@ LIMIT = 30
 PIPE = subprocess.PIPE
 
 
-def proxy(before: str = "") -> list[str]:
+def proxy(before: str = "", options: str = "") -> list[str]:
     """Return the command of a proxy that has done something `before`."""
     script = (
-        "import os, subprocess, sys; from acp_inspector.proxy import pump, signals\n"
-        f"{before}\nsys.exit(pump.run_proxy(sys.argv[1:]))"
+        "import os, subprocess, sys; from acp_inspector.proxy.session import run_proxy\n"
+        f"{before}\nsys.exit(run_proxy(sys.argv[1:]{options}))"
     )
     return [sys.executable, "-c", script]
 
@@ -102,7 +102,7 @@ def test_an_interrupt_that_the_agent_lives_through_is_not_its_end() -> None:
         "print('ready', flush=True)\n"
         "for line in sys.stdin: print(line, end='', flush=True)"
     )
-    with talking([*proxy("signals.GRACE = 0"), *python(agent)]) as process:
+    with talking([*proxy(options=", grace=0"), *python(agent)]) as process:
         assert heard(process) == b"ready"
         process.send_signal(signal.SIGINT)
         assert heard(process) == b"got it"
@@ -152,7 +152,7 @@ def test_what_was_ignored_at_the_start_stays_ignored_by_proxy_and_agent(name: st
         f"print(signal.getsignal(signal.{name}) is signal.SIG_IGN, flush=True)\n"
         "for line in sys.stdin: print(line, end='', flush=True)"
     )
-    command = [*python(ignoring), *proxy("signals.GRACE = 0"), *python(agent)]
+    command = [*python(ignoring), *proxy(options=", grace=0"), *python(agent)]
     with talking(command) as process:
         assert heard(process) == b"True"
         process.send_signal(getattr(signal, name))

@@ -18,8 +18,8 @@ from typing import IO
 import pytest
 
 from acp_inspector.journal import Frame, JournalEvent, StderrText
-from acp_inspector.proxy.pump import CHUNK
-from acp_inspector.proxy.recorder import QUEUE_LIMIT
+from acp_inspector.proxy.forwarder import CHUNK_BYTES
+from acp_inspector.proxy.recorder import MAX_QUEUED_BYTES
 from acp_inspector.recording.reader import read_recording
 
 PROXY = [sys.executable, "-m", "acp_console", "proxy"]
@@ -279,7 +279,7 @@ def test_killing_it_in_a_flood_loses_nothing_that_was_written_down_before(
     )
     # What waited for the write that did not begin, and what was in the one that did not end.
     lost = len(heard) - len(recorded(path, "agent"))
-    assert lost <= QUEUE_LIMIT + CHUNK
+    assert lost <= MAX_QUEUED_BYTES + CHUNK_BYTES
     assert len(numbers) > 500
 
 

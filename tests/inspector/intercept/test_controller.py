@@ -12,9 +12,16 @@ from hypothesis import strategies as st
 
 from acp_inspector.filter import patterns
 from acp_inspector.filter.errors import FilterError
-from acp_inspector.intercept.desk import LaneClosedError
-from acp_inspector.intercept.interceptor import ABSENCE, HOLD_LIMIT, Interceptor
-from acp_inspector.intercept.passage import DeedError
+from acp_inspector.intercept.channel import ChannelClosedError
+from acp_inspector.intercept.controller import (
+    ABSENCE_S,
+    HOLD_LIMIT,
+    MAX_WARNING_CHARS,
+    MAX_WARNINGS,
+    InterceptController,
+    WarnOnce,
+)
+from acp_inspector.intercept.passage import InterceptError
 from acp_inspector.journal import Frame
 from tests.inspector.intercept.scene import ASK, TELL, Scene, everything, holding
 
@@ -28,7 +35,7 @@ def test_a_held_frame_holds_those_behind_it_and_nobody_else() -> None:
     assert scene.passed("agent", b"one", b"stop", b"two") == [b"one\n"]
     assert scene.passed("client", b"other") == [b"other\n"]
     (hold,) = scene.interceptor.holds()
-    assert (hold.n, hold.side, hold.raw, hold.waiting) == (2, "agent", b"stop", 1)
+    assert (hold.seq, hold.side, hold.raw, hold.waiting) == (2, "agent", b"stop", 1)
     scene.interceptor.release(hold.id)
     assert scene.out("agent") == [b"stop\n", b"two\n"]
     assert scene.told() == [
@@ -37,7 +44,7 @@ def test_a_held_frame_holds_those_behind_it_and_nobody_else() -> None:
     ]
 
 
-Decision = Callable[[Interceptor, int], object]
+Decision = Callable[[InterceptController, int], object]
 
 
 DECISIONS: list[tuple[Decision, list[bytes], list[str]]] = [
@@ -60,8 +67,8 @@ SENSELESS: list[Decision] = [
     lambda it, n: it.answer(n, result={}),
     lambda it, n: it.release(n + 1),
     lambda it, n: it.read(n + 1),
-    lambda it, n: it.keep(0),
-    lambda it, n: it.keep(1e9),
+    lambda it, n: it.extend_timeouts(0),
+    lambda it, n: it.extend_timeouts(1e9),
     lambda it, n: it.clear_breakpoint(99),
 ]
 
@@ -84,7 +91,7 @@ def test_a_decision_that_makes_no_sense_is_refused_and_changes_nothing(decision:
     scene = Scene()
     scene.interceptor.set_breakpoint("", everything)
     scene.passed("agent", TELL)
-    with pytest.raises(DeedError):
+    with pytest.raises(InterceptError):
         decision(scene.interceptor, scene.interceptor.holds()[0].id)
     assert [hold.raw for hold in scene.interceptor.holds()] == [TELL]
     assert scene.told("held") == []
@@ -156,7 +163,7 @@ def test_nobody_decides_so_it_leaves_and_what_waited_behind_it_is_not_held_again
     scene.now = HOLD_LIMIT - 1
     assert scene.interceptor.holds()[0].left == pytest.approx(1)
     assert scene.interceptor.holds()[0].age == pytest.approx(HOLD_LIMIT - 1)
-    scene.interceptor.attend()
+    scene.interceptor.heartbeat()
     scene.now = HOLD_LIMIT
     assert scene.out("agent") == [b"one\n", b"two\n"]
     assert ("released", {"of": 1, "by": "time limit"}) in scene.told()
@@ -184,18 +191,18 @@ def test_where_nobody_is_there_traffic_waits_once_and_then_no_more() -> None:
     assert scene.passed("agent", b"two", b"three") == [b"two\n", b"three\n"]
     (warning,) = scene.warnings
     assert "nothing is held until somebody attaches" in warning
-    scene.interceptor.attend()
+    scene.interceptor.heartbeat()
     assert scene.passed("agent", b"four") == []
 
 
-@pytest.mark.parametrize(("looked", "holds"), [(ABSENCE - 1, True), (ABSENCE, False)])
+@pytest.mark.parametrize(("looked", "holds"), [(ABSENCE_S - 1, True), (ABSENCE_S, False)])
 def test_who_is_there_and_does_not_decide_goes_on_holding(looked: float, holds: bool) -> None:
     scene = Scene()
     scene.interceptor.set_breakpoint("", everything)
     scene.now = 1
     scene.passed("agent", b"one")
     scene.now = 1 + HOLD_LIMIT - looked
-    scene.interceptor.attend()
+    scene.interceptor.heartbeat()
     scene.now = 1 + HOLD_LIMIT
     assert scene.out("agent") == [b"one\n"]
     assert (scene.passed("agent", b"two") == []) is holds
@@ -207,13 +214,13 @@ def test_who_keeps_a_hold_has_time_again_for_as_long_as_it_said() -> None:
     scene.interceptor.set_breakpoint("", everything)
     scene.passed("agent", b"one")
     scene.now = HOLD_LIMIT - 1
-    scene.interceptor.keep()
+    scene.interceptor.extend_timeouts()
     assert scene.interceptor.holds()[0].left == HOLD_LIMIT
-    scene.interceptor.keep(5)
+    scene.interceptor.extend_timeouts(5)
     assert scene.interceptor.holds()[0].left == 5
     scene.now += 5
     assert scene.out("agent") == [b"one\n"]
-    scene.interceptor.attend()
+    scene.interceptor.heartbeat()
     scene.passed("agent", b"two")
     assert scene.interceptor.holds()[0].left == 5
 
@@ -284,21 +291,21 @@ def test_a_breakpoint_that_fails_is_told_once_and_holds_nothing() -> None:
     scene = Scene()
     scene.interceptor.set_breakpoint("", broken)
     assert scene.passed("agent", b"one", b"two") == [b"one\n", b"two\n"]
-    assert scene.warnings == ["breakpoint 1 failed and is passed over: ValueError: 1"]
+    assert scene.warnings == ["breakpoint 1 failed and is skipped: ValueError: 1"]
 
 
 def test_nothing_is_asked_of_the_pump_while_nothing_is_set() -> None:
     scene = Scene()
-    lane = scene.interceptor.lanes["agent"]
-    assert not lane.is_wanted
+    lane = scene.interceptor.channels["agent"]
+    assert not lane.wants_frames
     point = scene.interceptor.set_breakpoint("", everything)
-    assert lane.is_wanted
+    assert lane.wants_frames
     scene.passed("agent", b"one")
     scene.interceptor.clear_breakpoint(point.id)
-    assert lane.is_wanted, "one is still held"
+    assert lane.wants_frames, "one is still held"
     scene.interceptor.release_all()
     scene.out("agent")
-    assert not lane.is_wanted
+    assert not lane.wants_frames
 
 
 def test_an_injected_request_gets_an_id_of_its_own_and_its_answer_for_itself() -> None:
@@ -309,7 +316,7 @@ def test_an_injected_request_gets_an_id_of_its_own_and_its_answer_for_itself() -
     assert asked == json.loads(ASK) | {"id": injection.id}
     answer = json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": 7}).encode()
     assert scene.passed("agent", b"before", answer, b"behind") == [b"before\n", b"behind\n"]
-    assert injection.wait(0) == answer
+    assert injection.wait_for_response(0) == answer
     assert scene.told() == [
         ("injected", {"of": 1, "by": "person"}),
         ("discarded", {"of": 4, "by": "person", "answers": 1}),
@@ -325,12 +332,12 @@ def test_an_injected_frame_overtakes_what_is_held() -> None:
     scene.passed("agent", b"held")
     injection = scene.interceptor.inject("agent", b"no JSON at all")
     assert scene.out("agent") == [b"no JSON at all\n"]
-    assert (injection.id, injection.n) == (None, 3)
+    assert (injection.id, injection.seq) == (None, 3)
 
 
 def test_an_injection_of_several_lines_has_to_be_meant() -> None:
     scene = Scene()
-    with pytest.raises(DeedError):
+    with pytest.raises(InterceptError):
         scene.interceptor.inject("agent", b"one\ntwo")
     injection = scene.interceptor.inject("agent", TELL + b"\n" + ASK + b"\n", is_forced=True)
     told, asked = scene.out("agent")
@@ -340,9 +347,9 @@ def test_an_injection_of_several_lines_has_to_be_meant() -> None:
 
 def test_nothing_can_be_injected_where_nothing_leaves_any_more() -> None:
     scene = Scene()
-    scene.interceptor.lanes["agent"].end()
+    scene.interceptor.channels["agent"].end()
     scene.out("agent")
-    with pytest.raises(LaneClosedError):
+    with pytest.raises(ChannelClosedError):
         scene.interceptor.inject("agent", TELL)
 
 
@@ -379,7 +386,7 @@ def test_a_person_decides_while_both_directions_run_in_threads() -> None:
     is_held = threading.Event()
 
     def write(side: str) -> None:
-        lane = scene.interceptor.lanes["client" if side == "client" else "agent"]
+        lane = scene.interceptor.channels["client" if side == "client" else "agent"]
         while (piece := lane.take()) is not None:
             written[side].append(piece)
             if piece == b"before\n":
@@ -392,7 +399,7 @@ def test_a_person_decides_while_both_directions_run_in_threads() -> None:
     assert is_held.wait(SOON)
     scene.come("client", b"other")
     scene.interceptor.inject("agent", b"ours")
-    for lane in scene.interceptor.lanes.values():
+    for lane in scene.interceptor.channels.values():
         lane.end()
     scene.interceptor.finish()
     for thread in threads:
@@ -422,4 +429,54 @@ def test_a_breakpoint_whose_pattern_takes_too_long_holds_nothing_and_is_told_onc
     line = b'{"m":"' + b"a" * 60 + b'b"}'
     assert scene.passed("client", line, line) == [line + b"\n"] * 2
     (said,) = scene.warnings
-    assert said.startswith("breakpoint 1 failed and is passed over: its pattern takes longer")
+    assert said.startswith("breakpoint 1 failed and is skipped: its pattern takes longer")
+
+
+def test_each_sort_of_problem_is_told_once_for_each_who_has_it() -> None:
+    said: list[str] = []
+    warnings = WarnOnce(said.append)
+    for who in ("a", "b"):
+        for problem in (ValueError(1), ValueError(2), TypeError(3)):
+            warnings.failure(who, problem)
+    assert said == [
+        "a failed and is skipped: ValueError: 1",
+        "a failed and is skipped: TypeError: 3",
+        "b failed and is skipped: ValueError: 1",
+        "b failed and is skipped: TypeError: 3",
+    ]
+
+
+def test_a_sentence_of_ours_is_told_without_the_name_of_its_class() -> None:
+    said: list[str] = []
+    WarnOnce(said.append).failure("a", ChannelClosedError("nothing more goes out"))
+    assert said == ["a failed and is skipped: nothing more goes out"]
+
+
+def test_what_is_said_is_short_and_safe_to_show() -> None:
+    said: list[str] = []
+    WarnOnce(said.append).warn("\x1b[2J" + "x" * 10 * MAX_WARNING_CHARS)
+    assert len(said[0]) <= MAX_WARNING_CHARS
+    assert "\x1b" not in said[0]
+
+
+def test_there_is_an_end_to_it_and_a_broken_ear_stops_nothing() -> None:
+    said: list[str] = []
+
+    def warn(text: str) -> None:
+        said.append(text)
+        raise OSError(text)
+
+    warnings = WarnOnce(warn)
+    for number in range(MAX_WARNINGS + 10):
+        warnings.once(str(number), "x")
+    assert len(said) == MAX_WARNINGS
+
+
+def test_a_problem_that_cannot_say_what_it_is_is_told_too() -> None:
+    class MuteError(Exception):
+        def __str__(self) -> str:
+            raise ValueError
+
+    said: list[str] = []
+    WarnOnce(said.append).failure("a", MuteError())
+    assert said == ["a failed and is skipped: MuteError: without a message"]

@@ -3,49 +3,35 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_inspector.intercept.actions import (
-    Action,
-    Answer,
-    Corrupt,
-    Cut,
-    Delay,
-    Discard,
-    Drop,
-    Duplicate,
-    Hang,
-    LetPass,
-    Replace,
-    Split,
-    Throttle,
-)
-from acp_inspector.intercept.desk import LaneClosedError
-from acp_inspector.intercept.reconstruction import what_came, what_left
-from acp_inspector.intercept.rules import Aim, Rule
+from acp_inspector.intercept.channel import ChannelClosedError
+from acp_inspector.intercept.rules import InterceptRule, Trigger
 from acp_inspector.journal import Frame, JournalEvent
 from acp_inspector.recording.format import decode_line, encode_entry
 from acp_protocol.framing import Side
 from tests.inspector.intercept.scene import ASK, TELL, Scene, everything
+from tests.inspector.reconstruction import what_came, what_left
 
-ACTIONS: list[Action] = [
-    Replace(b"a", b"bb"),
-    Delay(1, 1),
-    Throttle(100),
-    Discard(),
-    Drop(),
-    Duplicate(3),
-    LetPass(2, 3),
-    Corrupt(2, "flip"),
-    Corrupt(1, "replace"),
-    Cut(5),
-    Split(3, 0.5),
-    Hang(),
-    Answer({}, None),
+ACTIONS: list[tuple[str, dict[str, Any]]] = [
+    ("replace", {"text": b"a", "with": b"bb"}),
+    ("delay", {"seconds": 1, "jitter": 1}),
+    ("throttle", {"rate": 100}),
+    ("discard", {}),
+    ("drop", {}),
+    ("duplicate", {"times": 3}),
+    ("reorder", {"frames": 2, "seconds": 3}),
+    ("corrupt", {"bytes": 2, "mode": "flip"}),
+    ("corrupt", {"bytes": 1, "mode": "replace"}),
+    ("cut", {"bytes": 5}),
+    ("split", {"bytes": 3, "pause": 0.5}),
+    ("hang", {}),
+    ("answer", {"result": {}, "error": None}),
 ]
-AIMS = st.builds(Aim, every=st.integers(1, 5), probability=st.floats(0, 1))
+AIMS = st.builds(Trigger, every=st.integers(1, 5), probability=st.floats(0, 1))
 RULES = st.lists(st.tuples(st.sampled_from(ACTIONS), AIMS), max_size=4)
 LINES = st.one_of(
     st.just(ASK), st.just(TELL), st.binary(max_size=12).filter(lambda line: b"\n" not in line)
@@ -57,13 +43,17 @@ STEPS = st.lists(
     ),
     max_size=40,
 )
+Chosen = tuple[tuple[str, dict[str, Any]], Trigger]
 Step = tuple[Side, bytes] | str
 SIDES: tuple[Side, ...] = ("client", "agent")
 
 
-def play(chosen: list[tuple[Action, Aim]], steps: list[Step]) -> tuple[Scene, dict[Side, bytes]]:
+def play(chosen: list[Chosen], steps: list[Step]) -> tuple[Scene, dict[Side, bytes]]:
     """Play the steps to rules with seed 7; return what left, too."""
-    rules = [Rule(f"r{n}", everything, action, aim, 7) for n, (action, aim) in enumerate(chosen)]
+    rules = [
+        InterceptRule(f"r{n}", everything, *action, aim, 7)
+        for n, (action, aim) in enumerate(chosen)
+    ]
     scene = Scene([*rules])
     left: dict[Side, bytes] = {"client": b"", "agent": b""}
     for step in steps:
@@ -73,7 +63,7 @@ def play(chosen: list[tuple[Action, Aim]], steps: list[Step]) -> tuple[Scene, di
             interfere(scene, step, left)
     scene.interceptor.finish()
     for side in SIDES:
-        scene.interceptor.lanes[side].end()
+        scene.interceptor.channels[side].end()
         left[side] += b"".join(scene.out(side))
     # An answer may have come into a lane that had been emptied before.
     for side in SIDES:
@@ -88,9 +78,9 @@ def interfere(scene: Scene, step: str, left: dict[Side, bytes]) -> None:
             left[side] += b"".join(scene.out(side))
     elif step == "wait":
         scene.now += 1
-    elif step == "inject" and not it.lanes["agent"].is_closed:
+    elif step == "inject" and not it.channels["agent"].is_closed:
         # A lane that hangs takes nothing.
-        with suppress(LaneClosedError):
+        with suppress(ChannelClosedError):
             it.inject("agent", b"ours")
     elif step == "pause":
         it.pause()
@@ -100,9 +90,7 @@ def interfere(scene: Scene, step: str, left: dict[Side, bytes]) -> None:
 
 
 @given(RULES, STEPS)
-def test_what_left_can_be_told_from_the_recording(
-    chosen: list[tuple[Action, Aim]], steps: list[Step]
-) -> None:
+def test_what_left_can_be_told_from_the_recording(chosen: list[Chosen], steps: list[Step]) -> None:
     scene, left = play(chosen, steps)
     for side in SIDES:
         came = [step[1] + b"\n" for step in steps if not isinstance(step, str) and step[0] == side]
@@ -112,7 +100,7 @@ def test_what_left_can_be_told_from_the_recording(
 
 @given(RULES, STEPS)
 def test_the_same_seed_and_traffic_have_the_same_faults(
-    chosen: list[tuple[Action, Aim]], steps: list[Step]
+    chosen: list[Chosen], steps: list[Step]
 ) -> None:
     (one, left), (other, left_again) = play(chosen, steps), play(chosen, steps)
     assert left == left_again
@@ -121,7 +109,7 @@ def test_the_same_seed_and_traffic_have_the_same_faults(
 
 @given(RULES, STEPS)
 def test_what_was_told_survives_being_written_and_read(
-    chosen: list[tuple[Action, Aim]], steps: list[Step]
+    chosen: list[Chosen], steps: list[Step]
 ) -> None:
     scene, left = play(chosen, steps)
     read = [decode_line(encode_entry(entry).rstrip(b"\n")) for entry in scene.journal.entries]

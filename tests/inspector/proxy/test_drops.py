@@ -7,7 +7,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_inspector.proxy.gaps import Gaps, Stream
+from acp_inspector.proxy.recorder import DropCounter, Stream
 
 streams: st.SearchStrategy[Stream | None] = st.sampled_from(["client", "agent", "stderr", None])
 
@@ -16,16 +16,16 @@ streams: st.SearchStrategy[Stream | None] = st.sampled_from(["client", "agent", 
 def test_a_run_is_one_event_for_each_stream_in_the_order_of_their_numbers(
     missing: list[tuple[Stream | None, int, int]],
 ) -> None:
-    gaps = Gaps()
+    drops = DropCounter()
     sizes: Counter[object] = Counter()
     counts: Counter[object] = Counter()
     for n, (stream, size, count) in enumerate(missing, start=1):
-        gaps.add(n, n / 10, stream, "why", size=size, count=count)
+        drops.add(n, n / 10, stream, "why", size=size, count=count)
         sizes[stream] += size
         counts[stream] += count
-    assert bool(gaps) is bool(missing)
-    events = gaps.told()
-    assert not gaps
+    assert bool(drops) is bool(missing)
+    events = drops.take()
+    assert not drops
     assert len(events) == len({stream for stream, _, _ in missing})
     assert [event.n for event in events] == sorted(event.n for event in events)
     assert [event.at for event in events] == [event.n / 10 for event in events]
@@ -38,10 +38,10 @@ def test_a_run_is_one_event_for_each_stream_in_the_order_of_their_numbers(
 
 
 def test_what_is_missing_for_different_reasons_is_told_apart() -> None:
-    gaps = Gaps()
-    gaps.add(1, 0.0, "agent", "this", size=5)
-    gaps.add(2, 0.0, "agent", "that", count=1)
-    assert [event.data for event in gaps.told()] == [
+    drops = DropCounter()
+    drops.add(1, 0.0, "agent", "this", size=5)
+    drops.add(2, 0.0, "agent", "that", count=1)
+    assert [event.data for event in drops.take()] == [
         {"bytes": 5, "from": "agent", "why": "this"},
         {"count": 1, "from": "agent", "why": "that"},
     ]

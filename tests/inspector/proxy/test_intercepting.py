@@ -17,9 +17,9 @@ from typing import Any
 import pytest
 
 from acp_inspector.attach.attachment import AttachError, Attachment, find_proxy
-from acp_inspector.intercept.reconstruction import what_came, what_left
 from acp_inspector.journal import JournalEvent
 from acp_inspector.recording.reader import read_recording
+from tests.inspector.reconstruction import what_came, what_left
 
 LIMIT = 30
 ECHO = (
@@ -36,8 +36,12 @@ CHUNK_ECHO = (
 SHORT = """
 import sys
 from acp_console.cli.main import run
-from acp_inspector.proxy import crossing
-crossing.LONGEST = 100_000
+from acp_inspector.proxy import session
+from acp_inspector.proxy.forwarder import InterceptingForwarder
+class Short(InterceptingForwarder):
+    def __init__(self, *arguments):
+        super().__init__(*arguments, max_line_bytes=100_000)
+session.InterceptingForwarder = Short
 sys.argv[0] = "acp-console"
 run()
 """
@@ -270,6 +274,31 @@ def _rest(process: subprocess.Popen[bytes]) -> bytes:
     return process.stdout.read()
 
 
+def test_commands_are_answered_while_the_client_reads_nothing() -> None:
+    lines = [b"%d " % number + b"x" * 990 for number in range(2000)]
+    flood = (
+        sys.executable,
+        "-c",
+        (
+            "import os, sys\nos.write(1, sys.stdin.buffer.readline())\n"
+            "for n in range(2000): sys.stdout.buffer.write(b'%d ' % n + b'x' * 990 + b'\\n')\n"
+            "sys.stdout.flush()\nsys.stdin.read()"
+        ),
+    )
+    with (
+        proxied("--name", "it", agent=flood) as process,
+        Attachment(find_proxy("it").path) as attachment,
+    ):
+        # Nobody reads, so the proxy stands in the middle of a write by the time it is asked.
+        assert attachment.ask("break", filter="from == client")["id"] == 1
+        assert attachment.ask("inject", **{"from": "agent", "text": "{}"})["n"] is None
+        tell(process, b'{"stop":1}')
+        (hold,) = attachment.ask("held", seconds=LIMIT)["holds"]
+        attachment.ask("release", id=hold["id"])
+        left = [hear(process) for _ in range(2001)]
+        assert [line for line in left if line != b"{}"] == lines
+
+
 # Lines that may never end.
 
 
@@ -316,7 +345,7 @@ def test_a_line_that_never_ends_passes_and_the_lines_behind_it_are_looked_at(
     left = b'{"hello":1}\n' + long + b'{"n":1}\n{"went":1}\n'
     assert b"".join(what_left(read_recording(path).entries, "client")) == left
     assert recorded(path, "agent") == left
-    notes = [note for note in events(path, "note") if "nobody interferes" in note["text"]]
+    notes = [note for note in events(path, "note") if "not intercepted" in note["text"]]
     assert len(notes) == 2, "the echo of it is as long"
 
 

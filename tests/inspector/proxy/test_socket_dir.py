@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from acp_inspector.proxy.runtime import (
-    RuntimeDirectoryError,
-    runtime_directory,
+from acp_inspector.proxy.socket_dir import (
+    SocketDirectoryError,
+    socket_directory,
     socket_name,
     sockets,
 )
@@ -22,22 +22,22 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_the_directory_is_made_for_its_user_alone(home: Path) -> None:
-    assert runtime_directory() == home
+    assert socket_directory() == home
     assert stat.S_IMODE(home.stat().st_mode) == 0o700
 
 
 def test_a_directory_that_others_may_enter_is_refused(home: Path) -> None:
     home.mkdir(mode=0o755)
     home.chmod(0o755)
-    with pytest.raises(RuntimeDirectoryError, match="open to others"):
-        runtime_directory()
+    with pytest.raises(SocketDirectoryError, match="open to others"):
+        socket_directory()
 
 
 def test_a_link_to_somewhere_else_is_refused(home: Path, tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir(mode=0o700)
     home.symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(RuntimeDirectoryError, match="no directory"):
-        runtime_directory()
+    with pytest.raises(SocketDirectoryError, match="not a directory"):
+        socket_directory()
 
 
 @pytest.mark.parametrize(

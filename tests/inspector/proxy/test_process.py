@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_inspector.proxy.child import AgentChild
+from acp_inspector.proxy.process import AgentProcess
 from acp_protocol.errors import AgentStartError
 
 LIMIT = 30
@@ -19,8 +19,8 @@ PROXY = [
     "-c",
     # The grace that stubborn processes get is waited for in full, so here it is short.
     (
-        "import sys; from acp_inspector.proxy import pump, signals; "
-        "pump.DRAIN = pump.GRACE = signals.GRACE = 0.2; sys.exit(pump.run_proxy(sys.argv[1:]))"
+        "import sys; from acp_inspector.proxy.session import run_proxy; "
+        "sys.exit(run_proxy(sys.argv[1:], grace=0.2, drain_timeout=0.2))"
     ),
 ]
 AGENT = "import os, sys; print(os.getpid(), flush=True); {before}; sys.stdin.read()"
@@ -57,7 +57,7 @@ def is_gone(pid: int) -> bool:
 
 
 def wait_until_gone(pid: int) -> None:
-    """Wait for a process that is nobody's child here, and that was sent what ends it."""
+    """Idle for a process that is nobody's child here, and that was sent what ends it."""
     limit = time.monotonic() + LIMIT
     while not is_gone(pid):
         assert time.monotonic() < limit
@@ -119,5 +119,5 @@ def test_what_a_wrapper_left_behind_ends_with_the_proxy() -> None:
 @pytest.mark.parametrize("command", [["/no/such/agent"], ["a\0b"], ["/"]])
 def test_what_cannot_be_started_is_told_in_one_sentence(command: list[str]) -> None:
     with pytest.raises(AgentStartError) as told:
-        AgentChild(command)
+        AgentProcess(command)
     assert "\n" not in str(told.value)

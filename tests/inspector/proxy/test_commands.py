@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from acp_inspector.intercept.interceptor import Interceptor
-from acp_inspector.proxy.deeds import PREVIEW, Waiting, deeds_on
-from acp_inspector.proxy.interference import Interference
+from acp_inspector.intercept.controller import InterceptController
+from acp_inspector.proxy.control import MAX_PREVIEW_BYTES, LazyController, LongPoll, commands_on
 from acp_protocol.errors import AcpError
 from tests.inspector.intercept.scene import ASK, TELL, Scene, everything
 
@@ -24,8 +23,8 @@ class Stage:
 
     def __init__(self) -> None:
         self.scene = Scene()
-        self.interference = Interference(lambda: self.scene.interceptor)
-        self._deeds = deeds_on(self.interference)
+        self.lazy = LazyController(lambda: self.scene.interceptor)
+        self._deeds = commands_on(self.lazy)
 
     def do(self, name: str, **members: Any) -> Any:
         return self._deeds[name](members)
@@ -35,13 +34,13 @@ class Stage:
         if not self.scene.interceptor.breakpoints:
             self.scene.interceptor.set_breakpoint("", everything)
         assert self.scene.passed("client", raw) == []
-        self.interference.get()
+        self.lazy.get()
 
 
 def test_looking_at_the_state_is_no_reason_to_begin() -> None:
     stage = Stage()
     assert stage.do("state") == {"paused": False, "breakpoints": [], "holds": [], "struck": {}}
-    assert stage.interference.interceptor is None
+    assert stage.lazy.controller is None
 
 
 def test_the_state_tells_what_is_held_why_and_for_how_long() -> None:
@@ -67,11 +66,11 @@ def test_the_state_tells_what_is_held_why_and_for_how_long() -> None:
 
 def test_of_a_very_long_frame_the_state_has_the_beginning_and_read_has_all() -> None:
     stage = Stage()
-    raw = b"x" + "é".encode() * PREVIEW
+    raw = b"x" + "é".encode() * MAX_PREVIEW_BYTES
     stage.hold(raw)
     (hold,) = stage.do("state")["holds"]
     assert (hold["size"], hold["is_cut"]) == (len(raw), True)
-    assert hold["text"] == "x" + "é" * (PREVIEW // 2 - 1)
+    assert hold["text"] == "x" + "é" * (MAX_PREVIEW_BYTES // 2 - 1)
     assert stage.do("read") == {"text": raw.decode()}
 
 
@@ -149,35 +148,35 @@ def test_who_waits_for_a_hold_gets_the_state_with_it() -> None:
     stage = Stage()
     stage.do("break", filter="from == client")
     waiting = stage.do("held", seconds=SOON)
-    assert isinstance(waiting, Waiting)
-    assert not waiting.look(0)
+    assert isinstance(waiting, LongPoll)
+    assert not waiting.wait(0)
     thread = threading.Thread(target=stage.hold)
     thread.start()
-    assert waiting.look(SOON)
+    assert waiting.wait(SOON)
     thread.join(SOON)
-    assert waiting.told()["holds"][0]["text"] == ASK.decode()
+    assert waiting.reply()["holds"][0]["text"] == ASK.decode()
 
 
 def test_what_is_injected_tells_its_id_its_number_and_the_answer() -> None:
     stage = Stage()
     question = {"jsonrpc": "2.0", "id": 7, "method": "m"}
     leaving = stage.do("inject", **{"from": "agent", "json": {"jsonrpc": "2.0", "method": "n"}})
-    assert isinstance(leaving, Waiting)
-    assert not leaving.look(0)
-    assert leaving.told() == {"id": None, "n": None}
+    assert isinstance(leaving, LongPoll)
+    assert not leaving.wait(0)
+    assert leaving.reply() == {"id": None, "n": None}
     waiting = stage.do("inject", **{"from": "client", "json": question, "wait": SOON})
-    assert isinstance(waiting, Waiting)
+    assert isinstance(waiting, LongPoll)
     (line,) = stage.scene.out("client")
     asked = json.loads(line)
     assert asked["id"] != 7
-    assert not waiting.look(0)
+    assert not waiting.wait(0)
     answer = json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": {}})
     injected = b'{"jsonrpc":"2.0","method":"n"}\n'
     assert stage.scene.passed("agent", answer.encode()) == [injected], "the answer is ours"
-    assert leaving.look(0)
-    assert leaving.told()["n"] is not None
-    assert waiting.look(0)
-    told: Mapping[str, Any] = waiting.told()
+    assert leaving.wait(0)
+    assert leaving.reply()["n"] is not None
+    assert waiting.wait(0)
+    told: Mapping[str, Any] = waiting.reply()
     assert told["id"] == asked["id"]
     assert told["answer"] == {"text": answer}
     assert told["n"] is not None
@@ -242,13 +241,13 @@ def test_what_is_no_json_is_injected_when_it_is_forced(frame: dict[str, str]) ->
 def test_where_nothing_is_held_there_is_nothing_to_release() -> None:
     stage = Stage()
     stage.do("break", filter="from == client")
-    with pytest.raises(ValueError, match="nothing is held"):
+    with pytest.raises(ValueError, match="no frame is held"):
         stage.do("release")
 
 
 def test_who_asks_is_there() -> None:
     stage = Stage()
-    interceptor: Interceptor = stage.interference.get()
+    interceptor: InterceptController = stage.lazy.get()
     stage.scene.now = 1
     stage.hold()
     stage.scene.now = 99

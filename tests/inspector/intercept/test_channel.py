@@ -11,10 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_inspector.intercept.actions import Cut, Delay, Hang, LetPass, Split, Throttle
-from acp_inspector.intercept.desk import Wait
-from acp_inspector.intercept.lane import QUEUE_LIMIT, Lane
-from acp_inspector.intercept.rules import Rule
+from acp_inspector.intercept.channel import MAX_QUEUED_BYTES, Channel, Idle, ReorderBuffer
+from acp_inspector.intercept.passage import InterceptedFrame
+from acp_inspector.intercept.rules import InterceptRule
 from acp_inspector.journal import Frame, JournalEvent
 from acp_protocol.framing import LineFramer, Side
 from tests.inspector.intercept.scene import ASK, TELL, Scene, everything, holding
@@ -67,17 +66,17 @@ def test_a_line_without_an_ending_passes_as_it_came_and_is_the_last() -> None:
     scene.interceptor.set_breakpoint("", lambda frame: False)
     scene.come("agent", b"crlf", end=b"\r\n")
     scene.come("agent", b"cut off", end=b"")
-    scene.interceptor.lanes["agent"].end()
+    scene.interceptor.channels["agent"].end()
     assert scene.out("agent") == [b"crlf\r\n", b"cut off"]
-    assert scene.interceptor.lanes["agent"].take() is None
-    assert scene.interceptor.lanes["agent"].is_closed
+    assert scene.interceptor.channels["agent"].take() is None
+    assert scene.interceptor.channels["agent"].is_closed
 
 
 def test_a_full_lane_makes_its_sender_wait() -> None:
     scene = Scene()
     scene.interceptor.set_breakpoint("", holding(b"x"))
     scene.passed("agent", b"x")
-    scene.come("agent", b"y" * QUEUE_LIMIT)
+    scene.come("agent", b"y" * MAX_QUEUED_BYTES)
     has_room = threading.Event()
 
     def bring() -> None:
@@ -95,9 +94,9 @@ def test_a_full_lane_makes_its_sender_wait() -> None:
 
 def test_a_sender_is_not_kept_waiting_for_a_lane_that_nobody_empties_any_more() -> None:
     scene = Scene()
-    lane = scene.interceptor.lanes["agent"]
+    lane = scene.interceptor.channels["agent"]
     scene.interceptor.set_breakpoint("", everything)
-    scene.come("agent", b"y" * QUEUE_LIMIT)
+    scene.come("agent", b"y" * MAX_QUEUED_BYTES)
     lane.close()
     scene.come("agent", b"z")
     assert lane.take() is None
@@ -109,12 +108,12 @@ def test_a_sender_is_not_kept_waiting_for_a_lane_that_nobody_empties_any_more() 
 
 def test_ours_waits_until_the_line_of_a_chunk_is_complete() -> None:
     scene = Scene()
-    lane = scene.interceptor.lanes["agent"]
+    lane = scene.interceptor.channels["agent"]
     assert lane.begin_raw()
     scene.interceptor.inject("agent", TELL)
-    assert lane.look() == Wait(None), "the pump is writing"
+    assert lane.take_nowait() == Idle(None), "the pump is writing"
     lane.end_raw(is_at_boundary=False)
-    assert lane.look() == Wait(None), "a line is half-way"
+    assert lane.take_nowait() == Idle(None), "a line is half-way"
     assert not lane.begin_raw()
     lane.put_rest(b"more", is_at_boundary=False)
     assert scene.out("agent") == [b"more"]
@@ -127,7 +126,7 @@ def test_ours_waits_until_the_line_of_a_chunk_is_complete() -> None:
 def test_ours_does_not_slip_in_before_a_frame_that_has_its_number() -> None:
     """Behind a chunk, whose frames nobody knows, it can only say before which frame it leaves."""
     scene = Scene()
-    lane = scene.interceptor.lanes["agent"]
+    lane = scene.interceptor.channels["agent"]
     assert lane.begin_raw()
     scene.interceptor.inject("agent", TELL)
     lane.end_raw(is_at_boundary=False)
@@ -146,7 +145,7 @@ def test_ours_does_not_slip_in_before_a_frame_that_has_its_number() -> None:
 
 def test_ours_is_never_glued_to_a_last_line_without_an_ending() -> None:
     scene = Scene()
-    lane = scene.interceptor.lanes["agent"]
+    lane = scene.interceptor.channels["agent"]
     assert lane.begin_raw()
     scene.interceptor.inject("agent", b"ours")
     lane.end_raw(is_at_boundary=False)
@@ -156,13 +155,13 @@ def test_ours_is_never_glued_to_a_last_line_without_an_ending() -> None:
 
 
 def test_way_is_made_when_all_that_came_has_left() -> None:
-    rule = Rule("late", holding(b"late"), LetPass(9, 9.0))
+    rule = InterceptRule("late", holding(b"late"), "reorder", {"frames": 9, "seconds": 9.0})
     scene = Scene([rule])
     scene.interceptor.set_breakpoint("", holding(b"stop"))
-    lane = scene.interceptor.lanes["agent"]
+    lane = scene.interceptor.channels["agent"]
     assert scene.passed("agent", b"late", b"one", b"stop", b"two") == [b"one\n"]
     was_made: list[bool] = []
-    maker = threading.Thread(target=lambda: was_made.append(lane.make_way()), daemon=True)
+    maker = threading.Thread(target=lambda: was_made.append(lane.flush()), daemon=True)
     maker.start()
     assert scene.out("agent") == [], "somebody has to decide"
     scene.interceptor.release_all()
@@ -180,14 +179,14 @@ def test_way_is_made_when_all_that_came_has_left() -> None:
 
 @pytest.mark.parametrize("is_hanging", [True, False])
 def test_way_is_made_when_the_last_frame_never_leaves(*, is_hanging: bool) -> None:
-    scene = Scene([Rule("hang", holding(b"now"), Hang())] if is_hanging else [])
+    scene = Scene([InterceptRule("hang", holding(b"now"), "hang", {})] if is_hanging else [])
     scene.interceptor.set_breakpoint("", holding(b"stop"))
-    lane = scene.interceptor.lanes["agent"]
+    lane = scene.interceptor.channels["agent"]
     scene.come("agent", b"now" if is_hanging else b"stop")
     if not is_hanging:
         assert scene.out("agent") == []
     was_made: list[bool] = []
-    maker = threading.Thread(target=lambda: was_made.append(lane.make_way()), daemon=True)
+    maker = threading.Thread(target=lambda: was_made.append(lane.flush()), daemon=True)
     maker.start()
     for hold in scene.interceptor.holds():
         scene.interceptor.discard(hold.id)
@@ -198,17 +197,17 @@ def test_way_is_made_when_the_last_frame_never_leaves(*, is_hanging: bool) -> No
 
 @pytest.mark.parametrize("is_hung", [True, False])
 def test_no_way_is_made_where_nothing_leaves_any_more(*, is_hung: bool) -> None:
-    scene = Scene([Rule("hang", holding(b"now"), Hang())])
-    lane = scene.interceptor.lanes["agent"]
+    scene = Scene([InterceptRule("hang", holding(b"now"), "hang", {})])
+    lane = scene.interceptor.channels["agent"]
     if is_hung:
         assert scene.passed("agent", b"now") == []
     else:
         lane.close()
-    assert not lane.make_way()
+    assert not lane.flush()
 
 
 def test_a_reordered_frame_lets_others_pass() -> None:
-    rule = Rule("late", holding(b"late"), LetPass(2, 5.0))
+    rule = InterceptRule("late", holding(b"late"), "reorder", {"frames": 2, "seconds": 5.0})
     scene = Scene([rule])
     assert scene.passed("agent", b"late", b"one") == [b"one\n"]
     assert scene.passed("agent", b"two", b"three") == [b"two\n", b"late\n", b"three\n"]
@@ -217,15 +216,15 @@ def test_a_reordered_frame_lets_others_pass() -> None:
     assert scene.out("agent") == [b"late\n"]
     assert scene.passed("agent", b"late") == []
     scene.come("agent", b"the end", end=b"")
-    scene.interceptor.lanes["agent"].end()
+    scene.interceptor.channels["agent"].end()
     assert scene.out("agent") == [b"late\n", b"the end"]
     assert [name for name, _ in scene.told()] == ["reordered", "released"] * 3
 
 
 def test_a_cut_closes_the_direction_inside_a_frame() -> None:
-    scene = Scene([Rule("cut", holding(b"12345"), Cut(3))])
+    scene = Scene([InterceptRule("cut", holding(b"12345"), "cut", {"bytes": 3})])
     assert scene.passed("agent", b"one", b"12345", b"two") == [b"one\n", b"123"]
-    lane = scene.interceptor.lanes["agent"]
+    lane = scene.interceptor.channels["agent"]
     assert lane.take() is None
     scene.come("agent", b"three")
     assert scene.passed("client", b"other") == [b"other\n"]
@@ -237,24 +236,27 @@ def test_a_cut_closes_the_direction_inside_a_frame() -> None:
 
 
 def test_after_a_hang_nothing_leaves_and_nobody_has_to_wait() -> None:
-    scene = Scene([Rule("hang", holding(b"now"), Hang())])
+    scene = Scene([InterceptRule("hang", holding(b"now"), "hang", {})])
     assert scene.passed("agent", b"one", b"now", b"two") == [b"one\n"]
-    assert scene.passed("agent", b"x" * QUEUE_LIMIT) + scene.passed("agent", b"more") == []
-    assert scene.interceptor.lanes["agent"].is_wanted
+    assert scene.passed("agent", b"x" * MAX_QUEUED_BYTES) + scene.passed("agent", b"more") == []
+    assert scene.interceptor.channels["agent"].wants_frames
     assert [name for name, _ in scene.told()] == ["hung"] + ["discarded"] * 3
-    scene.interceptor.lanes["agent"].end()
-    assert scene.interceptor.lanes["agent"].take() is None
+    scene.interceptor.channels["agent"].end()
+    assert scene.interceptor.channels["agent"].take() is None
 
 
-@pytest.mark.parametrize("action", [Split(4, 1.0), Throttle(4)])
+@pytest.mark.parametrize(
+    ("action", "values"),
+    [("split", {"bytes": 4, "pause": 1.0}), ("throttle", {"rate": 4})],
+)
 def test_a_frame_can_leave_piece_by_piece_and_ours_waits_for_the_last(
-    action: Split | Throttle,
+    action: str, values: dict[str, float]
 ) -> None:
-    scene = Scene([Rule("slow", holding(b"0123"), action)])
+    scene = Scene([InterceptRule("slow", holding(b"0123"), action, values)])
     pieces = scene.passed("agent", b"012345678")
     scene.interceptor.inject("agent", b"ours")
-    lane = scene.interceptor.lanes["agent"]
-    while isinstance(piece := lane.look(), bytes | Wait):
+    lane = scene.interceptor.channels["agent"]
+    while isinstance(piece := lane.take_nowait(), bytes | Idle):
         if isinstance(piece, bytes):
             pieces.append(piece)
         elif piece.seconds is None:
@@ -262,20 +264,25 @@ def test_a_frame_can_leave_piece_by_piece_and_ours_waits_for_the_last(
         else:
             scene.now += piece.seconds
     assert b"".join(pieces) == b"012345678\nours\n"
-    assert scene.now == pytest.approx(2 if isinstance(action, Split) else 2.25)
+    assert scene.now == pytest.approx(2 if action == "split" else 2.25)
 
 
 def test_at_the_end_nothing_waits_any_more() -> None:
-    slow = [Rule("split", everything, Split(1, 9.0)), Rule("delay", everything, Delay(9, 0))]
-    scene = Scene([*slow, Rule("late", holding(b"late"), LetPass(9, 9.0))])
+    slow = [
+        InterceptRule("split", everything, "split", {"bytes": 1, "pause": 9.0}),
+        InterceptRule("delay", everything, "delay", {"seconds": 9, "jitter": 0}),
+    ]
+    scene = Scene(
+        [*slow, InterceptRule("late", holding(b"late"), "reorder", {"frames": 9, "seconds": 9.0})]
+    )
     scene.interceptor.finish()
     scene.come("agent", b"late", b"x")
-    scene.interceptor.lanes["agent"].end()
+    scene.interceptor.channels["agent"].end()
     assert b"".join(scene.out("agent")) == b"x\nlate\n", "the order is the rule's all the same"
 
 
 def test_ours_goes_out_while_a_delayed_frame_waits() -> None:
-    scene = Scene([Rule("delay", holding(b"x"), Delay(9, 0))])
+    scene = Scene([InterceptRule("delay", holding(b"x"), "delay", {"seconds": 9, "jitter": 0})])
     scene.passed("agent", b"x")
     scene.interceptor.inject("agent", b"ours")
     assert scene.out("agent") == [b"ours\n"]
@@ -288,7 +295,7 @@ class Pump:
 
     def __init__(self, scene: Scene, source: int, sink: int) -> None:
         self.scene, self.source, self.sink = scene, source, sink
-        self.lane: Lane = scene.interceptor.lanes["agent"]
+        self.lane: Channel = scene.interceptor.channels["agent"]
         self.framer = LineFramer()
         self.is_at_boundary = True
 
@@ -353,3 +360,49 @@ def test_events_and_frames_stand_in_the_journal_before_the_bytes_leave() -> None
     frame, event = scene.journal.entries
     assert isinstance(frame, Frame)
     assert isinstance(event, JournalEvent)
+
+
+def arrived(n: int) -> InterceptedFrame:
+    return InterceptedFrame.of(Frame(n, 0.0, "agent", b"x", b"\n"))
+
+
+def buffer_of(*limits: tuple[int, float]) -> ReorderBuffer:
+    buffer = ReorderBuffer()
+    for n, (frames, seconds) in enumerate(limits, 1):
+        buffer.put(arrived(n), frames, 100.0 + seconds)
+    return buffer
+
+
+def test_a_frame_is_due_when_enough_have_passed() -> None:
+    buffer = buffer_of((2, 5.0))
+    buffer.count_sent()
+    assert buffer.take_due(100.0, is_flushing=False) is None
+    buffer.count_sent()
+    due = buffer.take_due(100.0, is_flushing=False)
+    assert due is not None
+    assert due.frame.n == 1
+    assert not buffer
+
+
+def test_a_frame_is_due_when_it_has_waited_long_enough() -> None:
+    buffer = buffer_of((9, 5.0), (9, 3.0))
+    assert buffer.next_until == 103.0
+    assert buffer.take_due(102.9, is_flushing=False) is None
+    due = buffer.take_due(103.0, is_flushing=False)
+    assert due is not None
+    assert due.frame.n == 2
+    assert buffer.next_until == 105.0
+
+
+def test_when_nobody_else_comes_they_leave_oldest_first() -> None:
+    buffer = buffer_of((9, 5.0), (9, 3.0))
+    left = [buffer.take_due(100.0, is_flushing=True), buffer.take_due(100.0, is_flushing=True)]
+    assert [one.frame.n for one in left if one] == [1, 2]
+    assert buffer.take_due(100.0, is_flushing=True) is None
+    assert buffer.next_until is None
+
+
+def test_all_can_be_taken_at_once() -> None:
+    buffer = buffer_of((9, 5.0), (9, 3.0))
+    assert [one.frame.n for one in buffer.take_all()] == [1, 2]
+    assert not buffer

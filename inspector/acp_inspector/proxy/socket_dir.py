@@ -1,4 +1,4 @@
-"""Where running proxies can be found: one private socket for each, in a directory of the user.
+"""The directory in which each running proxy has its private socket.
 
 Source: XDG Base Directory Specification, `XDG_RUNTIME_DIR`.
 """
@@ -15,19 +15,19 @@ from typing import Final
 from acp_protocol.errors import AcpError
 
 SUFFIX: Final = ".sock"
-NAME_LENGTH: Final = 32
-"""Letters of a proxy's name that stand in the name of its socket, which has to be short."""
+MAX_NAME_CHARS: Final = 32
+"""Characters of a proxy's name in the name of its socket, whose path has to be short."""
 
 
-class RuntimeDirectoryError(AcpError):
+class SocketDirectoryError(AcpError):
     """The directory for sockets cannot be used; the message says why."""
 
 
-def runtime_directory() -> Path:
-    """Return the directory for sockets, which only its user may enter; make it if it is missing.
+def socket_directory() -> Path:
+    """Return the directory for sockets, which only its user may enter; create it if it is missing.
 
     Raises:
-        RuntimeDirectoryError: it cannot be made, or somebody else could look into it.
+        SocketDirectoryError: it cannot be created, or others have access to it.
     """
     home = os.environ.get("XDG_RUNTIME_DIR")
     user = os.getuid()
@@ -38,20 +38,20 @@ def runtime_directory() -> Path:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
         found = path.lstat()
     except OSError as problem:
-        raise RuntimeDirectoryError(f"{path} cannot be made: {problem.strerror}") from None
+        raise SocketDirectoryError(f"{path} cannot be created: {problem.strerror}") from None
     if not stat.S_ISDIR(found.st_mode):
-        raise RuntimeDirectoryError(f"{path} is no directory")
+        raise SocketDirectoryError(f"{path} is not a directory")
     if found.st_uid != user or stat.S_IMODE(found.st_mode) & 0o077:
-        raise RuntimeDirectoryError(f"{path} is open to others; only its user may have access")
+        raise SocketDirectoryError(f"{path} is open to others; only its user may have access")
     return path
 
 
 def socket_name(name: str, pid: int) -> str:
     """Return the name of the socket of the proxy `name` with that process id."""
-    letters = re.sub(r"[^A-Za-z0-9_.-]+", "-", name).strip("-.")[:NAME_LENGTH] or "agent"
+    letters = re.sub(r"[^A-Za-z0-9_.-]+", "-", name).strip("-.")[:MAX_NAME_CHARS] or "agent"
     return f"{letters}-{pid}{SUFFIX}"
 
 
 def sockets() -> list[Path]:
-    """Return the sockets that lie there, whether somebody listens or not, by name."""
-    return sorted(runtime_directory().glob(f"*{SUFFIX}"))
+    """Return the sockets in the directory, whether or not their proxies still run, by name."""
+    return sorted(socket_directory().glob(f"*{SUFFIX}"))

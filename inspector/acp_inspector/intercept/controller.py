@@ -1,0 +1,537 @@
+"""Intercepts the traffic of one proxy: breakpoints, paused and injected frames.
+
+Locks are taken in this order, and never the other way round:
+
+1. `proxy.session.LazyController`: one command at a time creates the controller;
+2. `proxy.forwarder.InterceptingForwarder`: handing a direction over to its channel;
+3. the lock of an add-on, while its hook runs;
+4. the lock of this controller, which both channels share;
+5. leaves, below which none is taken: those of live filters, injections, the recorder and its queue.
+
+None of them but an add-on's is held while bytes are read or written or while hooks run, so that a
+command never waits for the traffic.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from acp_inspector.intercept.channel import Channel, ChannelClosedError, Insertion, PausedFrame
+from acp_inspector.intercept.injection import IdSpace, Injection, Injections
+from acp_inspector.intercept.matching import LiveFilters, Matcher
+from acp_inspector.intercept.passage import (
+    WAIT_LIMIT,
+    EventSink,
+    Hook,
+    InterceptedFrame,
+    InterceptError,
+    check_json,
+)
+from acp_inspector.journal import Frame
+from acp_protocol.errors import AcpError
+from acp_protocol.framing import Side
+from acp_protocol.host.text import one_line
+from acp_protocol.jsonrpc import Json
+
+HOLD_LIMIT: Final = 60.0
+"""Seconds after which a paused frame is released without a decision."""
+ABSENCE_S: Final = 10.0
+"""Seconds without a command after which no observer counts as present; a screen polls often."""
+PERSON: Final = "person"
+"""Who acts, where it is neither a rule nor an add-on."""
+MAX_WARNINGS: Final = 1000
+"""Kinds of warnings that are distinguished; further kinds are not reported."""
+MAX_WARNING_CHARS: Final = 300
+
+
+class WarnOnce:
+    """Reports each kind of failure once, because traffic repeats itself."""
+
+    def __init__(self, warn: Callable[[str], None]) -> None:
+        self._warn = warn
+        self._kinds: set[str] = set()
+        self._lock = threading.Lock()
+
+    def once(self, kind: str, sentence: str) -> None:
+        """Report `sentence`, unless something of that kind was reported before."""
+        with self._lock:
+            if kind in self._kinds or len(self._kinds) >= MAX_WARNINGS:
+                return
+            self._kinds.add(kind)
+        self.warn(sentence)
+
+    def failure(self, name: str, problem: BaseException) -> None:
+        """Report, once for each type of exception, that `name` has failed."""
+        kind = type(problem).__name__
+        try:
+            reason = str(problem)
+        except Exception:  # noqa: BLE001 - the exception may be anybody's
+            reason = "without a message"
+        # Our own errors are sentences; those of others may need their name.
+        reason = reason if isinstance(problem, AcpError) else f"{kind}: {reason}"
+        self.once(f"{name}/{kind}", f"{name} failed and is skipped: {reason}")
+
+    def warn(self, sentence: str) -> None:
+        """Report `sentence`; never raises, because the traffic does not depend on it."""
+        try:
+            self._warn(one_line(sentence, MAX_WARNING_CHARS))
+        except Exception:  # noqa: BLE001 - there is no other place to report this
+            return
+
+    def reset(self) -> None:
+        """Report everything once more."""
+        with self._lock:
+            self._kinds.clear()
+
+
+@dataclass(frozen=True, slots=True)
+class Breakpoint:
+    """Pauses every frame that it matches."""
+
+    id: int
+    expression: str
+    """As a person wrote it."""
+    matches: Matcher
+    is_lasting: bool
+    """Whether it stays when the last observer has left."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """A paused frame, as it is at this moment."""
+
+    id: int
+    seq: int
+    side: Side
+    raw: bytes
+    breakpoint: int | None
+    """Id of the breakpoint; None if everything is paused."""
+    age: float
+    """Seconds since it was paused."""
+    left: float
+    """Seconds until it is released."""
+    waiting: int
+    """Frames that wait behind it."""
+
+
+class InterceptController:
+    """Everything that intercepts one agent's traffic; all methods are safe in any thread."""
+
+    def __init__(
+        self,
+        events: EventSink,
+        *,
+        hooks: Sequence[Hook] = (),
+        kill: Callable[[int], None] = lambda signal: None,
+        warn: Callable[[str], None] = lambda text: None,
+        clock: Callable[[], float] = time.monotonic,
+        hold_limit: float = HOLD_LIMIT,
+        ids: IdSpace | None = None,
+        filters: LiveFilters | None = None,
+    ) -> None:
+        """Start with rules and add-ons `hooks`, which see each frame in that order.
+
+        Args:
+            events: Records what is done.
+            hooks: Rules and add-ons.
+            kill: Sends a signal to the agent.
+            warn: Shows a sentence to the user.
+            clock: Seconds, from any point on.
+            hold_limit: Seconds after which a paused frame is released.
+            ids: Gives ids to injected requests.
+            filters: By which the rules were compiled; it knows the requests so far.
+        """
+        self.filters = filters or LiveFilters()
+        self._events = events
+        self._hooks = tuple(hooks)
+        self._kill = kill
+        self._warnings = WarnOnce(warn)
+        self._clock = clock
+        self._hold_limit = hold_limit
+        self._injections = Injections(ids or IdSpace(), clock)
+        self._changed = threading.Condition(threading.RLock())
+        self._match_counts = Counter[str]()
+        self._breakpoints: dict[int, Breakpoint] = {}
+        self._last_id = 0
+        self._is_paused = False
+        self._is_over = False
+        self._is_active = bool(hooks)
+        self._active_at = clock()
+        """When an observer has last asked for something."""
+        self._is_unattended = False
+        self.channels: Mapping[Side, Channel] = {
+            "client": Channel("client", self, events, self._changed, clock),
+            "agent": Channel("agent", self, events, self._changed, clock),
+        }
+        """The directions, by their sender."""
+
+    @property
+    def is_active(self) -> bool:
+        """Whether frames have to be looked at one by one; cheap enough to ask for every chunk."""
+        return self._is_active
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing waits any more."""
+        return self._is_over
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether everything is paused."""
+        return self._is_paused
+
+    @property
+    def hold_limit(self) -> float:
+        """Seconds after which a paused frame is released without a decision."""
+        return self._hold_limit
+
+    @property
+    def match_counts(self) -> Mapping[str, int]:
+        """How many frames each rule and add-on has acted on, in their order."""
+        return {hook.name: self._match_counts[hook.name] for hook in self._hooks}
+
+    # Observers.
+
+    def heartbeat(self) -> None:
+        """Record observer activity; breakpoints pause frames again if they had stopped to."""
+        with self._changed:
+            self._active_at = self._clock()
+            self._is_unattended = False
+
+    def extend_timeouts(self, seconds: float | None = None) -> None:
+        """Restart all countdowns; with `seconds`, each lasts so long from now on.
+
+        Raises:
+            InterceptError: `seconds` is out of range.
+        """
+        if seconds is not None and not 0 < seconds <= WAIT_LIMIT:
+            raise InterceptError(f"a hold lasts up to {WAIT_LIMIT:.0f} seconds, not {seconds}")
+        with self._changed:
+            self.heartbeat()
+            self._hold_limit = seconds or self._hold_limit
+            until = self._clock() + self._hold_limit
+            for channel in self.channels.values():
+                if channel.paused is not None:
+                    channel.paused.until = until
+            self._changed.notify_all()
+
+    def observers_left(self) -> None:
+        """Release everything, and remove the breakpoints that are not lasting."""
+        with self._changed:
+            points = self._breakpoints.values()
+            self._breakpoints = {point.id: point for point in points if point.is_lasting}
+            self.release_all("nobody is attached")
+
+    def finish(self) -> None:
+        """Send everything at once and let nothing wait from now on: the proxy is about to end."""
+        with self._changed:
+            self._is_over = True
+            self._changed.notify_all()
+
+    # Breakpoints.
+
+    @property
+    def breakpoints(self) -> Sequence[Breakpoint]:
+        """Those that are set, oldest first."""
+        with self._changed:
+            return tuple(self._breakpoints.values())
+
+    def set_breakpoint(
+        self, expression: str, matches: Matcher | None = None, *, is_lasting: bool = False
+    ) -> Breakpoint:
+        """Pause what `expression` matches, from the next frame on; or what `matches`, if given.
+
+        Raises:
+            FilterError: the expression is wrong or empty.
+        """
+        if matches is None and not expression.strip():
+            from acp_inspector.filter.errors import FilterError
+
+            sentence, hint = "an empty breakpoint would hold everything", "pause for that"
+            raise FilterError(expression, 0, sentence, hint)
+        matches = matches or self.filters.compile(expression)
+        with self._changed:
+            self._last_id += 1
+            point = Breakpoint(self._last_id, expression, matches, is_lasting)
+            self._breakpoints[point.id] = point
+            self._update_is_active()
+            return point
+
+    def clear_breakpoint(self, number: int) -> None:
+        """Remove a breakpoint; the frame that it has paused stays paused.
+
+        Raises:
+            InterceptError: there is none of that id.
+        """
+        with self._changed:
+            if self._breakpoints.pop(number, None) is None:
+                raise InterceptError(f"there is no breakpoint {number}")
+            self._update_is_active()
+
+    def pause(self) -> None:
+        """Pause every frame, both ways, until `resume` or until one has been paused too long."""
+        with self._changed:
+            self._is_paused = True
+            self._update_is_active()
+
+    def resume(self) -> None:
+        """Release the frames that no breakpoint holds."""
+        with self._changed:
+            self._is_paused = False
+            for channel in self.channels.values():
+                if channel.paused is not None and channel.paused.breakpoint is None:
+                    self._release(channel, channel.paused, PERSON)
+            self._update_is_active()
+
+    # Paused frames. All that decide raise `InterceptError` if no frame of that id is paused.
+
+    def holds(self) -> Sequence[Hold]:
+        """Return the paused frames, oldest first."""
+        with self._changed:
+            now = self._clock()
+            holds = [
+                Hold(
+                    paused.id,
+                    paused.frame.frame.n,
+                    channel.side,
+                    paused.frame.raw,
+                    paused.breakpoint,
+                    now - paused.since,
+                    max(paused.until - now, 0.0),
+                    channel.waiting,
+                )
+                for channel in self.channels.values()
+                if (paused := channel.paused) is not None
+            ]
+        return sorted(holds, key=lambda hold: hold.id)
+
+    def wait_for_hold(self, seconds: float, after: int = 0) -> bool:
+        """Wait until a frame newer than `after` is paused; return whether one is in time."""
+
+        def is_there() -> bool:
+            paused = [channel.paused for channel in self.channels.values()]
+            return any(each is not None and each.id > after for each in paused)
+
+        with self._changed:
+            return self._changed.wait_for(is_there, seconds)
+
+    def read(self, number: int) -> bytes:
+        """Return all bytes of a paused frame."""
+        with self._changed:
+            return self._paused(number)[1].frame.raw
+
+    def release(self, number: int, by: str = PERSON) -> None:
+        """Send a paused frame as it is."""
+        with self._changed:
+            self._release(*self._paused(number), by)
+
+    def edit(self, number: int, raw: bytes, by: str = PERSON, *, is_forced: bool = False) -> None:
+        """Send `raw` in place of a paused frame; it has to be JSON unless it `is_forced`.
+
+        Raises:
+            InterceptError: it is not JSON, or contains a line ending.
+        """
+        if not is_forced:
+            check_json(raw)
+        with self._changed:
+            channel, paused = self._paused(number)
+            paused.frame.edit(raw, by)
+            self._release(channel, paused, by)
+
+    def duplicate(self, number: int, times: int = 2, by: str = PERSON) -> None:
+        """Send a paused frame `times` times.
+
+        Raises:
+            InterceptError: the number is out of range.
+        """
+        with self._changed:
+            channel, paused = self._paused(number)
+            paused.frame.duplicate(times, by)
+            self._release(channel, paused, by)
+
+    def discard(self, number: int, by: str = PERSON, *, is_silent: bool = False) -> None:
+        """Drop a paused frame; a request gets an error response unless it `is_silent`."""
+        with self._changed:
+            channel, paused = self._paused(number)
+            (paused.frame.drop if is_silent else paused.frame.discard)(by)
+            self._go_on(channel, paused)
+
+    def delay(self, number: int, seconds: float, by: str = PERSON) -> None:
+        """Send a paused frame after `seconds` more.
+
+        Raises:
+            InterceptError: the time is out of range.
+        """
+        with self._changed:
+            channel, paused = self._paused(number)
+            paused.frame.delay(seconds, by)
+            self._go_on(channel, paused, seconds)
+
+    def answer(
+        self, number: int, by: str = PERSON, *, result: Json = None, error: Json = None
+    ) -> None:
+        """Respond to a paused request in the other peer's place, and drop it.
+
+        Raises:
+            InterceptError: it is not a request, or the error has no code and message.
+        """
+        with self._changed:
+            channel, paused = self._paused(number)
+            paused.frame.answer(by, result=result, error=error)
+            self._go_on(channel, paused)
+
+    def release_all(self, by: str = PERSON) -> None:
+        """Release what is paused and what waits behind it; breakpoints stay."""
+        with self._changed:
+            self._is_paused = False
+            for channel in self.channels.values():
+                channel.exempt_waiting()
+                if channel.paused is not None:
+                    self._release(channel, channel.paused, by)
+            self._update_is_active()
+
+    # Injected frames.
+
+    def inject(
+        self,
+        side: Side,
+        raw: bytes,
+        by: str = PERSON,
+        *,
+        is_forced: bool = False,
+        keeps_id: bool = False,
+    ) -> Injection:
+        """Send a frame as if `side` had sent it, ahead of all that waits, never inside a line.
+
+        A request gets an id of its own, and its response goes to the injection and not to the
+        other peer. One that `keeps_id` is like any other of `side`. Several lines are several
+        frames and have to be forced; the first that expects a response is returned.
+
+        Raises:
+            InterceptError: there is a line ending inside, and it is not forced.
+            ChannelClosedError: nothing is sent there any more.
+        """
+        injections = self._injections.make(side, raw, by, keeps_id=keeps_id, is_forced=is_forced)
+        with self._changed:
+            for each in injections:
+                self.channels[side].insert(Insertion(each.raw, by, on_sent=each.set_sent))
+                self._injections.expect(each)
+            self._update_is_active()
+        return next((each for each in injections if each.expects_response), injections[0])
+
+    # What the channels ask for.
+
+    def process(self, frame: Frame) -> InterceptedFrame:
+        """Run rules, add-ons and breakpoints on a frame, in this order and without any lock.
+
+        A hook that fails is reported once, and the frame passes as if the hook were not there.
+        """
+        processed = InterceptedFrame.of(frame)
+        is_ours = False
+        try:
+            is_ours = self._injections.take_response(processed)
+            if not is_ours:
+                self.filters.add(frame)
+        except Exception as problem:  # noqa: BLE001 - knowing less must not cost the traffic
+            self._warnings.failure("looking at a frame", problem)
+        for hook in () if is_ours else self._hooks:
+            if not processed.is_dropped:
+                processed = self._run(hook, processed)
+        if not processed.is_dropped:
+            processed.breakpoint = self._matching_breakpoint(processed)
+        with self._changed:
+            # The response that was waited for may have come, or be too late.
+            self._update_is_active()
+        return processed
+
+    def pause_if_wanted(self, frame: InterceptedFrame, *, is_exempt: bool) -> PausedFrame | None:
+        """Pause a frame if everything is paused or a breakpoint matches it."""
+        if is_exempt or self._is_unattended:
+            return None
+        point = frame.breakpoint if frame.breakpoint in self._breakpoints else None
+        if point is None and not self._is_paused:
+            return None
+        self._last_id += 1
+        now = self._clock()
+        why = {} if point is None else {"filter": self._breakpoints[point].expression}
+        self._events.event("held", of=frame.frame.n, by=PERSON, **why)
+        return PausedFrame(self._last_id, frame, point, now, now + self._hold_limit)
+
+    def time_out(self, paused: PausedFrame) -> None:
+        """Release everything, because no decision about `paused` came in time.
+
+        If no observer has been active for a while either, nothing is paused any more until one is:
+        a forgotten breakpoint makes the traffic wait once.
+        """
+        if self._is_over:
+            self._release(self.channels[paused.frame.frame.side], paused, "end")
+            return
+        if self._clock() - self._active_at >= min(ABSENCE_S, self._hold_limit / 2):
+            self._is_unattended = True
+            self._warnings.warn(
+                "no observer has decided about the held frames: all were released, and nothing "
+                "is held until somebody attaches"
+            )
+        self.release_all("time limit")
+
+    def run_side_effects(self, frame: InterceptedFrame) -> None:
+        """Send the response in a peer's place, or the signal to the agent, if there is one."""
+        if frame.reply is not None:
+            raw, by = frame.reply
+            sender = frame.frame.side
+            other: Side = "agent" if sender == "client" else "client"
+            try:
+                self.channels[other].insert(Insertion(raw, by, answers=frame.frame.n))
+            except ChannelClosedError as problem:
+                self._warnings.once("answer", f"a response could not be sent: {problem}")
+        if frame.signal:
+            try:
+                self._kill(frame.signal)
+            except OSError as problem:
+                self._warnings.once("crash", f"the agent could not be killed: {problem}")
+
+    def _run(self, hook: Hook, frame: InterceptedFrame) -> InterceptedFrame:
+        try:
+            processed = hook.process(frame, self.inject)
+        except BaseException as problem:  # noqa: BLE001 - even its exit must not end the traffic
+            self._warnings.failure(hook.name, problem)
+            return frame
+        if len(processed.events) > len(frame.events):
+            with self._changed:
+                self._match_counts[hook.name] += 1
+        return processed
+
+    def _matching_breakpoint(self, frame: InterceptedFrame) -> int | None:
+        for point in self.breakpoints:
+            try:
+                if point.matches(frame.current):
+                    return point.id
+            except Exception as problem:  # noqa: BLE001 - a filter must not end the traffic
+                self._warnings.failure(f"breakpoint {point.id}", problem)
+        return None
+
+    # The lock is held.
+
+    def _paused(self, number: int) -> tuple[Channel, PausedFrame]:
+        for channel in self.channels.values():
+            if channel.paused is not None and channel.paused.id == number:
+                return channel, channel.paused
+        raise InterceptError(f"no frame is held under the id {number} any more")
+
+    def _release(self, channel: Channel, paused: PausedFrame, by: str) -> None:
+        paused.frame.add_event("released", by)
+        self._go_on(channel, paused)
+
+    def _go_on(self, channel: Channel, paused: PausedFrame, delay: float = 0.0) -> None:
+        paused.frame.flush_events(self._events)
+        channel.resume(delay=delay)
+
+    def _update_is_active(self) -> None:
+        self._is_active = bool(
+            self._hooks or self._breakpoints or self._is_paused or self._injections.are_expected
+        )

@@ -1,0 +1,430 @@
+"""One run of the proxy: the agent, its forwarders, and the recording and control beside them.
+
+The traffic needs neither recording nor control. What cannot be opened is reported once and left
+out; only a mistake of the user (a wrong filter, rule or add-on) is refused before the agent starts.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path, PurePath
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, Any, Final
+
+from acp_inspector.proxy.control import ControlServer, LazyController, commands_on
+from acp_inspector.proxy.forwarder import Forwarder, InterceptingForwarder
+from acp_inspector.proxy.log import FileLog, Growth, Log, MemoryLog, ObservedSink, Sink
+from acp_inspector.proxy.process import GRACE_S, AgentProcess, Signals
+from acp_inspector.proxy.recorder import Recorder
+from acp_inspector.proxy.socket_dir import SocketDirectoryError
+from acp_inspector.recording.format import Header, RecordingError, RecordingExistsError
+from acp_inspector.recording.names import recording_path
+from acp_inspector.recording.origin import header_of_this_run
+from acp_inspector.recording.writer import Mode, RecordingWriter
+from acp_protocol.errors import AcpError, describe_os_error
+from acp_protocol.framing import Side
+from acp_protocol.host.guard import Guard
+
+if TYPE_CHECKING:
+    from acp_inspector.intercept.addons import Addon
+    from acp_inspector.intercept.controller import InterceptController
+    from acp_inspector.intercept.passage import Hook
+    from acp_inspector.recording.rotation import RotatingWriter
+    from acp_inspector.redaction.sieve import Sieve
+
+Warn = Callable[[str], None]
+
+DRAIN_TIMEOUT_S: Final = 2.0
+"""Seconds after which the processes that an agent has left behind are ended too."""
+WARNING_TIMEOUT_S: Final = 1.0
+"""Seconds that the end waits for warnings to be read."""
+SWITCH_INTERVAL_S: Final = 0.000001
+"""Seconds for which a thread may keep the interpreter's lock while a forwarder waits for it.
+
+With Python's default the slowest round trips take 10 ms longer.
+"""
+
+
+def run_proxy(
+    command: Sequence[str],
+    session: ProxySession | None = None,
+    *,
+    stdio: tuple[int, int] = (0, 1),
+    grace: float = GRACE_S,
+    drain_timeout: float = DRAIN_TIMEOUT_S,
+) -> int:
+    """Run `command` with our stdin, stdout and stderr as its own; return the code to exit with.
+
+    The code is the agent's, or 128 + n if signal n has ended it. The caller closes the session.
+
+    Args:
+        command: The agent.
+        session: Records and intercepts the traffic.
+        stdio: The descriptors of the client.
+        grace: Seconds that the agent has to end after a signal, and when its client has gone.
+        drain_timeout: Seconds that the processes have which the agent has left behind.
+
+    Raises:
+        AgentStartError: the command could not be started.
+    """
+    session = session or ProxySession()
+    recorder = session.recorder
+    sys.setswitchinterval(SWITCH_INTERVAL_S)
+    with Signals(grace) as signals:
+        process = AgentProcess(command)
+        signals.pass_to(process)
+        # By now the agent is busy with its own start.
+        guard = Guard(round(GRACE_S), round(GRACE_S))
+        guard.watch(process.pid)
+        if recorder is not None:
+            recorder.event("spawn", pid=process.pid)
+        stdin, stdout, stderr = process.take_pipes()
+        session.process = process
+        to_agent = session.forwarder("client", stdio[0], stdin)
+        to_client = session.forwarder("agent", stdout, stdio[1])
+        from_agent = [to_client, Forwarder("stderr", stderr, 2, recorder)]
+        for forwarder in (to_agent, *from_agent):
+            forwarder.start()
+        _watch_client(to_agent, to_client, process, grace)
+        code = process.wait()
+        if session.controller is not None:
+            session.controller.finish()
+        limit = time.monotonic() + drain_timeout
+        for forwarder in from_agent:
+            forwarder.join(max(limit - time.monotonic(), 0))
+        # This ends what the agent has left behind, and with it the last writer of the pipes.
+        process.end()
+        guard.dismiss(process.pid)
+        guard.close()
+        for forwarder in from_agent:
+            _drain(forwarder, signals, drain_timeout)
+    if recorder is not None:
+        recorder.event("exit", **({"code": code} if code >= 0 else {"signal": -code}))
+    return code if code >= 0 else 128 - code
+
+
+def _drain(forwarder: Forwarder, signals: Signals, timeout: float) -> None:
+    """Wait until everything was read, however slowly, unless a signal has asked for the end.
+
+    A source that is silent for `timeout` seconds is held open by a process outside the group.
+    """
+    is_silent = False
+    while forwarder.is_alive() and not is_silent and not signals.ends_agent:
+        writes = forwarder.writes
+        forwarder.join(timeout)
+        is_silent = forwarder.writes == writes and not forwarder.is_writing
+    forwarder.join(timeout if signals.ends_agent else 0)
+
+
+def _watch_client(
+    to_agent: Forwarder, to_client: Forwarder, process: AgentProcess, grace: float
+) -> None:
+    """End the agent when its client has gone, even if the agent does not notice.
+
+    A client that has only closed our stdin still waits for responses. A client that reads none has
+    gone if it sends nothing more, or if the agent takes nothing of what it has sent. The same holds
+    for a client that sends nothing more to an agent that has closed its stdout.
+    """
+
+    def watch() -> None:
+        reads_nothing = to_client.wait_for_lost_sink()
+        while to_agent.is_alive() and not (
+            to_agent.is_stuck_for(grace) and (reads_nothing or to_agent.has_lost_source())
+        ):
+            pass
+        if to_agent.is_alive() or not process.ends_within(grace):
+            process.end()
+
+    threading.Thread(target=watch, name="client", daemon=True).start()
+
+
+def warn(text: str) -> None:
+    """Write a warning to stderr, which editors show or log."""
+    with suppress(OSError):
+        os.write(2, f"acp-console proxy: {text}\n".encode(sys.getfilesystemencoding(), "replace"))
+
+
+class BackgroundWarner:
+    """Warns from a thread of its own, because writing to stderr blocks if it is not read."""
+
+    def __init__(self, warn: Warn) -> None:
+        self._warn = warn
+        self._texts: SimpleQueue[str | None] = SimpleQueue()
+        self._thread = threading.Thread(target=self._run, name="warnings", daemon=True)
+        self._starting = threading.Lock()
+
+    def __call__(self, text: str) -> None:
+        self._texts.put(text)
+        with self._starting:
+            if self._thread.ident is None:
+                self._thread.start()
+
+    def close(self) -> None:
+        """Wait a moment until all warnings are written."""
+        self._texts.put(None)
+        if self._thread.ident is not None:
+            self._thread.join(WARNING_TIMEOUT_S)
+
+    def _run(self) -> None:
+        while (text := self._texts.get()) is not None:
+            self._warn(text)
+
+
+@dataclass(frozen=True, slots=True)
+class ProxyOptions:
+    """What the user wants of a proxy."""
+
+    record: str | None = None
+    """Where to record: a path, or a pattern for one."""
+    mode: Mode = "new"
+    redacts: bool = False
+    """Whether secrets are removed from the recording and from what observers read."""
+    rotate_size: int | None = None
+    """Bytes after which the next file is begun."""
+    rotate_age: float | None = None
+    """Seconds after which the next file is begun."""
+    name: str | None = None
+    """The proxy's name for observers; the agent's by default."""
+    has_control: bool = True
+    """Whether observers may attach."""
+    breakpoints: Sequence[str] = ()
+    """Filters of frames to pause."""
+    hold_limit: float | None = None
+    """Seconds after which a paused frame is released; a minute by default."""
+    rules: Path | None = None
+    addons: Sequence[Path] = ()
+
+    @property
+    def rotates(self) -> bool:
+        """Whether there may be several files."""
+        return self.rotate_size is not None or self.rotate_age is not None
+
+    @property
+    def intercepts(self) -> bool:
+        """Whether frames are intercepted from the first one on."""
+        return bool(self.breakpoints or self.rules or self.addons)
+
+
+class ProxySession:
+    """The recorder, controller and control socket of a running proxy, as far as there are any."""
+
+    def __init__(self, warn: Warn = warn) -> None:
+        self.recorder: Recorder | None = None
+        self.controller: LazyController | None = None
+        self.process: AgentProcess | None = None
+        self.writer: RecordingWriter | RotatingWriter | None = None
+        self.control: ControlServer | None = None
+        self.warn = BackgroundWarner(warn)
+        self._addons: Sequence[Addon] = ()
+
+    def forwarder(self, side: Side, source: int, sink: int) -> Forwarder:
+        """Return what moves one direction."""
+        if self.recorder is None or self.controller is None:
+            return Forwarder(side, source, sink, self.recorder)
+        forwarder = InterceptingForwarder(side, source, sink, self.recorder)
+        self.controller.connect(side, forwarder.open_channel)
+        return forwarder
+
+    def create_controller(self, recorder: Recorder, options: ProxyOptions) -> InterceptController:
+        """Load rules and add-ons, and set the breakpoints.
+
+        Raises:
+            AcpError: a filter, a rule or an add-on is wrong.
+        """
+        from acp_inspector.intercept.controller import HOLD_LIMIT, InterceptController
+        from acp_inspector.intercept.matching import LiveFilters
+
+        filters = LiveFilters()
+        hooks: list[Hook] = []
+        if options.rules is not None:
+            from acp_inspector.intercept.rules import load_rules
+
+            hooks += load_rules(options.rules, filters.compile)
+        if options.addons:
+            from acp_inspector.intercept.addons import Addon
+
+            self._addons = [Addon(path, self.warn) for path in options.addons]
+            hooks += self._addons
+        controller = InterceptController(
+            recorder,
+            hooks=hooks,
+            kill=self._kill,
+            warn=self.warn,
+            hold_limit=options.hold_limit or HOLD_LIMIT,
+            filters=filters,
+        )
+        for expression in options.breakpoints:
+            controller.set_breakpoint(expression, is_lasting=True)
+        return controller
+
+    def withdraw_recording(self) -> None:
+        """Remove a recording that is empty because no agent was started."""
+        if self.writer is not None:
+            self.writer.withdraw()
+
+    def close(self) -> None:
+        """Write what is left, give observers a moment to read it, and end."""
+        for addon in self._addons:
+            addon.close()
+        if self.recorder is not None:
+            self.recorder.close()
+        if self.control is not None:
+            self.control.close()
+        self.warn.close()
+
+    def _kill(self, number: int) -> None:
+        if self.process is not None:
+            self.process.signal(number)
+
+
+def open_session(command: Sequence[str], options: ProxyOptions, warn: Warn = warn) -> ProxySession:
+    """Open recording and control socket.
+
+    Raises:
+        RecordingExistsError: there is a file of that name, and the options do not say what to do.
+        RecordingError: half of the recording would be redacted, or its name is wrong.
+        AcpError: a filter, a rule or an add-on is wrong.
+    """
+    session = ProxySession(warn)
+    is_plain = not (options.has_control or options.intercepts)
+    if options.record is None and is_plain:
+        return session
+    header = header_of_this_run(command, _working_directory())
+    path = _path(command, options)
+    sieve = _sieve(path, options)
+    if sieve is not None:
+        header = sieve.header(header)
+    writer = _writer(path, options, header, session.warn)
+    if writer is None and is_plain:
+        return session
+    session.writer = writer
+    growth = Growth()
+    memory = MemoryLog(header)
+    # Observers read the file, or the lines in memory if there is none or are several.
+    reads_memory = writer is None or options.rotates
+    sinks: list[Sink] = [writer] if writer is not None else []
+    sink: Sink = ObservedSink([*sinks, memory] if reads_memory else sinks, growth)
+    if sieve is not None:
+        from acp_inspector.redaction.sieve import RedactedSink
+
+        sink = RedactedSink(sink, sieve, session.warn)
+    recorder = Recorder(sink, warn=session.warn)
+
+    def open_log() -> Log:
+        if path is None or writer is None or options.rotates:
+            return memory
+        return FileLog(path, writer.has_begun)
+
+    session.recorder = recorder
+    controller = LazyController(lambda: session.create_controller(recorder, options))
+    if options.intercepts:
+        try:
+            controller.get()
+        except AcpError:
+            session.withdraw_recording()
+            session.close()
+            raise
+    session.controller = controller
+    about = {
+        "command": header.command,
+        "cwd": header.cwd,
+        "created": header.created,
+        "recording": None if path is None else str(path.absolute()),
+    }
+    if options.has_control:
+        name = options.name or PurePath(command[0]).name
+        session.control = _control(name, about, open_log, growth, controller, session.warn)
+    return session
+
+
+def _path(command: Sequence[str], options: ProxyOptions) -> Path | None:
+    """Return where to record.
+
+    Raises:
+        RecordingError: the pattern is wrong.
+    """
+    if options.record is None:
+        return None
+    agent = PurePath(command[0]).name
+    return recording_path(
+        options.record, agent=agent, pid=os.getpid(), at=datetime.now().astimezone()
+    )
+
+
+def _sieve(path: Path | None, options: ProxyOptions) -> Sieve | None:
+    """Return what removes secrets from entries, if that is wanted.
+
+    Raises:
+        RecordingError: half of the recording would be redacted.
+    """
+    appended = path if options.mode == "append" else None
+    if appended is not None:
+        from acp_inspector.redaction.mixture import refuse_mixture
+
+        refuse_mixture(appended, redacts=options.redacts)
+    if not options.redacts:
+        return None
+    from acp_inspector.redaction.sieve import Sieve, next_placeholder
+
+    return Sieve(first=1 if appended is None else next_placeholder(appended))
+
+
+def _writer(
+    path: Path | None, options: ProxyOptions, header: Header, warn: Warn
+) -> RecordingWriter | RotatingWriter | None:
+    """Return what writes the recording; None if there is none or it cannot be opened."""
+    if path is None:
+        return None
+    try:
+        if not options.rotates:
+            return RecordingWriter(path, header, mode=options.mode, warn=warn, waits_for_room=True)
+        from acp_inspector.recording.rotation import Limits, RotatingWriter
+
+        limits = Limits(options.rotate_size, options.rotate_age)
+        return RotatingWriter(
+            path, header, limits, mode=options.mode, warn=warn, waits_for_room=True
+        )
+    except RecordingExistsError:
+        raise
+    except RecordingError as problem:
+        # The agent has to work whatever becomes of the recording.
+        warn(f"{problem}; the traffic goes on without a recording")
+        return None
+
+
+def _control(
+    name: str,
+    about: Mapping[str, Any],
+    open_log: Callable[[], Log],
+    growth: Growth,
+    controller: LazyController,
+    warn: Warn,
+) -> ControlServer | None:
+    try:
+        return ControlServer(
+            name,
+            about,
+            open_log,
+            growth,
+            commands=commands_on(controller),
+            observers_left=controller.observers_left,
+        )
+    except (SocketDirectoryError, OSError) as problem:
+        reason = describe_os_error(problem) if isinstance(problem, OSError) else str(problem)
+        warn(f"control socket unavailable: {reason}")
+        return None
+
+
+def _working_directory() -> Path:
+    try:
+        return Path.cwd()
+    except FileNotFoundError:
+        # The directory was deleted; the agent may not mind, so go on.
+        return Path(os.environ.get("PWD", "/"))
