@@ -30,7 +30,7 @@ from acp_agent.sessions.revival import Revived, revive
 from acp_agent.sessions.store import Store
 from acp_agent.slumber import Declared
 from acp_agent.surface_auth import Authentication, AuthMode
-from acp_agent.tools.catalogue import TOOLS
+from acp_agent.tools.catalogue import builtin_tools
 from acp_agent.updates import Updates
 from acp_agent.workspace import Workspace
 from acp_protocol.errors import RequestFailedError
@@ -318,7 +318,7 @@ class Surface(ABC):
     async def _furnished(self, session_id: str, declared: Declared) -> AsyncGenerator[McpServers]:
         """Start the servers of a session that is about to be opened; end them if it is not."""
         async with self.open.place(session_id):
-            room = McpServers(TOOLS, Relay(self.ways))
+            room = McpServers(builtin_tools(), Relay(self.ways))
             cwd, *additional = declared.directories
             with self.open.starting(session_id):
                 await room.open(declared.servers, self.household.servers, cwd, additional)

@@ -10,9 +10,10 @@ from typing import Final
 
 import anyio.from_thread
 import anyio.to_thread
+from pydantic import Field
 
-from acp_agent.models.model import ToolOffer
 from acp_agent.tools import ripgrep
+from acp_agent.tools.base import Arguments, Text, tool_offer
 from acp_agent.tools.globs import matcher
 from acp_agent.tools.subject import path_subject
 from acp_agent.tools.tool import (
@@ -21,10 +22,7 @@ from acp_agent.tools.tool import (
     Outcome,
     Report,
     ToolFailedError,
-    argument,
     fenced,
-    parameters,
-    text_parameter,
     titled,
 )
 from acp_agent.tools.walk import files_below
@@ -42,25 +40,32 @@ LOOK_LIMIT: Final = 100_000
 """Files whose names are looked at."""
 WIDTH: Final = 1000
 """Characters of a name that are shown."""
-_PATH: Final = {
-    "path": text_parameter("A directory, relative to the session's directory; without it, that.")
-}
+
+
+class ListArguments(Arguments):
+    path: Text = Field(
+        ".", description="A directory, relative to the session's directory; without it, that."
+    )
+
+
+class FindArguments(ListArguments):
+    pattern: Text = Field(description="The pattern.")
 
 
 class ListTool:
     """Returns what is in a directory."""
 
-    offer = ToolOffer(
+    offer = tool_offer(
         "list",
         "Return what is in a directory, hidden or not: one name a line, `/` behind a directory, "
         "`@` behind a link, and behind a file how many bytes it has.",
-        parameters({}, _PATH),
+        ListArguments,
     )
     kind: Kind = "read"
 
     async def prepare(self, arguments: Mapping[str, Json], workspace: Workspace) -> Call:
         """Name the directory; it is looked at when the call runs."""
-        name = argument({"path": "."} | dict(arguments), "path")
+        name = ListArguments.read(arguments).path
         path = workspace.path(name)
 
         async def run(report: Report) -> Outcome:
@@ -78,19 +83,20 @@ class ListTool:
 class FindTool:
     """Returns the files whose names fit a pattern."""
 
-    offer = ToolOffer(
+    offer = tool_offer(
         "find",
         "Return the files below a directory whose names fit a pattern such as `*.py`, or whose "
         "paths do, as in `src/**/test_*.py`. What is hidden is left out.",
-        parameters({"pattern": text_parameter("The pattern.")}, _PATH),
+        FindArguments,
     )
     kind: Kind = "search"
 
     async def prepare(self, arguments: Mapping[str, Json], workspace: Workspace) -> Call:
         """Name the pattern and the place."""
-        pattern = argument(arguments, "pattern")
+        wanted = FindArguments.read(arguments)
+        pattern = wanted.pattern
         fits = matcher(pattern)
-        path = workspace.path(argument({"path": "."} | dict(arguments), "path"))
+        path = workspace.path(wanted.path)
         try:
             place = await workspace.directory(path)
         except FileRefusedError as problem:

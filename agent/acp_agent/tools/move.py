@@ -6,8 +6,9 @@ import os
 from collections.abc import Mapping, Sequence
 
 import anyio.to_thread
+from pydantic import Field
 
-from acp_agent.models.model import ToolOffer
+from acp_agent.tools.base import Arguments, Text, tool_offer
 from acp_agent.tools.changes import consented
 from acp_agent.tools.obeyed import cautious, obeying, obeying_below
 from acp_agent.tools.subject import Subject, path_subject
@@ -18,11 +19,7 @@ from acp_agent.tools.tool import (
     Outcome,
     Report,
     ToolFailedError,
-    argument,
-    flag,
     move_content,
-    parameters,
-    text_parameter,
     titled,
 )
 from acp_agent.workspace import Workspace
@@ -30,27 +27,27 @@ from acp_protocol.host.files import FileRefusedError
 from acp_protocol.jsonrpc import Json
 
 
+class MoveArguments(Arguments):
+    path: Text = Field(description="What to move, relative to the session's directory.")
+    to: Text = Field(description="Its new path, with its name; relative as well.")
+    is_over: bool = Field(False, description="Take the place of a file there.")
+
+
 class MoveTool:
     """Gives a file or a directory another path."""
 
-    offer = ToolOffer(
+    offer = tool_offer(
         "move",
         "Move or rename a file, or a directory with all that is in it. The directory that it goes "
         "to is made if it is not there; what is there already stays unless is_over is true.",
-        parameters(
-            {
-                "path": text_parameter("What to move, relative to the session's directory."),
-                "to": text_parameter("Its new path, with its name; relative as well."),
-            },
-            {"is_over": {"type": "boolean", "description": "Take the place of a file there."}},
-        ),
+        MoveArguments,
     )
     kind: Kind = "move"
 
     async def prepare(self, arguments: Mapping[str, Json], workspace: Workspace) -> Call:
         """Look at what is to be moved."""
-        name, goal_name = argument(arguments, "path"), argument(arguments, "to")
-        is_over = flag(arguments, "is_over")
+        wanted = MoveArguments.read(arguments)
+        name, goal_name, is_over = wanted.path, wanted.to, wanted.is_over
         path, goal = workspace.path(name), workspace.path(goal_name)
         try:
             workspace.check_inside(goal)

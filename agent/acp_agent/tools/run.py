@@ -12,12 +12,13 @@ import shlex
 import signal
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, cast
+from typing import Final
 
 import anyio
+from pydantic import Field
 
-from acp_agent.models.model import ToolOffer
 from acp_agent.terminals import ClientTerminal, ClientTerminals, Ending, TerminalFailedError
+from acp_agent.tools.base import Arguments, Text, tool_offer
 from acp_agent.tools.output import Output
 from acp_agent.tools.subject import command_subject, place_of
 from acp_agent.tools.tool import (
@@ -27,12 +28,9 @@ from acp_agent.tools.tool import (
     Outcome,
     Report,
     ToolFailedError,
-    argument,
     output_content,
-    parameters,
     terminal_content,
     text_content,
-    text_parameter,
 )
 from acp_agent.workspace import Workspace
 from acp_protocol.errors import AgentStartError, describe_exit
@@ -58,32 +56,24 @@ TITLE_WIDTH: Final = 200
 """Characters of a command that its title shows."""
 
 
+class RunArguments(Arguments):
+    command: list[Text] = Field(min_length=1, description="The program and its arguments.")
+    cwd: Text | None = Field(
+        None, description="The directory to run in; without it, the session's."
+    )
+    seconds: float | None = Field(
+        None, gt=0, le=LONGEST, description=f"How long it may run (default: {TIME_LIMIT:g})."
+    )
+
+
 class RunTool:
     """Runs a program, without a shell, and returns what it wrote."""
 
-    offer = ToolOffer(
+    offer = tool_offer(
         "run",
         "Run a program in the session's directory and return its output. There is no shell: for "
         "pipes and the like run `sh` with `-c`. The program gets no input.",
-        parameters(
-            {
-                "command": {
-                    "type": "array",
-                    "items": {"type": "string"},
-                    "minItems": 1,
-                    "description": "The program and its arguments.",
-                }
-            },
-            {
-                "cwd": text_parameter("The directory to run in; without it, the session's."),
-                "seconds": {
-                    "type": "number",
-                    "exclusiveMinimum": 0,
-                    "maximum": LONGEST,
-                    "description": f"How long it may run (default: {TIME_LIMIT:g}).",
-                },
-            },
-        ),
+        RunArguments,
     )
     kind: Kind = "execute"
 
@@ -92,19 +82,16 @@ class RunTool:
 
     async def prepare(self, arguments: Mapping[str, Json], workspace: Workspace) -> Call:
         """Take the command apart; "always" holds for the same program in the same directory."""
-        words: Json = arguments.get("command")
-        if not isinstance(words, list) or not words:
-            raise ToolFailedError("the argument command is no list of words")
-        command = [str(word) for word in cast("list[Json]", words)]
-        cwd = workspace.cwd
-        if arguments.get("cwd") is not None:
+        wanted = RunArguments.read(arguments)
+        command, cwd = wanted.command, workspace.cwd
+        if wanted.cwd is not None:
             try:
-                cwd = await workspace.directory(workspace.path(argument(arguments, "cwd")))
+                cwd = await workspace.directory(workspace.path(wanted.cwd))
             except FileRefusedError as problem:
                 raise ToolFailedError(str(problem)) from None
         place = place_of(workspace.cwd, cwd)
         shown = CommandLine(shlex.join(command), str(cwd))
-        job = _Job(command, shown, self._seconds(arguments))
+        job = _Job(command, shown, wanted.seconds or self._time_limit)
         terminals = workspace.terminals
 
         async def run(report: Report) -> Outcome:
@@ -120,15 +107,6 @@ class RunTool:
             [{"path": str(cwd)}] if place else [],
             subjects=[command_subject(command, place)],
         )
-
-    def _seconds(self, arguments: Mapping[str, Json]) -> float:
-        seconds: Json = arguments.get("seconds")
-        if seconds is None:
-            return self._time_limit
-        is_number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
-        if not is_number or not 0 < seconds <= LONGEST:
-            raise ToolFailedError(f"the argument seconds is no number up to {LONGEST:g}")
-        return float(seconds)
 
 
 @dataclass(frozen=True, slots=True)

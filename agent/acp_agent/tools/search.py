@@ -17,9 +17,10 @@ from typing import Final
 
 import anyio.from_thread
 import anyio.to_thread
+from pydantic import Field
 
-from acp_agent.models.model import ToolOffer
 from acp_agent.tools import ripgrep
+from acp_agent.tools.base import Arguments, Text, tool_offer
 from acp_agent.tools.globs import matcher
 from acp_agent.tools.patterns import PATIENCE, finder
 from acp_agent.tools.subject import path_subject
@@ -29,11 +30,7 @@ from acp_agent.tools.tool import (
     Outcome,
     Report,
     ToolFailedError,
-    argument,
     fenced,
-    flag,
-    parameters,
-    text_parameter,
 )
 from acp_agent.tools.walk import FILE_LIMIT, files_below
 from acp_agent.workspace import Workspace
@@ -55,49 +52,49 @@ TITLE_WIDTH: Final = 80
 """Characters of what is looked for that the title shows."""
 
 
+class SearchArguments(Arguments):
+    pattern: Text = Field(description="The text to look for.")
+    path: Text = Field(
+        ".",
+        description="A file or directory, relative to the session's directory; without it, all.",
+    )
+    files: Text | None = Field(
+        None, description="Which files to look into, as in `*.py` or `src/**/*.c`."
+    )
+    is_regex: bool = Field(False, description="Whether the text is a regular expression.")
+    is_exact: bool = Field(False, description="Whether the case counts.")
+
+
 class SearchTool:
     """Returns the lines that hold a text, or that a regular expression fits."""
 
-    offer = ToolOffer(
+    offer = tool_offer(
         "search",
         "Return the lines that hold a text, in any case, of the files below a place, as "
         "`file:line: text`. What is hidden is left out.",
-        parameters(
-            {"pattern": text_parameter("The text to look for.")},
-            {
-                "path": text_parameter(
-                    "A file or directory, relative to the session's directory; without it, all."
-                ),
-                "files": text_parameter("Which files to look into, as in `*.py` or `src/**/*.c`."),
-                "is_regex": {
-                    "type": "boolean",
-                    "description": "Whether the text is a regular expression.",
-                },
-                "is_exact": {"type": "boolean", "description": "Whether the case counts."},
-            },
-        ),
+        SearchArguments,
     )
     kind: Kind = "search"
 
     async def prepare(self, arguments: Mapping[str, Json], workspace: Workspace) -> Call:
         """Name the text and the place."""
-        pattern = argument(arguments, "pattern")
+        given = SearchArguments.read(arguments)
+        pattern = given.pattern
         if not pattern or "\n" in pattern or "\0" in pattern or len(pattern) > PATTERN_LIMIT:
             raise ToolFailedError("there is nothing to look for: the pattern is no line of text")
-        path = workspace.path(argument({"path": "."} | dict(arguments), "path"))
+        path = workspace.path(given.path)
         try:
             place = await workspace.place(path)
         except FileRefusedError as problem:
             raise ToolFailedError(str(problem)) from None
         is_directory = await anyio.to_thread.run_sync(_is_directory, place)
-        files = arguments.get("files")
         wanted = _Wanted(
             place,
             is_directory,
             pattern,
-            flag(arguments, "is_regex"),
-            flag(arguments, "is_exact"),
-            matcher(argument(arguments, "files")) if files is not None else _any,
+            given.is_regex,
+            given.is_exact,
+            matcher(given.files) if given.files is not None else _any,
         )
 
         async def run(report: Report) -> Outcome:

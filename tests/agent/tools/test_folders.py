@@ -68,7 +68,9 @@ async def test_what_is_no_directory_of_ours_fails_the_tool(
 ) -> None:
     (workspace.cwd / "out").symlink_to("/etc")
     with pytest.raises(ToolFailedError):
-        await done(tool, workspace, path=path, pattern="*")
+        await done(
+            tool, workspace, path=path, **({} if tool.offer.name == "list" else {"pattern": "*"})
+        )
 
 
 @pytest.mark.usefixtures("engine")
@@ -121,7 +123,8 @@ async def test_the_names_of_a_swapped_directory_are_not_told(
     src, outside = workspace.cwd / "src", workspace.cwd.parent / "outside"
     outside.mkdir()
     (outside / "far.py").touch()
-    call = await tool.prepare({"path": "src", "pattern": "*"}, workspace)
+    pattern: dict[str, Json] = {} if tool.offer.name == "list" else {"pattern": "*"}
+    call = await tool.prepare({"path": "src", **pattern}, workspace)
     scan, asked = os.scandir, ripgrep.asked
 
     def swap() -> None:

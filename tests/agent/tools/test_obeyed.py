@@ -10,13 +10,15 @@ import pytest
 
 from acp_agent.permissions import Permissions
 from acp_agent.rules import PermissionRules
-from acp_agent.tools.catalogue import TOOLS
+from acp_agent.tools.catalogue import builtin_tools
 from acp_agent.tools.obeyed import obeying
 from acp_agent.tools.subject import command_subject, path_subject
 from acp_agent.tools.tool import Call, Outcome, Report
 from acp_agent.workspace import Workspace
 from acp_protocol.jsonrpc import Json
 from tests.agent.conftest import selected
+
+TOOLS = builtin_tools()
 
 
 async def nothing(report: Report) -> Outcome:
@@ -96,9 +98,8 @@ async def test_a_change_of_what_git_obeys_is_asked_about_each_time(
     assert call.title == f"{title} (git may run what it says)"
     permissions = Permissions(PermissionRules(auto_allow=frozenset({call.kind})), workspace.cwd)
     other = {"write": "edit", "patch": "edit"}.get(tool, tool)
-    plain = await TOOLS[other].prepare(
-        {"path": "src/main.py", "new": "x", "to": "src/other.py"}, workspace
-    )
+    more: dict[str, dict[str, Json]] = {"edit": {"new": "x"}, "move": {"to": "src/other.py"}}
+    plain = await TOOLS[other].prepare({"path": "src/main.py", **more.get(other, {})}, workspace)
     permissions.decided(plain, selected("allow-all"))
     assert permissions.known(plain) is not None
     assert permissions.known(call) is None
