@@ -115,7 +115,7 @@ class SurfaceV1(Surface):
             client=self.household.staff.client,
             client_reads=self._files.get("readTextFile") is True,
             client_writes=self._files.get("writeTextFile") is True,
-            client_terminals=self._has_terminals,
+            terminal_tasks=self.household.servers.tasks if self._has_terminals else None,
         )
 
     async def finish(self, session: Session) -> None:

@@ -7,13 +7,13 @@ Source: ACP, Terminals.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import Final, Protocol, cast
 
 import anyio
+from anyio.abc import TaskGroup
 
 from acp_protocol.errors import AcpError, ConnectionClosedError, RequestFailedError
 from acp_protocol.jsonrpc import Json
@@ -45,12 +45,13 @@ class Ending:
 
 
 class ClientTerminals:
-    """The way to the terminals of one session's client."""
+    """The terminals of one session's client."""
 
-    def __init__(self, client: Asker, session_id: str) -> None:
+    def __init__(self, client: Asker, session_id: str, tasks: TaskGroup) -> None:
+        """`tasks` lives as long as the connection: requests in it outlive the turn."""
         self._client = client
         self._session_id = session_id
-        self._making: set[asyncio.Task[None]] = set()
+        self._tasks = tasks
 
     @asynccontextmanager
     async def open(
@@ -93,22 +94,19 @@ class ClientTerminals:
         return cast("Mapping[str, Json]", result) if isinstance(result, dict) else {}
 
     async def _create(self, terminal: ClientTerminal, params: Mapping[str, Json]) -> None:
-        """Have the terminal made.
+        """Create the terminal.
 
-        Where the turn ends before the answer, the question outlives it, as long as the connection
-        does: what is made and has no name could not be released.
+        If the turn ends before the response, the request outlives it: a terminal whose id is not
+        known cannot be released.
         """
-        # No task group of the turn's may hold it; the end of the connection ends it.
-        making = asyncio.create_task(self._make(terminal, params))  # noqa: TID251
-        self._making.add(making)
-        making.add_done_callback(self._making.discard)
+        self._tasks.start_soon(self._make, terminal, params)
         try:
             await terminal.has_answer.wait()
         except anyio.get_cancelled_exc_class():
             if not terminal.has_answer.is_set():
                 terminal.is_wanted = False
                 with anyio.move_on_after(FAREWELL, shield=True):
-                    await asyncio.wait([making])
+                    await terminal.is_settled.wait()
             raise
         if terminal.problem is not None:
             raise terminal.problem
@@ -127,6 +125,7 @@ class ClientTerminals:
         if terminal.id and not terminal.is_wanted:
             await self._take_leave("kill", terminal.id)
             await self._take_leave("release", terminal.id)
+        terminal.is_settled.set()
 
     async def _take_leave(self, deed: str, id_: str) -> None:
         with (
@@ -145,6 +144,8 @@ class ClientTerminal:
         """What the client calls it."""
         self.has_answer = anyio.Event()
         """The client has said whether it is made."""
+        self.is_settled = anyio.Event()
+        """Nothing more is sent about its creation."""
         self.problem: TerminalFailedError | ConnectionClosedError | None = None
         """Why it is not."""
         self.is_wanted = True

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import cast
 
 import anyio.to_thread
+from anyio.abc import TaskGroup
 
 from acp_agent.terminals import Asker, ClientTerminals
 from acp_protocol import jsonrpc
@@ -35,13 +36,14 @@ class Workspace:
         client: Asker | None = None,
         client_reads: bool = False,
         client_writes: bool = False,
-        client_terminals: bool = False,
+        terminal_tasks: TaskGroup | None = None,
     ) -> None:
+        """`terminal_tasks` is given where the client offers terminals; it outlives the turns."""
         self.cwd = cwd
         self.terminals: ClientTerminals | None = None
         """The client's terminals, where it offers them."""
-        if client is not None and client_terminals:
-            self.terminals = ClientTerminals(client, session_id)
+        if client is not None and terminal_tasks is not None:
+            self.terminals = ClientTerminals(client, session_id, terminal_tasks)
         self._home = cwd.resolve()
         self._session_id = session_id
         self._disk = Roots([cwd, *additional])

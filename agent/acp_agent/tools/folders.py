@@ -14,7 +14,6 @@ from pydantic import Field
 
 from acp_agent.tools import ripgrep
 from acp_agent.tools.base import Arguments, Text, tool_offer
-from acp_agent.tools.globs import matcher
 from acp_agent.tools.subject import path_subject
 from acp_agent.tools.tool import (
     Call,
@@ -25,7 +24,7 @@ from acp_agent.tools.tool import (
     fenced,
     titled,
 )
-from acp_agent.tools.walk import files_below
+from acp_agent.tools.walk import files_below, matcher
 from acp_agent.workspace import Workspace
 from acp_protocol.errors import describe_os_error
 from acp_protocol.host.files import FileRefusedError

@@ -1,7 +1,7 @@
 """Looking for text in the files of a session: by ripgrep where it is there, else by ourselves.
 
-Both look at what lies on the disk, pass over what is hidden and what is no text, and answer alike;
-ripgrep leaves out what git ignores as well.
+Both look at what is on the disk, pass over hidden files, what git ignores and what is no text, and
+answer alike.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from pydantic import Field
 
 from acp_agent.tools import ripgrep
 from acp_agent.tools.base import Arguments, Text, tool_offer
-from acp_agent.tools.globs import matcher
 from acp_agent.tools.patterns import PATIENCE, finder
 from acp_agent.tools.subject import path_subject
 from acp_agent.tools.tool import (
@@ -32,7 +31,7 @@ from acp_agent.tools.tool import (
     ToolFailedError,
     fenced,
 )
-from acp_agent.tools.walk import FILE_LIMIT, files_below
+from acp_agent.tools.walk import FILE_LIMIT, files_below, matcher
 from acp_agent.workspace import Workspace
 from acp_protocol.host.files import FileRefusedError
 from acp_protocol.host.text import one_line

@@ -98,6 +98,16 @@ async def test_files_are_found_by_their_names(
 
 
 @pytest.mark.usefixtures("engine")
+async def test_what_git_ignores_is_not_found(workspace: Workspace) -> None:
+    cwd = workspace.cwd
+    (cwd / ".git").mkdir()
+    (cwd / ".gitignore").write_text("*.md\n/src/gen/\n")
+    (cwd / "src" / "gen").mkdir()
+    (cwd / "src" / "gen" / "a.py").touch()
+    assert (await done(FindTool(), workspace, pattern="*")).text == "src/main.py"
+
+
+@pytest.mark.usefixtures("engine")
 async def test_limits_of_finding_are_told(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
