@@ -124,7 +124,8 @@ class ShownCall:
             return
         try:
             with self._mistakes_told():
-                self._call = await tool.prepare(self._wanted.arguments, self._desk.workspace)
+                workspace = self._desk.workspace.filtered(self._desk.permissions.result_filter)
+                self._call = await tool.prepare(self._wanted.arguments, workspace)
         except ToolFailedError as problem:
             self._call = problem
 

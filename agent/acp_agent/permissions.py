@@ -10,7 +10,7 @@ Source: ACP, Tool Calls, "Requesting Permission"; Continuum Router, "Permissions
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal, TypeAlias, cast
@@ -18,6 +18,7 @@ from typing import Final, Literal, TypeAlias, cast
 from acp_agent.audit import Why
 from acp_agent.rules import PermissionRules, PolicyId, Rule, lasting
 from acp_agent.standing import StandingRule, standing, strictest
+from acp_agent.tools.subject import Subject, path_subject
 from acp_agent.tools.tool import Call, Kind
 from acp_protocol.jsonrpc import Json
 
@@ -71,7 +72,8 @@ class Permissions:
         """`cwd` is the session's directory, which patterns for absolute paths need to know."""
         self.mode: ModeId = "ask"
         self.rules = rules or PermissionRules()
-        self._home = cwd.resolve().parts if cwd is not None else ()
+        self._cwd = cwd.resolve() if cwd is not None else None
+        self._home = self._cwd.parts if self._cwd is not None else ()
         self.policy: PolicyId = self.rules.default_policy
         self._always: dict[Rule, Verdict] = {}
 
@@ -107,13 +109,46 @@ class Permissions:
 
     def _standing(self, call: Call) -> StandingRule | None:
         """Return the rule about what a call touches, or a stricter one about what it does."""
-        rules = self.rules.standing
-        found = [standing(rules, call.kind, call.about, self._home)]
-        for each in call.effects:
-            # What is moved takes along what lies in it.
-            is_deep = call.kind == "move"
-            found.append(standing(rules, each.kind, [each.subject], self._home, is_deep=is_deep))
-        return strictest(found) or found[0]
+
+        def found(kind: Kind, subjects: Sequence[Subject]) -> StandingRule | None:
+            return standing(self.rules.standing, kind, subjects, self._home, is_tree=call.is_tree)
+
+        rules = [found(call.kind, call.about)]
+        rules += [found(effect.kind, [effect.subject]) for effect in call.effects]
+        return strictest(rules) or rules[0]
+
+    def result_filter(self, kind: Kind, path: str) -> Callable[[Path], bool]:
+        """Return a function that tells which files a call of `kind` about `path` may show.
+
+        A call that looks through a directory is judged by the directory, before anything in it is
+        looked at. What it finds there is judged here: what a rule or the user denies is left out,
+        and so is what a rule asks about, unless the call itself was asked about by that rule.
+        """
+        rules, cwd = self.rules.standing, self._cwd or Path("/")
+        answered = standing(rules, kind, [path_subject(cwd, path)], self._home)
+        is_free = not rules and "reject" not in self._always.values()
+
+        def may_show(file: Path) -> bool:
+            return is_free or all(
+                self._may_show(kind, path_subject(cwd, str(file), is_last_followed=each), answered)
+                for each in (False, True)
+            )
+
+        return may_show
+
+    def _may_show(self, kind: Kind, found: Subject, answered: StandingRule | None) -> bool:
+        # The lines that a search finds are read.
+        for each in dict.fromkeys((kind, "read") if kind == "search" else (kind,)):
+            rule = standing(self.rules.standing, each, [found], self._home)
+            verdicts = {
+                verdict for grant, verdict in self._always.items() if grant.covers(each, found)
+            }
+            if "reject" in verdicts or (rule is not None and rule.decision == "deny"):
+                return False
+            is_asked = rule is not None and rule.decision == "ask" and each == kind
+            if is_asked and rule != answered and "allow" not in verdicts:
+                return False
+        return True
 
     def _by_kind(self, kind: Kind) -> Ruling | None:
         """Return the ruling where nothing is said about what a call touches."""

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from acp_agent.tools.base import Arguments, Count, Text, tool_offer
 from acp_agent.tools.changes import Change, change_call, consented, read, read_if_there
-from acp_agent.tools.obeyed import cautious, obeying
+from acp_agent.tools.control_files import cautious, controlled_program
 from acp_agent.tools.subject import path_subject
 from acp_agent.tools.tool import (
     TEXT_LIMIT,
@@ -116,7 +116,7 @@ class DeleteTool:
                 raise ToolFailedError(str(problem)) from None
             return Outcome("")
 
-        program = obeying(workspace.cwd, [subject])
+        program = controlled_program(workspace.cwd, [subject])
         return Call(
             cautious(titled("Delete", name), program),
             self.kind,

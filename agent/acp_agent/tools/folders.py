@@ -69,7 +69,7 @@ class ListTool:
 
         async def run(report: Report) -> Outcome:
             del report
-            names = await anyio.to_thread.run_sync(_listed, workspace, Path(path))
+            names = await anyio.to_thread.run_sync(_listed, workspace, path)
             more = len(names) - ENTRY_LIMIT
             lines = [*names[:ENTRY_LIMIT], f"… {more} more"] if more > 0 else names
             text = "\n".join(lines) or "the directory is empty"
@@ -104,7 +104,10 @@ class FindTool:
         async def run(report: Report) -> Outcome:
             del report
             paths, is_all = await _files(workspace, place)
-            fitting = (each for each in paths if fits(str(each.relative_to(place))))
+            may_show = workspace.result_filter("search", path)
+            fitting = (
+                each for each in paths if fits(str(each.relative_to(place))) and may_show(each)
+            )
             found = await anyio.to_thread.run_sync(_taken, workspace, fitting)
             names = [one_line(workspace.shown(each), WIDTH) for each in found[:NAME_LIMIT]]
             limit = f"{LOOK_LIMIT} files" if not is_all else ""
@@ -118,11 +121,17 @@ class FindTool:
         return Call(title, self.kind, run, [{"path": path}], subjects=subjects)
 
 
-def _listed(workspace: Workspace, place: Path) -> list[str]:
+def _listed(workspace: Workspace, path: str) -> list[str]:
     """Return the entries of a directory by name; runs in a thread."""
+    place = Path(path)
+    may_show = workspace.result_filter("read", path)
     try:
         with workspace.opened(place) as directory, os.scandir(directory) as entries:
-            return [_entry(entry) for entry in sorted(entries, key=lambda each: each.name)]
+            return [
+                _entry(entry)
+                for entry in sorted(entries, key=lambda each: each.name)
+                if may_show(place / entry.name)
+            ]
     except FileRefusedError as problem:
         raise ToolFailedError(str(problem)) from None
     except OSError as problem:

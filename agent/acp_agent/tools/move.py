@@ -10,7 +10,7 @@ from pydantic import Field
 
 from acp_agent.tools.base import Arguments, Text, tool_offer
 from acp_agent.tools.changes import consented
-from acp_agent.tools.obeyed import cautious, obeying, obeying_below
+from acp_agent.tools.control_files import cautious, controlled_program
 from acp_agent.tools.subject import Subject, path_subject
 from acp_agent.tools.tool import (
     Call,
@@ -63,8 +63,6 @@ class MoveTool:
                 consented(workspace, each, subject, "moved", is_last_followed=False)
                 for each, subject in zip(ends, subjects, strict=True)
             )
-            if await _program(workspace, subjects) != program:
-                raise ToolFailedError(f"{path}: what lies in it has changed; nothing was moved")
             if await anyio.to_thread.run_sync(_are_one_file, real, real_goal):
                 # The system would leave both names, and say that all is done.
                 raise ToolFailedError(f"{path} and {goal} are names of one file; delete one")
@@ -74,7 +72,7 @@ class MoveTool:
                 raise ToolFailedError(str(problem)) from None
             return Outcome("", raw={"path": goal})
 
-        program = await _program(workspace, subjects)
+        program = controlled_program(workspace.cwd, subjects)
         title = titled(f"{titled('Move', name)} to", goal_name)
         title = f"{title}, over what is there" if is_over else title
         return Call(
@@ -86,6 +84,7 @@ class MoveTool:
             subjects=subjects,
             effects=_effects(subjects, is_over=is_over),
             asks_always=program is not None,
+            is_tree=file_type == "directory",
         )
 
 
@@ -103,13 +102,3 @@ def _effects(subjects: Sequence[Subject], *, is_over: bool) -> list[Effect]:
     start, goal = subjects
     written = Effect("edit", goal, wants_consent=is_over)
     return [Effect("read", start), Effect("delete", start), written]
-
-
-async def _program(workspace: Workspace, subjects: Sequence[Subject]) -> str | None:
-    """Return the program that obeys what is moved, or something in it."""
-    start, goal = subjects
-
-    def found() -> str | None:
-        return obeying(workspace.cwd, subjects) or obeying_below(workspace.cwd, start, goal)
-
-    return await anyio.to_thread.run_sync(found)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 from time import monotonic
-from typing import Final
+from typing import Final, Literal
 
 import anyio.from_thread
 import anyio.to_thread
@@ -25,7 +25,6 @@ from acp_agent.tools.patterns import PATIENCE, finder
 from acp_agent.tools.subject import path_subject
 from acp_agent.tools.tool import (
     Call,
-    Kind,
     Outcome,
     Report,
     ToolFailedError,
@@ -73,7 +72,7 @@ class SearchTool:
         "`file:line: text`. What is hidden is left out.",
         SearchArguments,
     )
-    kind: Kind = "search"
+    kind: Literal["search"] = "search"
 
     async def prepare(self, arguments: Mapping[str, Json], workspace: Workspace) -> Call:
         """Name the text and the place."""
@@ -94,6 +93,7 @@ class SearchTool:
             given.is_regex,
             given.is_exact,
             matcher(given.files) if given.files is not None else _any,
+            workspace.result_filter(self.kind, path),
         )
 
         async def run(report: Report) -> Outcome:
@@ -118,15 +118,16 @@ class _Wanted:
     pattern: str
     is_regex: bool
     is_exact: bool
-    has_file: Callable[[str], bool]
+    has_name: Callable[[str], bool]
+    may_show: Callable[[Path], bool]
 
     def finder(self) -> Callable[[str, float], bool]:
         """Return who tells whether a line is wanted, see `patterns`."""
         return finder(self.pattern, is_regex=self.is_regex, is_exact=self.is_exact)
 
     def has(self, path: Path) -> bool:
-        """Tell whether a file is to be looked into."""
-        return self.has_file(_seen(path, self.place))
+        """Return whether a file is to be looked into."""
+        return self.has_name(_seen(path, self.place)) and self.may_show(path)
 
 
 def _is_directory(place: Path) -> bool:
@@ -149,47 +150,53 @@ async def _by_ripgrep(wanted: _Wanted, workspace: Workspace) -> tuple[list[str],
     arguments += [] if wanted.is_regex else ["--fixed-strings"]
     arguments += [] if wanted.is_exact else ["--ignore-case"]
     arguments += ["-e", wanted.pattern]
-    # Which files are wanted is decided here, so that a pattern means the same as without ripgrep.
-    most = HIT_LIMIT if wanted.has_file is _any else FILE_LIMIT
-    said, is_all = await ripgrep.asked(
-        arguments, wanted.place, cwd=workspace.cwd, ends=[b"\0", b"\n"], limit=most
+    named: list[_Named] = []
+    last = ""
+
+    def is_wanted(parts: Sequence[str]) -> bool:
+        """Keep a hit. Decided here, so that a pattern means the same as without ripgrep."""
+        nonlocal last
+        last = name = _unwarned(parts[0], last)
+        number, colon, text = parts[1].partition(":")
+        path = Path(name)
+        is_hit = path.is_relative_to(wanted.place) and bool(colon) and number.isdecimal()
+        if not is_hit or not wanted.has(path):
+            return False
+        named.append(_Named(path, int(number), text))
+        return True
+
+    _, is_all = await ripgrep.asked(
+        arguments,
+        wanted.place,
+        cwd=workspace.cwd,
+        ends=[b"\0", b"\n"],
+        limit=HIT_LIMIT,
+        is_wanted=is_wanted,
     )
-    named = [hit for hit in _named(said, wanted.place) if wanted.has(hit.path)]
-    hits = await anyio.to_thread.run_sync(_confirmed, workspace, named)
-    if len(hits) > HIT_LIMIT:
-        return hits[:HIT_LIMIT], f"{HIT_LIMIT} hits"
-    return hits, None if is_all else f"{most} hits"
+    hits = await anyio.to_thread.run_sync(_confirmed, wanted, workspace, named)
+    return hits[:HIT_LIMIT], None if is_all else f"{HIT_LIMIT} hits"
 
 
 @dataclass(frozen=True, slots=True)
 class _Named:
-    """A hit as ripgrep tells it."""
+    """A hit that ripgrep reports."""
 
     path: Path
     line: int
     text: str
 
 
-def _named(said: Sequence[tuple[str, ...]], place: Path) -> Iterator[_Named]:
-    """Yield the hits below `place` that ripgrep has told."""
-    last = ""
-    for named, rest in said:
-        last = name = _unwarned(named, last)
-        number, colon, text = rest.partition(":")
-        path = Path(name)
-        if path.is_relative_to(place) and colon and number.isdecimal():
-            yield _Named(path, int(number), text)
+def _confirmed(wanted: _Wanted, workspace: Workspace, named: Iterable[_Named]) -> list[str]:
+    """Return the hits that stand in a file inside; runs in a thread.
 
-
-def _confirmed(workspace: Workspace, named: Iterable[_Named]) -> list[str]:
-    """Return the first hits, and one more than are shown, as they stand inside; runs in a thread.
-
-    Ripgrep follows what is put in a directory's place while it looks, and then tells what lies
-    outside. So each line is read anew on a way that cannot lead out.
+    Ripgrep follows what is put in a directory's place while it looks, and then reports what is
+    outside. So each line is read anew in a way that cannot lead out.
     """
     hits: list[str] = []
     for path, group in groupby(named, key=lambda each: each.path):
         anyio.from_thread.check_cancelled()
+        if not wanted.may_show(path):
+            continue
         try:
             lines = _decoded(workspace.bytes_on_disk(path)).split("\n")
         except FileRefusedError:
@@ -199,8 +206,6 @@ def _confirmed(workspace: Workspace, named: Iterable[_Named]) -> list[str]:
             # It cuts long lines, and says so behind them.
             if line.startswith(each.text[:LINE_LIMIT]):
                 hits.append(_hit(workspace, path, each.line, line))
-            if len(hits) > HIT_LIMIT:
-                return hits
     return hits
 
 

@@ -100,6 +100,8 @@ class Call:
     """What it does besides; no rule allows a call because of these, but may forbid it."""
     asks_always: bool = False
     """Whether the user is asked each time, whatever was said before: no "always" is offered."""
+    is_tree: bool = False
+    """Whether its subjects are a directory with all that is in it."""
     is_question: bool = False
     """Whether it does nothing but ask the user: then the question is the consent."""
 

@@ -1,7 +1,7 @@
 """Which files below a directory are looked into: by .gitignore, and by patterns of names.
 
-Hidden files are passed over. A link is listed as itself and not followed, and neither is one that
-takes a directory's place meanwhile: each directory is opened from the one above it. For use in a
+Hidden files and links are passed over, as ripgrep does it. A link that takes a directory's place
+meanwhile is not followed: each directory is opened from the one above it. For use in a
 thread, which stops between two directories if it is cancelled.
 """
 
@@ -165,7 +165,7 @@ def _ignore_text(directory: int) -> str:
 
 
 def _entries(directory: int) -> list[tuple[str, bool]]:
-    """Return the visible names in a directory in their order, each with whether it is a directory.
+    """Return the visible files and directories, by name, each with whether it is a directory.
 
     None of a directory that cannot be read.
     """
@@ -175,7 +175,7 @@ def _entries(directory: int) -> list[tuple[str, bool]]:
             return sorted(
                 (entry.name, entry.is_dir(follow_symlinks=False))
                 for entry in entries
-                if not entry.name.startswith(".")
+                if not entry.name.startswith(".") and not entry.is_symlink()
             )
     except OSError:
         return []

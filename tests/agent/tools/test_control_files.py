@@ -11,7 +11,7 @@ import pytest
 from acp_agent.permissions import Permissions
 from acp_agent.rules import PermissionRules
 from acp_agent.tools.catalogue import builtin_tools
-from acp_agent.tools.obeyed import obeying
+from acp_agent.tools.control_files import controlled_program
 from acp_agent.tools.subject import command_subject, path_subject
 from acp_agent.tools.tool import Call, Outcome, Report
 from acp_agent.workspace import Workspace
@@ -26,14 +26,6 @@ async def nothing(report: Report) -> Outcome:
     return Outcome("")
 
 
-def bare(place: Path) -> Path:
-    """Make what git takes for a repository by what is in it."""
-    for name in ("objects", "refs"):
-        (place / name).mkdir(parents=True)
-    (place / "HEAD").write_text("ref: refs/heads/main\n")
-    return place
-
-
 @pytest.mark.parametrize(
     ("path", "program"),
     [
@@ -44,9 +36,8 @@ def bare(place: Path) -> Path:
         ("src/.git", "git"),
         ("src/.git/modules/a/config", "git"),
         ("link/config", "git"),
-        ("store/config", "git"),
+        ("store/HEAD", "git"),
         ("store/hooks/post-index-change", "git"),
-        ("store/Config", "git"),
         ("src/HEAD", "git"),
         (".husky/post-index-change", "git"),
         (".gitconfig", "git"),
@@ -62,16 +53,15 @@ def bare(place: Path) -> Path:
         ("", None),
     ],
 )
-def test_what_git_and_others_obey_is_known_by_its_place(
+def test_files_that_control_git_and_others_are_known_by_their_paths(
     cwd: Path, path: str, program: str | None
 ) -> None:
-    bare(cwd / "store")
     (cwd / ".git").mkdir()
     (cwd / "link").symlink_to(".git")
-    assert obeying(cwd, [path_subject(cwd, str(cwd / path))]) == program
+    assert controlled_program(cwd, [path_subject(cwd, str(cwd / path))]) == program
     elsewhere = cwd.parent / "elsewhere"
     elsewhere.mkdir()
-    assert obeying(elsewhere, [path_subject(elsewhere, str(cwd / path))]) == program
+    assert controlled_program(elsewhere, [path_subject(elsewhere, str(cwd / path))]) == program
 
 
 @pytest.mark.parametrize(
