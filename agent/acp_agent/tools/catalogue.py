@@ -24,9 +24,9 @@ def builtin_tools() -> dict[str, Tool]:
     from acp_agent.tools.edit import EditTool, PatchTool
     from acp_agent.tools.fetch import FetchTool
     from acp_agent.tools.files import DeleteTool, ReadTool, WriteTool
-    from acp_agent.tools.folders import FindTool, ListTool
+    from acp_agent.tools.list_find import FindTool, ListTool
     from acp_agent.tools.move import MoveTool
-    from acp_agent.tools.notes import PlanTool, ThinkTool
+    from acp_agent.tools.plan import PlanTool, ThinkTool
     from acp_agent.tools.run import RunTool
     from acp_agent.tools.search import SearchTool
 

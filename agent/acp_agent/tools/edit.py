@@ -7,6 +7,7 @@ from typing import Final
 
 from pydantic import Field
 
+from acp_agent.patch import PatchError, read_patch
 from acp_agent.tools.base import Arguments, Text, tool_offer
 from acp_agent.tools.changes import Change, change_call, read, read_if_there
 from acp_agent.tools.tool import (
@@ -15,7 +16,6 @@ from acp_agent.tools.tool import (
     ToolFailedError,
     titled,
 )
-from acp_agent.tools.unified import PatchError, read_patch
 from acp_agent.workspace import Workspace
 from acp_protocol.jsonrpc import Json
 

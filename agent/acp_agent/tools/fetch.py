@@ -305,7 +305,7 @@ async def _told(target: _Target, answer: httpx.Response, body: bytes, is_all: bo
         text = body.decode(errors="replace")
     if kind in _HTML:
         # What it knows of letters with names is read in for pages only.
-        from acp_agent.tools.page import text_of
+        from acp_agent.tools.html_text import text_of
 
         text = await anyio.to_thread.run_sync(text_of, text, abandon_on_cancel=True)
     if not is_all:

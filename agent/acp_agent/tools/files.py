@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from pydantic import Field
 
+from acp_agent.patch import split_lines
 from acp_agent.tools.base import Arguments, Count, Text, tool_offer
 from acp_agent.tools.changes import Change, change_call, consented, read, read_if_there
 from acp_agent.tools.control_files import cautious, controlled_program
@@ -56,12 +57,14 @@ class ReadTool:
             del report
             text = await read(workspace, path)
             if first is None and limit is None:
-                return Outcome(_cut(text, 1), fenced(text), {"lines": len(_lines(text))})
+                return Outcome(_cut(text, 1), fenced(text), {"lines": len(split_lines(text))})
             start = first or 1
-            lines = _lines(text)[start - 1 :][:limit]
+            lines = split_lines(text)[start - 1 :][:limit]
             part = "".join(lines)
             if not lines:
-                raise ToolFailedError(f"{name} has no line {start}: it has {len(_lines(text))}")
+                raise ToolFailedError(
+                    f"{name} has no line {start}: it has {len(split_lines(text))}"
+                )
             return Outcome(_cut(part, start), fenced(part), {"lines": len(lines), "line": start})
 
         location: dict[str, Json] = {"path": path} | ({} if first is None else {"line": first})
@@ -125,13 +128,6 @@ class DeleteTool:
             subjects=[subject],
             asks_always=program is not None,
         )
-
-
-def _lines(text: str) -> list[str]:
-    r"""Return the lines with their ends; only `\n` ends one."""
-    lines = text.split("\n")
-    ended = [f"{line}\n" for line in lines[:-1]]
-    return [*ended, lines[-1]] if lines[-1] else ended
 
 
 def _range(first: int | None, limit: int | None) -> str:

@@ -21,7 +21,6 @@ from pydantic import Field
 
 from acp_agent.tools import ripgrep
 from acp_agent.tools.base import Arguments, Text, tool_offer
-from acp_agent.tools.patterns import PATIENCE, finder
 from acp_agent.tools.subject import path_subject
 from acp_agent.tools.tool import (
     Call,
@@ -35,10 +34,42 @@ from acp_agent.workspace import Workspace
 from acp_protocol.host.files import FileRefusedError
 from acp_protocol.host.text import one_line
 from acp_protocol.jsonrpc import Json
+from acp_protocol.patterns import PatternError, compiled
+
+LINE_TIMEOUT_S: Final = 1.0
+"""Seconds that one line may take."""
+SEARCHED_CHARS: Final = 2**20
+"""Characters of a line that are looked at."""
+
+
+def finder(pattern: str, *, is_regex: bool, is_exact: bool) -> Callable[[str, float], bool]:
+    """Return who tells whether a line holds `pattern`, in at most so many seconds.
+
+    Raises:
+        ToolFailedError: the pattern is no regular expression, or one that is too large. Whoever is
+            returned raises TimeoutError.
+    """
+    if not is_regex:
+        # Imported where somebody searches: the agent starts without it.
+        import regex
+
+        pattern = regex.escape(pattern)
+    try:
+        found = compiled(pattern, ignores_case=not is_exact)
+    except PatternError as problem:
+        raise ToolFailedError(f"the pattern is no regular expression: {problem}") from None
+
+    def holds(line: str, seconds: float) -> bool:
+        # Concurrent: otherwise nobody else gets to work, and no cancellation gets through.
+        timeout = min(seconds, LINE_TIMEOUT_S)
+        return found.search(line[:SEARCHED_CHARS], timeout=timeout, concurrent=True) is not None
+
+    return holds
+
 
 HIT_LIMIT: Final = 100
 """Lines that are found before the search stops."""
-LINE_LIMIT: Final = 200
+LINE_WIDTH: Final = 200
 """Characters of a found line that are shown."""
 NAME_WIDTH: Final = 1000
 """Characters of a file's name that are shown."""
@@ -204,7 +235,7 @@ def _confirmed(wanted: _Wanted, workspace: Workspace, named: Iterable[_Named]) -
         for each in group:
             line = lines[each.line - 1] if 0 < each.line <= len(lines) else ""
             # It cuts long lines, and says so behind them.
-            if line.startswith(each.text[:LINE_LIMIT]):
+            if line.startswith(each.text[:LINE_WIDTH]):
                 hits.append(_hit(workspace, path, each.line, line))
     return hits
 
@@ -258,7 +289,7 @@ def _found(wanted: _Wanted, workspace: Workspace) -> tuple[list[str], str | None
                 hits.append(_hit(workspace, path, number, line))
         except TimeoutError:
             is_late = monotonic() >= until
-            on_line = f"{PATIENCE:g} s on one line, which the pattern is too slow for"
+            on_line = f"{LINE_TIMEOUT_S:g} s on one line, which the pattern is too slow for"
             return hits, f"{TIME_LIMIT:g} s" if is_late else on_line
     return hits, None
 
@@ -288,5 +319,5 @@ def _seen(path: Path, place: Path) -> str:
 def _hit(workspace: Workspace, path: Path, number: int, line: str) -> str:
     name = one_line(workspace.shown(path), NAME_WIDTH)
     # Bytes that are no text came as surrogates, which nothing can be told with.
-    text = line.strip()[:LINE_LIMIT].encode(errors="replace").decode()
+    text = line.strip()[:LINE_WIDTH].encode(errors="replace").decode()
     return f"{name}:{number}: {'⏎'.join(text.splitlines())}"

@@ -16,8 +16,7 @@ from anyio.abc import TaskGroup
 
 from acp_agent import terminals
 from acp_agent.tools import run
-from acp_agent.tools.output import HEAD_LIMIT, TAIL_LIMIT
-from acp_agent.tools.run import RunTool
+from acp_agent.tools.run import HEAD_LIMIT, TAIL_LIMIT, RunTool
 from acp_agent.tools.tool import Content, Outcome, ToolFailedError
 from acp_agent.workspace import Workspace
 from acp_protocol.errors import RequestFailedError

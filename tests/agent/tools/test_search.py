@@ -10,7 +10,7 @@ from typing import Any
 import anyio
 import pytest
 
-from acp_agent.tools import patterns, ripgrep, search
+from acp_agent.tools import ripgrep, search
 from acp_agent.tools.search import SearchTool
 from acp_agent.tools.tool import Content, Outcome, ToolFailedError
 from acp_agent.workspace import Workspace
@@ -217,7 +217,7 @@ async def test_a_search_that_takes_too_long_is_ended(
         outcome = await found(workspace, pattern="(.*?,){25}P", is_regex=True)
         assert outcome.text == "… stopped after 0.2 s"
         monkeypatch.setattr(search, "TIME_LIMIT", 3600.0)
-        monkeypatch.setattr(patterns, "PATIENCE", 0.05)
+        monkeypatch.setattr(search, "LINE_TIMEOUT_S", 0.05)
         (workspace.cwd / "evil.txt").write_text("x" * 200_000)
         outcome = await found(workspace, pattern="(x+x+)+y", is_regex=True)
         assert outcome.text.endswith("on one line, which the pattern is too slow for")
