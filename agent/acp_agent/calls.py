@@ -1,7 +1,8 @@
-"""One tool call, from what the user first sees of it to its end.
+"""Tool calls: preparing, showing, asking about and running them, alone and in batches.
 
-A call that was shown always gets a last status, whatever happens: success, failure, a refusal, the
-turn's cancellation, or a mistake of ours.
+A call that was shown always gets a final status: success, failure, rejection, cancellation of the
+turn, or a bug of ours. Calls of one reply that only read run together, all others one by one; the
+client sees them, and the model gets their results, in the order in which the model made them.
 
 Source: ACP, Tool Calls; ACP, Prompt Turn, "Cancellation".
 """
@@ -39,7 +40,7 @@ from acp_protocol.jsonrpc import Json
 logger = logging.getLogger(__name__)
 
 FAREWELL: Final = 2.0
-"""Seconds for telling the client what became of an open call when the turn is cancelled."""
+"""Seconds for sending the final status of an open call when the turn is cancelled."""
 _REASONS: Final[dict[Verdict, str]] = {
     "reject": "rejected by the user",
     "forbidden": "this mode changes nothing and runs nothing",
@@ -51,10 +52,10 @@ _NO_ANSWER: Final = (
 
 
 class Client(Teller, Protocol):
-    """The client as a turn sees it."""
+    """The client, as a turn uses it."""
 
     async def request(self, method: str, params: Json = None) -> Json:
-        """Ask the client."""
+        """Send a request; return its result."""
         ...
 
 
@@ -77,11 +78,11 @@ class Desk:
     """The calls that run, by their ids: each can be ended by itself."""
 
     def call(self, wanted: CallTool) -> ShownCall:
-        """Return a call that the client knows nothing of yet."""
+        """Return a call that the client has not seen yet."""
         return ShownCall(self, wanted)
 
     async def carry_out(self, wanted: CallTool) -> ToolAnswered | None:
-        """Run what the model wants, with all that the user sees; None when the user cancelled."""
+        """Run one call and show it; None if the user cancelled."""
         call = self.call(wanted)
         async with call.closing():
             await call.prepare()
@@ -103,7 +104,7 @@ class ShownCall:
 
     @asynccontextmanager
     async def closing(self) -> AsyncGenerator[None]:
-        """See to it that the client knows how the call ended, however the block is left."""
+        """Send a final status when the block ends, however it ends."""
         try:
             yield
         except BaseException as problem:
@@ -131,7 +132,7 @@ class ShownCall:
             self._call = problem
 
     async def show(self) -> None:
-        """Tell the client of the call."""
+        """Show the call to the client."""
         members: Mapping[str, Json] = {"title": one_line(self._wanted.name, NAME_WIDTH)}
         if isinstance(self._call, Call):
             self._content = self._call.content
@@ -143,7 +144,7 @@ class ShownCall:
         self._is_open = True
 
     async def go(self) -> ToolAnswered | None:
-        """Run the call if it may be; return what came of it, None when the user cancelled."""
+        """Run the call if that is allowed; return its result, None if the user cancelled."""
         call = self._call
         assert call is not None
         if isinstance(call, ToolFailedError):
@@ -177,7 +178,7 @@ class ShownCall:
 
     @contextmanager
     def _mistakes_told(self) -> Generator[None]:
-        """Let a mistake in a tool fail the call and not the turn; what it was is told to the log.
+        """Turn a bug in a tool into a failure of its call, not of the turn; log the traceback.
 
         Raises:
             ToolFailedError: there was one.
@@ -191,16 +192,16 @@ class ShownCall:
             raise ToolFailedError("failed by a mistake of the agent's") from None
 
     async def _close(self, reason: str) -> None:
-        """Say how the call ended, if it was shown and nothing was said yet."""
+        """Send a final status, if the call was shown and has none."""
         if not self._is_open:
             return
-        # Its last words may not have left; said twice they mean the same.
+        # The final status may not have been sent; sending it twice does no harm.
         await self._desk.updates.farewell(self._id, self._last or self._failure(reason))
 
     async def _ask(self, call: Call) -> Ruling:
         try:
             async with self._desk.asking:
-                # What was answered meanwhile may answer this, too.
+                # A choice made meanwhile may cover this call, too.
                 known = self._desk.permissions.known(call)
                 return known or await self._asked(call)
         except anyio.get_cancelled_exc_class():

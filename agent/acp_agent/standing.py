@@ -29,18 +29,18 @@ from acp_agent.tools.tool import Kind
 
 Decision: TypeAlias = Literal["allow", "ask", "deny"]
 AREAS: Final[dict[str, Area]] = {"path": "path", "command": "command", "name": "name"}
-"""What a rule may name, beside a kind: a file, a command, or a host or tool of a server."""
+"""What a rule may match besides a kind: a file, a command, or the name of a host or tool."""
 _ANY_PARTS: Final = "**"
-"""Stands for any number of parts of a path, none as well."""
+"""Any number of parts of a path, including none."""
 _ANY_WORDS: Final = "*"
-"""Stands, alone, for any number of words of a command, none as well."""
+"""As a whole word, any number of words of a command, including none."""
 _PORT: Final = re.compile(r":[0-9]+\Z")
 _USUAL: Final = re.compile(r":(80|443)\Z")
 
 
 @dataclass(frozen=True, slots=True)
 class StandingRule:
-    """What is decided about calls of one kind, or about what one pattern fits, or both."""
+    """What the configuration decides about calls of one kind, or that fit one pattern, or both."""
 
     decision: Decision
     kind: Kind | None = None

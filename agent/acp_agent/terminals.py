@@ -1,6 +1,6 @@
-"""Terminals of the client, in which a program of ours runs so that its user can watch it.
+"""Terminals of the client, in which programs run so that the user can watch them.
 
-A terminal that was made is released, however the work with it ends: what runs in it ends with that.
+Each terminal that was created is released, however the work with it ends; that ends its program.
 
 Source: ACP, Terminals.
 """
@@ -19,13 +19,13 @@ from acp_protocol.errors import AcpError, ConnectionClosedError, RequestFailedEr
 from acp_protocol.jsonrpc import Json
 
 FAREWELL: Final = 0.5
-"""Seconds that a client has to take note that a terminal is wanted no more."""
+"""Seconds that a client has to kill and release a terminal."""
 MOST_CODE: Final = 2**32 - 1
 """The greatest exit code, as the schema has it."""
 
 
 class Asker(Protocol):
-    """Whoever can ask the client."""
+    """Sends requests to the client."""
 
     async def request(self, method: str, params: Json = None) -> Json:
         """Return the client's result."""
@@ -38,7 +38,7 @@ class TerminalFailedError(AcpError):
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How a program ended; neither is known where the client does not say."""
+    """How a program ended; None is unknown."""
 
     code: int | None
     signal: str | None
@@ -141,21 +141,21 @@ class ClientTerminal:
     def __init__(self, client: ClientTerminals) -> None:
         self._client = client
         self.id = ""
-        """What the client calls it."""
+        """The client's id."""
         self.has_answer = anyio.Event()
-        """The client has said whether it is made."""
+        """The client has responded to its creation."""
         self.is_settled = anyio.Event()
         """Nothing more is sent about its creation."""
         self.problem: TerminalFailedError | ConnectionClosedError | None = None
-        """Why it is not."""
+        """Why it was not created."""
         self.is_wanted = True
-        """Whoever asked for it still waits for it."""
+        """The call that needs it still waits."""
 
     async def wait(self) -> Ending:
         """Return how the program ended, once it has.
 
         Raises:
-            TerminalFailedError: the client does not tell.
+            TerminalFailedError: the client does not return it.
         """
         answer = await self._client.ask("wait_for_exit", self.id)
         code, signal = answer.get("exitCode"), answer.get("signal")
@@ -166,7 +166,7 @@ class ClientTerminal:
         """Return what the program has written, and whether older output is left out.
 
         Raises:
-            TerminalFailedError: the client does not tell.
+            TerminalFailedError: the client does not return it.
         """
         answer = await self._client.ask("output", self.id)
         text = answer.get("output")
