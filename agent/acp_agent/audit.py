@@ -1,8 +1,8 @@
 """The audit log: one line of JSON for each decision about a tool call.
 
-It tells what a call would touch and who decided what, never what it would write: of the arguments
-only paths, commands and addresses are told, and these without passwords and queries. Whoever cannot
-write it goes on without: a full disk must not stop the work. The first time is said.
+A line holds what the call would touch and what decided, never what it would write: of the arguments
+only paths, commands and hosts. If the file cannot be written, one warning is logged and the work
+goes on: a full disk must not stop it.
 """
 
 from __future__ import annotations
@@ -27,9 +27,8 @@ logger = logging.getLogger(__name__)
 Why: TypeAlias = Literal[
     "mode", "rules", "auto_allow", "policy", "rule", "question", "user", "client", "turn"
 ]
-"""Who decided: the session's mode, a standing rule, a list or the policy, an earlier "always", a
-question that is its own consent, the user, a client that could not ask its user, or the end of the
-turn."""
+"""What decided: the session's mode, a rule, a list or the policy, an earlier "always", a form that
+is its own consent, the user, a client that could not ask its user, or the end of the turn."""
 WIDTH: Final = 4096
 """Characters of one path or command that are kept."""
 _FLAGS: Final = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NONBLOCK
@@ -50,7 +49,7 @@ class Decision:
     verdict: str
     why: Why
     rule: str | None = None
-    """The rule that decided, or the "always" that the user has made of this answer."""
+    """The rule or grant that decided, or the grant that the user's choice made."""
 
 
 def now() -> datetime:
@@ -75,7 +74,7 @@ class Audit:
             self._warn(problem)
 
     def note(self, decision: Decision) -> None:
-        """Write a decision down, if that is possible."""
+        """Append a decision, if the file can be written."""
         if self._descriptor is None:
             return
         line = (json.dumps(self._members(decision), separators=(",", ":")) + "\n").encode()
@@ -88,7 +87,7 @@ class Audit:
             self._warn(problem)
 
     def close(self) -> None:
-        """Let go of the file; what is noted later is lost."""
+        """Close the file; decisions that come later are not recorded."""
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None

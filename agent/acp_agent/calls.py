@@ -1,7 +1,8 @@
-"""One tool call, from what the user first sees of it to its end.
+"""Tool calls: preparing, showing, asking about and running them, alone and in batches.
 
-A call that was shown always gets a last status, whatever happens: success, failure, a refusal, the
-turn's cancellation, or a mistake of ours.
+A call that was shown always gets a final status: success, failure, rejection, cancellation of the
+turn, or a bug of ours. Calls of one reply that only read run together, all others one by one; the
+client sees them, and the model gets their results, in the order in which the model made them.
 
 Source: ACP, Tool Calls; ACP, Prompt Turn, "Cancellation".
 """
@@ -9,7 +10,7 @@ Source: ACP, Tool Calls; ACP, Prompt Turn, "Cancellation".
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Generator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Final, Protocol
@@ -24,6 +25,7 @@ from acp_agent.tools.tool import (
     NAME_WIDTH,
     Call,
     Content,
+    Kind,
     Outcome,
     Tool,
     ToolFailedError,
@@ -38,7 +40,7 @@ from acp_protocol.jsonrpc import Json
 logger = logging.getLogger(__name__)
 
 FAREWELL: Final = 2.0
-"""Seconds for telling the client what became of an open call when the turn is cancelled."""
+"""Seconds for sending the final status of an open call when the turn is cancelled."""
 _REASONS: Final[dict[Verdict, str]] = {
     "reject": "rejected by the user",
     "forbidden": "this mode changes nothing and runs nothing",
@@ -50,10 +52,10 @@ _NO_ANSWER: Final = (
 
 
 class Client(Teller, Protocol):
-    """The client as a turn sees it."""
+    """The client, as a turn uses it."""
 
     async def request(self, method: str, params: Json = None) -> Json:
-        """Ask the client."""
+        """Send a request; return its result."""
         ...
 
 
@@ -76,11 +78,11 @@ class Desk:
     """The calls that run, by their ids: each can be ended by itself."""
 
     def call(self, wanted: CallTool) -> ShownCall:
-        """Return a call that the client knows nothing of yet."""
+        """Return a call that the client has not seen yet."""
         return ShownCall(self, wanted)
 
     async def carry_out(self, wanted: CallTool) -> ToolAnswered | None:
-        """Run what the model wants, with all that the user sees; None when the user cancelled."""
+        """Run one call and show it; None if the user cancelled."""
         call = self.call(wanted)
         async with call.closing():
             await call.prepare()
@@ -102,7 +104,7 @@ class ShownCall:
 
     @asynccontextmanager
     async def closing(self) -> AsyncGenerator[None]:
-        """See to it that the client knows how the call ended, however the block is left."""
+        """Send a final status when the block ends, however it ends."""
         try:
             yield
         except BaseException as problem:
@@ -124,12 +126,13 @@ class ShownCall:
             return
         try:
             with self._mistakes_told():
-                self._call = await tool.prepare(self._wanted.arguments, self._desk.workspace)
+                workspace = self._desk.workspace.filtered(self._desk.permissions.result_filter)
+                self._call = await tool.prepare(self._wanted.arguments, workspace)
         except ToolFailedError as problem:
             self._call = problem
 
     async def show(self) -> None:
-        """Tell the client of the call."""
+        """Show the call to the client."""
         members: Mapping[str, Json] = {"title": one_line(self._wanted.name, NAME_WIDTH)}
         if isinstance(self._call, Call):
             self._content = self._call.content
@@ -141,7 +144,7 @@ class ShownCall:
         self._is_open = True
 
     async def go(self) -> ToolAnswered | None:
-        """Run the call if it may be; return what came of it, None when the user cancelled."""
+        """Run the call if that is allowed; return its result, None if the user cancelled."""
         call = self._call
         assert call is not None
         if isinstance(call, ToolFailedError):
@@ -175,7 +178,7 @@ class ShownCall:
 
     @contextmanager
     def _mistakes_told(self) -> Generator[None]:
-        """Let a mistake in a tool fail the call and not the turn; what it was is told to the log.
+        """Turn a bug in a tool into a failure of its call, not of the turn; log the traceback.
 
         Raises:
             ToolFailedError: there was one.
@@ -189,16 +192,16 @@ class ShownCall:
             raise ToolFailedError("failed by a mistake of the agent's") from None
 
     async def _close(self, reason: str) -> None:
-        """Say how the call ended, if it was shown and nothing was said yet."""
+        """Send a final status, if the call was shown and has none."""
         if not self._is_open:
             return
-        # Its last words may not have left; said twice they mean the same.
+        # The final status may not have been sent; sending it twice does no harm.
         await self._desk.updates.farewell(self._id, self._last or self._failure(reason))
 
     async def _ask(self, call: Call) -> Ruling:
         try:
             async with self._desk.asking:
-                # What was answered meanwhile may answer this, too.
+                # A choice made meanwhile may cover this call, too.
                 known = self._desk.permissions.known(call)
                 return known or await self._asked(call)
         except anyio.get_cancelled_exc_class():
@@ -285,3 +288,94 @@ def _shown(call: Call) -> dict[str, Json]:
         "locations": list(call.locations),
         "content": list(call.content),
     }
+
+
+PARALLEL: Final = 8
+"""Calls that run at once."""
+_LOOKING: Final[frozenset[Kind]] = frozenset({"read", "search", "fetch"})
+"""Kinds that change nothing, so that their order does not matter."""
+
+
+def batches(desk: Desk, calls: Sequence[CallTool]) -> Iterator[list[CallTool]]:
+    """Yield `calls` in their order: neighbours that only look together, each other one alone."""
+    batch: list[CallTool] = []
+    for wanted in calls:
+        if _only_looks(desk, wanted):
+            batch.append(wanted)
+            continue
+        if batch:
+            yield batch
+        batch = []
+        yield [wanted]
+    if batch:
+        yield batch
+
+
+async def carry_out(desk: Desk, batch: Sequence[CallTool]) -> list[ToolAnswered | None]:
+    """Run the calls of a batch together; return their answers in their order.
+
+    None stands for a call that has no answer because the user wants the turn to end; then the
+    others are ended, too.
+
+    Raises:
+        Exception: whatever a call has raised first; then the others are ended, too.
+    """
+    running = _Running(desk, batch)
+    async with anyio.create_task_group() as tasks:
+        running.scope = tasks.cancel_scope
+        for place in range(len(batch)):
+            tasks.start_soon(running.run, place)
+    if running.problem is not None:
+        raise running.problem
+    return running.answers
+
+
+class _Running:
+    """A batch whose calls run."""
+
+    scope: anyio.CancelScope
+
+    def __init__(self, desk: Desk, batch: Sequence[CallTool]) -> None:
+        self._desk = desk
+        self._batch = batch
+        self._room = anyio.Semaphore(PARALLEL)
+        self._shown = [anyio.Event() for _ in batch]
+        self.answers: list[ToolAnswered | None] = [None] * len(batch)
+        self.problem: Exception | None = None
+
+    async def run(self, place: int) -> None:
+        wanted = self._batch[place]
+        try:
+            async with self._room:
+                if wanted.fault is None:
+                    answer = await self._carried_out(place, self._desk.call(wanted))
+                else:
+                    # The model has not written it so that it can be done: nobody else is told.
+                    answer = ToolAnswered(wanted.name, wanted.fault, is_failed=True)
+                    await self._wait_for_those_before(place)
+                    self._shown[place].set()
+        except Exception as problem:  # noqa: BLE001 - it is raised again, without a group around it
+            self.problem = self.problem or problem
+            self.scope.cancel()
+            return
+        self.answers[place] = answer
+        if answer is None:
+            self.scope.cancel()
+
+    async def _carried_out(self, place: int, call: ShownCall) -> ToolAnswered | None:
+        async with call.closing():
+            await call.prepare()
+            await self._wait_for_those_before(place)
+            await call.show()
+            self._shown[place].set()
+            return await call.go()
+
+    async def _wait_for_those_before(self, place: int) -> None:
+        """Return when the client knows of each call before the one in `place`."""
+        if place > 0:
+            await self._shown[place - 1].wait()
+
+
+def _only_looks(desk: Desk, wanted: CallTool) -> bool:
+    tool = desk.tools.get(wanted.name)
+    return tool is not None and tool.kind in _LOOKING

@@ -1,16 +1,15 @@
-"""What needs the user's consent, and what was consented to for good.
+"""Decides which tool calls need the user's consent, and remembers consent given for the session.
 
-Decided by a call's kind and by what it touches, never by its title. In this order: a mode that
-forbids; a standing rule that denies; what the user has said for good; the other standing rules;
+A call's kind and what it touches decide, never its title. The first of these that applies wins: a
+mode that forbids; a rule that denies; what the user allowed or rejected always; the other rules;
 kinds that are always asked about; a mode that allows; kinds that are always allowed; the policy.
-"Always" holds for one session.
 
 Source: ACP, Tool Calls, "Requesting Permission"; Continuum Router, "Permissions".
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal, TypeAlias, cast
@@ -18,11 +17,12 @@ from typing import Final, Literal, TypeAlias, cast
 from acp_agent.audit import Why
 from acp_agent.rules import PermissionRules, PolicyId, Rule, lasting
 from acp_agent.standing import StandingRule, standing, strictest
+from acp_agent.tools.subject import Subject, path_subject
 from acp_agent.tools.tool import Call, Kind
 from acp_protocol.jsonrpc import Json
 
 Verdict: TypeAlias = Literal["allow", "reject", "forbidden", "cancelled"]
-"""`reject` comes from the user, `forbidden` from the mode or a standing rule."""
+"""`reject` comes from the user, `forbidden` from the mode or a rule."""
 ModeId: TypeAlias = Literal["ask", "code", "architect"]
 
 MODES: Final[tuple[tuple[ModeId, str, str], ...]] = (
@@ -39,9 +39,9 @@ POLICIES: Final[tuple[tuple[PolicyId, str, str], ...]] = (
 """Id, name and description of when the user is asked, where the mode leaves that open."""
 
 RULE_LIMIT: Final = 3
-"""Rules that one answer may make: nobody reads through more before agreeing."""
+"""Grants that one choice may make: users do not read more before they agree."""
 _HARMLESS: Final[frozenset[Kind]] = frozenset({"read", "search", "think"})
-"""Kinds that change nothing and tell nobody."""
+"""Kinds that change nothing and send nothing out."""
 _PLANNING: Final = _HARMLESS | {"fetch"}
 """Kinds that the mode `architect` does not forbid."""
 _VERDICTS: Final[dict[str, Verdict]] = {
@@ -51,43 +51,44 @@ _VERDICTS: Final[dict[str, Verdict]] = {
     "reject": "reject",
     "reject-always": "reject",
 }
-"""What each option means that may be offered."""
+"""What each option means."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ruling:
-    """What was decided about a call, and by whom."""
+    """What was decided about a call, and what decided it."""
 
     verdict: Verdict
     why: Why
     rule: str | None = None
-    """What has decided: an "always", one that was made by the answer, or a standing rule."""
+    """The rule or grant that decided, or the grant that the user's choice made."""
 
 
 class Permissions:
     """The decisions of one session."""
 
     def __init__(self, rules: PermissionRules | None = None, cwd: Path | None = None) -> None:
-        """`cwd` is the session's directory, which patterns for absolute paths need to know."""
+        """`cwd` is the session's directory, which patterns of absolute paths need."""
         self.mode: ModeId = "ask"
         self.rules = rules or PermissionRules()
-        self._home = cwd.resolve().parts if cwd is not None else ()
+        self._cwd = cwd.resolve() if cwd is not None else None
+        self._home = self._cwd.parts if self._cwd is not None else ()
         self.policy: PolicyId = self.rules.default_policy
         self._always: dict[Rule, Verdict] = {}
 
     @property
     def remembered(self) -> Mapping[Rule, Verdict]:
-        """What the user has said for good."""
+        """What the user allowed or rejected always."""
         return self._always
 
     def forget(self) -> int:
-        """Forget what the user has said for good; return how many answers that were."""
+        """Forget what the user allowed or rejected always; return the number of grants."""
         count = len(self._always)
         self._always.clear()
         return count
 
     def known(self, call: Call) -> Ruling | None:
-        """Return the ruling that needs no question; None when the user has to be asked."""
+        """Return the decision; None if the user has to be asked."""
         kind = call.kind
         if self.mode == "architect" and kind not in _PLANNING:
             return Ruling("forbidden", "mode")
@@ -107,23 +108,56 @@ class Permissions:
 
     def _standing(self, call: Call) -> StandingRule | None:
         """Return the rule about what a call touches, or a stricter one about what it does."""
-        rules = self.rules.standing
-        found = [standing(rules, call.kind, call.about, self._home)]
-        for each in call.effects:
-            # What is moved takes along what lies in it.
-            is_deep = call.kind == "move"
-            found.append(standing(rules, each.kind, [each.subject], self._home, is_deep=is_deep))
-        return strictest(found) or found[0]
+
+        def found(kind: Kind, subjects: Sequence[Subject]) -> StandingRule | None:
+            return standing(self.rules.standing, kind, subjects, self._home, is_tree=call.is_tree)
+
+        rules = [found(call.kind, call.about)]
+        rules += [found(effect.kind, [effect.subject]) for effect in call.effects]
+        return strictest(rules) or rules[0]
+
+    def result_filter(self, kind: Kind, path: str) -> Callable[[Path], bool]:
+        """Return a function that tells which files a call of `kind` about `path` may show.
+
+        A call that looks through a directory is judged by the directory, before anything in it is
+        looked at. What it finds there is judged here: what a rule or the user denies is left out,
+        and so is what a rule asks about, unless the call itself was asked about by that rule.
+        """
+        rules, cwd = self.rules.standing, self._cwd or Path("/")
+        answered = standing(rules, kind, [path_subject(cwd, path)], self._home)
+        is_free = not rules and "reject" not in self._always.values()
+
+        def may_show(file: Path) -> bool:
+            return is_free or all(
+                self._may_show(kind, path_subject(cwd, str(file), is_last_followed=each), answered)
+                for each in (False, True)
+            )
+
+        return may_show
+
+    def _may_show(self, kind: Kind, found: Subject, answered: StandingRule | None) -> bool:
+        # The lines that a search finds are read.
+        for each in dict.fromkeys((kind, "read") if kind == "search" else (kind,)):
+            rule = standing(self.rules.standing, each, [found], self._home)
+            verdicts = {
+                verdict for grant, verdict in self._always.items() if grant.covers(each, found)
+            }
+            if "reject" in verdicts or (rule is not None and rule.decision == "deny"):
+                return False
+            is_asked = rule is not None and rule.decision == "ask" and each == kind
+            if is_asked and rule != answered and "allow" not in verdicts:
+                return False
+        return True
 
     def _by_kind(self, kind: Kind) -> Ruling | None:
-        """Return the ruling where nothing is said about what a call touches."""
+        """Return the decision by kind, mode and policy alone."""
         if kind in self.rules.always_ask:
             return None
         if self.mode == "code":
             return Ruling("allow", "mode")
         if kind in self.rules.auto_allow:
             return Ruling("allow", "auto_allow")
-        # A thought touches nothing, so that no policy has to ask about it.
+        # A thought touches nothing, so no policy asks about it.
         allowed = {"ask_always": {"think"}, "allow_read": _HARMLESS}.get(self.policy)
         return Ruling("allow", "policy") if allowed is None or kind in allowed else None
 
@@ -142,9 +176,9 @@ class Permissions:
         return options
 
     def decided(self, call: Call, answer: Json) -> Ruling:
-        """Return what the client's answer means, and remember it where it says "always".
+        """Return what the client's response means; remember it if it is an "always" option.
 
-        An answer that was not offered is a refusal.
+        An option that was not offered is a rejection.
         """
         outcome = _member(answer, "outcome")
         kind, option = _member(outcome, "outcome"), _member(outcome, "optionId")
@@ -161,7 +195,7 @@ class Permissions:
         return Ruling(verdict, "user", _spelled(rules))
 
     def _remembered(self, call: Call) -> Ruling | None:
-        """Return what was said for good: a refusal of one thing, or consent to all of them."""
+        """Return what the user decided always: one rejection, or consent to all that is touched."""
         allowing: list[Rule] = []
         is_covered = True
         for subject in call.about:
@@ -183,7 +217,7 @@ class Permissions:
 
 
 def _rules(call: Call, place: int) -> list[Rule]:
-    """Return what "always" comes to for all that `call` touches; 0 is narrow, -1 is wide."""
+    """Return the grants of "always" for all that `call` touches; 0 is narrow, -1 is wide."""
     rules = [lasting(call.kind, subject)[place] for subject in call.about]
     rules += [
         lasting(each.kind, each.subject)[place] for each in call.effects if each.wants_consent

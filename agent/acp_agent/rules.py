@@ -1,7 +1,6 @@
-"""What is decided about tool calls before the user is asked, and what "always" comes to.
+"""The permissions that the configuration sets, and the grants that a user's "always" makes.
 
-`PermissionRules` is what whoever runs the agent has set; `standing` has the rules among it. A
-`Rule` is what a user has said for good in one session: a kind, and what it may touch, as in
+A grant allows or rejects, for one session, calls of a kind that touch one thing, as in
 `edit src/**` or `execute git status`.
 
 Source: Continuum Router, "Permissions"; ACP, Tool Calls, "Requesting Permission".
@@ -38,10 +37,11 @@ _PLAIN: Final = frozenset(
     | {("rg",), ("stat",), ("tail",), ("true",), ("wc",), ("which",)}
     | {("git", each) for each in ("blame", "diff", "log", "ls-files", "show", "status")}
 )
-"""What runs nothing that its arguments name, and changes nothing: "always" holds whatever follows.
+"""Programs that run nothing that their arguments name, and change nothing.
 
-Only what is known to be so stands here; builders and test runners all take a program or a project
-from their arguments (`go test -exec`, `cargo --config`, `npm --script-shell`).
+"Always" holds for them with any arguments. Only programs known to be safe are listed; builders and
+test runners all take a program or a project from their arguments (`go test -exec`, `cargo
+--config`, `npm --script-shell`).
 """
 _SHUT: Final = {"git": ("--o",), "rg": ("--pre", "--hostname-bin")}
 """How arguments begin that make a plain program write a file or run another one.
@@ -52,16 +52,16 @@ Git takes `--output` in any command that shows differences, shortened as well.
 
 @dataclass(frozen=True, slots=True)
 class PermissionRules:
-    """What whoever runs the agent has decided; the user's own "always" comes before it."""
+    """What the configuration decides; the user's own "always" comes before it."""
 
     default_policy: PolicyId = "allow_read"
     """Decides where no list names the kind, until the session chooses another policy."""
     auto_allow: frozenset[Kind] = frozenset()
-    """Kinds that nobody is asked about."""
+    """Kinds that the user is not asked about."""
     always_ask: frozenset[Kind] = frozenset()
     """Kinds that the user is asked about, whatever mode and policy say."""
     standing: tuple[StandingRule, ...] = ()
-    """Rules that are looked at before the lists; the first one that fits decides."""
+    """Rules that come before the lists; the first one that fits decides."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ class Rule:
         return words[: len(known)] == known and not is_far and not _is_shut(subject)
 
     def __str__(self) -> str:
-        """Spell the rule out, so that whoever agrees to it knows to what."""
+        """Spell the grant out, so that a user who agrees knows to what."""
         shown = str(self.subject)
         if self.is_open and self.subject.area == "path":
             shown = f"{shown}/{_TREE}" if self.subject.words else _TREE
@@ -96,7 +96,7 @@ class Rule:
         return f"{self.kind} {shown}".strip()
 
     def in_words(self) -> str:
-        """Return what is meant, as one says it to somebody who has never seen a pattern."""
+        """Return what is meant, in words for users who do not know patterns."""
         calls, shown = _PLURALS[self.kind], str(self.subject)
         match self.subject.area:
             case "command":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Collection, Generator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -15,7 +15,7 @@ from acp_agent.asking import Context, Fill
 from acp_agent.calls import Desk
 from acp_agent.commands.catalogue import Order, offered, order_in
 from acp_agent.commands.clerk import Clerk, taken
-from acp_agent.elicitation import Elicitation, Way
+from acp_agent.elicitation import Elicitation
 from acp_agent.instructions import Told, instructions_of
 from acp_agent.mcp.servers import McpServers
 from acp_agent.memory import remembered
@@ -48,8 +48,7 @@ from acp_agent.sessions.options import (
 from acp_agent.sessions.records import Record
 from acp_agent.sessions.restore import Revived
 from acp_agent.slumber import Asleep, Declared
-from acp_agent.tools.ask import AskTool, OpenTool
-from acp_agent.tools.tool import Tool
+from acp_agent.tools.catalogue import elicitation_tools
 from acp_agent.turn import StopReason, run_turn
 from acp_agent.updates import USAGE, Updates
 from acp_agent.workspace import Workspace
@@ -172,7 +171,7 @@ class Session:
         desk.audit = services.audit
         user = servers.relay.user = Elicitation(desk.client, record.id, updates, desk.asking)
         servers.adopt(services.tools)
-        servers.adopt(_asking_tools(user, servers.relay.ways))
+        servers.adopt(elicitation_tools(user, servers.relay.ways))
         history = History(revived.history, log)
         self._context = Context(services.models[0], desk, history, services.pace)
         self._context.limits = services.limits
@@ -460,13 +459,6 @@ def info_of(record: Record) -> dict[str, Json]:
 def _cut(words: str) -> str:
     """Return `words`, cut to the length of a title."""
     return words[: TITLE_LENGTH - 1] + "…" if len(words) > TITLE_LENGTH else words
-
-
-def _asking_tools(user: Elicitation, ways: Collection[Way]) -> dict[str, Tool]:
-    """Return the tools that ask the user."""
-    tools: list[Tool] = [AskTool(user)] if "form" in ways else []
-    tools += [OpenTool(user)] if "url" in ways else []
-    return {tool.offer.name: tool for tool in tools}
 
 
 def _members(now: Used, before: Used) -> dict[str, int]:

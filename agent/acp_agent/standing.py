@@ -1,15 +1,15 @@
-"""Rules about tool calls that stand before anybody is asked; whoever runs the agent sets them.
+"""Rules about tool calls that decide before the user is asked; whoever runs the agent sets them.
 
-A rule is held against a call's kind and against each thing that it touches. Of the rules that fit a
-thing the first one decides, in the order in which they are written. A call that touches several
-things is denied if one of them is, asked about if one of them is to be, and allowed if all are.
+A rule is compared with a call's kind and with each thing that the call touches. The first rule that
+fits a thing decides about it. A call that touches several things is denied if one of them is, asked
+about if one of them is, and allowed if all are.
 
-A path is compared part by part and a command word by word, as the system gets it, so that no sign
-in a name or an argument means anything else than itself. Only `*` and `?` stand for other signs.
+A path is compared part by part and a command word by word, as the system gets it, so that no
+character in a name or an argument means anything but itself. Only `*` and `?` are wildcards.
 
-Whoever searches or moves a directory reaches whatever lies in it. So a rule that denies or asks
-counts there as soon as a path below may fit it, and an earlier rule that allows the directory does
-not outweigh it, unless it allows all below.
+A directory that is moved takes along what is in it. So a rule that denies or asks counts there as
+soon as a path below may fit, and an earlier rule that allows the directory outweighs it only if it
+allows all below.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ import os
 import re
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import lru_cache
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from typing import Final, Literal, TypeAlias
 
 from acp_agent.tools.subject import Area, Subject
@@ -29,20 +29,18 @@ from acp_agent.tools.tool import Kind
 
 Decision: TypeAlias = Literal["allow", "ask", "deny"]
 AREAS: Final[dict[str, Area]] = {"path": "path", "command": "command", "name": "name"}
-"""What a rule may name, beside a kind: a file, a command, or a host or tool of a server."""
+"""What a rule may match besides a kind: a file, a command, or the name of a host or tool."""
 _ANY_PARTS: Final = "**"
-"""Stands for any number of parts of a path, none as well."""
+"""Any number of parts of a path, including none."""
 _ANY_WORDS: Final = "*"
-"""Stands, alone, for any number of words of a command, none as well."""
+"""As a whole word, any number of words of a command, including none."""
 _PORT: Final = re.compile(r":[0-9]+\Z")
 _USUAL: Final = re.compile(r":(80|443)\Z")
-_DEEP: Final[frozenset[Kind]] = frozenset({"search", "move"})
-"""Kinds whose calls reach whatever lies below the directory that they name."""
 
 
 @dataclass(frozen=True, slots=True)
 class StandingRule:
-    """What is decided about calls of one kind, or about what one pattern fits, or both."""
+    """What the configuration decides about calls of one kind, or that fit one pattern, or both."""
 
     decision: Decision
     kind: Kind | None = None
@@ -51,16 +49,11 @@ class StandingRule:
     """None: whatever the call touches."""
     pattern: str = ""
 
-    def covers(self, kind: Kind, subject: Subject, home: Sequence[str] = ()) -> bool:
+    def fits(self, kind: Kind, subject: Subject, home: Sequence[str] = ()) -> bool:
         """Return whether a call of `kind` that touches `subject` is meant.
 
-        `home` is the session's directory, part by part, which relative subjects lie below.
+        `home` is the session's directory, part by part, which relative subjects are below.
         """
-        is_deep = kind in _DEEP and self.reaches(kind, subject, home)
-        return self.fits(kind, subject, home) or is_deep
-
-    def fits(self, kind: Kind, subject: Subject, home: Sequence[str] = ()) -> bool:
-        """Return whether just `subject` is meant, whatever lies below."""
         if self.kind not in (None, kind):
             return False
         if self.area is None:
@@ -68,20 +61,31 @@ class StandingRule:
         if self.area != subject.area:
             return False
         if self.area == "name":
-            return self._covers_name(kind, " ".join(subject.words))
+            return self._fits_name(kind, " ".join(subject.words))
         if self.area == "command":
-            return self._covers_command(subject, home)
+            return self._fits_command(subject, home)
         return len(path_parts(self.pattern)) in self._places(subject.words, home)
 
-    def reaches(self, kind: Kind, subject: Subject, home: Sequence[str] = ()) -> bool:
-        """Return whether what is denied or asked about may lie in the directory `subject`."""
-        if not self._is_about_all_below(kind, subject):
+    def may_fit_below(self, kind: Kind, directory: Subject, home: Sequence[str]) -> bool:
+        """Return whether it denies or asks about a path in `directory` that the move changes.
+
+        A pattern such as `*.pem` fits wherever a file is, so it still holds where the file goes.
+        """
+        is_about_paths = self.kind in (None, kind) and self.area == directory.area == "path"
+        if not is_about_paths or self.decision == "allow":
             return False
         pattern = path_parts(self.pattern)
-        places = self._places(subject.words, home)
-        return any(_anchor(pattern) <= place < len(pattern) for place in places)
+        named = next((at for at, part in enumerate(pattern) if part != _ANY_PARTS), len(pattern))
+        first = named + 1 if named else 0
+        places = self._places(directory.words, home)
+        return any(first <= place < len(pattern) for place in places)
 
-    def _covers_name(self, kind: Kind, name: str) -> bool:
+    @property
+    def has_all_below(self) -> bool:
+        """Whether it means with a directory whatever is below."""
+        return self.area is None or path_parts(self.pattern)[-1:] == (_ANY_PARTS,)
+
+    def _fits_name(self, kind: Kind, name: str) -> bool:
         pattern, names = self.pattern, {name}
         if kind == "fetch":
             pattern = pattern.lower()
@@ -91,7 +95,7 @@ class StandingRule:
                 pattern = _USUAL.sub("", pattern)
         return any(_is_like(each, pattern) for each in names)
 
-    def _covers_command(self, subject: Subject, home: Sequence[str]) -> bool:
+    def _fits_command(self, subject: Subject, home: Sequence[str]) -> bool:
         pattern, words = command_words(self.pattern), subject.words
         if self.decision == "allow":
             # A program told from a directory is another one in another directory.
@@ -103,26 +107,6 @@ class StandingRule:
             for meant in _programs(pattern, home)
             for named in _programs(words, home, subject.place)
         )
-
-    def may_reach(self, kind: Kind, subject: Subject, home: Sequence[str] = ()) -> bool:
-        """Return whether what is meant may lie in the directory `subject`, as it may in any.
-
-        So it is with a name, wherever it lies. What is hidden no search comes upon, and what is
-        moved with its directory is meant there as well.
-        """
-        if kind != "search" or not self._is_about_all_below(kind, subject):
-            return False
-        is_hidden = any(part.startswith(".") for part in path_parts(self.pattern))
-        return not is_hidden and bool(self._places(subject.words, home))
-
-    @property
-    def has_all_below(self) -> bool:
-        """Whether it means with a directory whatever lies below."""
-        return self.area is None or path_parts(self.pattern)[-1:] == (_ANY_PARTS,)
-
-    def _is_about_all_below(self, kind: Kind, subject: Subject) -> bool:
-        is_meant = self.kind in (None, kind) and self.area == subject.area == "path"
-        return is_meant and self.decision != "allow"
 
     def _places(self, words: tuple[str, ...], home: Sequence[str]) -> set[int]:
         """Return which parts of the pattern may come next behind the path `words`.
@@ -153,14 +137,13 @@ def standing(
     subjects: Sequence[Subject],
     home: Sequence[str] = (),
     *,
-    is_deep: bool = False,
+    is_tree: bool = False,
 ) -> StandingRule | None:
     """Return the rule that decides about a call that touches `subjects`; None if none does.
 
-    `is_deep` has it touch what lies below as well, whatever its kind.
+    `is_tree` is for directories that are moved with all that is in them.
     """
-    is_deep = is_deep or kind in _DEEP
-    found = [_deciding(rules, kind, subject, home, is_deep) for subject in subjects]
+    found = [_deciding(rules, kind, subject, home, is_tree) for subject in subjects]
     return strictest(found) or (found[0] if found and None not in found else None)
 
 
@@ -174,32 +157,19 @@ def strictest(rules: Sequence[StandingRule | None]) -> StandingRule | None:
 
 
 def _deciding(
-    rules: Sequence[StandingRule], kind: Kind, subject: Subject, home: Sequence[str], is_deep: bool
+    rules: Sequence[StandingRule], kind: Kind, subject: Subject, home: Sequence[str], is_tree: bool
 ) -> StandingRule | None:
-    """Return the first rule that fits `subject`, or a stricter one about what lies in it."""
-    if not is_deep or subject.area != "path" or _is_file(subject, home):
-        # A file has nothing below it, so that only what fits counts.
-        return next((rule for rule in rules if rule.fits(kind, subject, home)), None)
+    """Return the first rule that fits `subject`, or a stricter one about what is in it."""
     first: StandingRule | None = None
     below: list[StandingRule] = []
     for rule in rules:
-        if rule.reaches(kind, subject, home):
+        if is_tree and rule.may_fit_below(kind, subject, home):
             below.append(rule)
-        elif rule.may_reach(kind, subject, home):
-            below.append(replace(rule, decision="ask"))
         if rule.fits(kind, subject, home):
             first = first or rule
-            if rule.has_all_below:
+            if not is_tree or rule.has_all_below:
                 break
     return strictest((first, *below)) or first
-
-
-def _is_file(subject: Subject, home: Sequence[str]) -> bool:
-    """Tell whether something is there that is no directory; this looks at the disk."""
-    if not home:
-        return False
-    path = Path(*home, *subject.words)
-    return os.path.lexists(path) and (path.is_symlink() or not path.is_dir())
 
 
 @lru_cache
@@ -271,12 +241,6 @@ def _programs(words: Sequence[str], home: Sequence[str], place: str = "") -> set
     spelled = {program, os.path.normpath(os.path.join("/", *home, place, program))}  # noqa: PTH118
     # A star would stand for any number of words.
     return spelled if not name or set(name) <= {_ANY_WORDS, "?"} else {*spelled, name}
-
-
-def _anchor(pattern: Sequence[str]) -> int:
-    """Return how much of a pattern has to be used up before it names a place."""
-    anywhere = next((at for at, part in enumerate(pattern) if part != _ANY_PARTS), len(pattern))
-    return anywhere + 1 if anywhere else 0
 
 
 def _folded(words: Sequence[str]) -> tuple[str, ...]:

@@ -29,7 +29,7 @@ from acp_agent.sessions.restore import Revived, revive
 from acp_agent.sessions.store import retry_busy
 from acp_agent.slumber import Declared
 from acp_agent.surface_auth import AuthHandlers
-from acp_agent.tools.catalogue import TOOLS
+from acp_agent.tools.catalogue import builtin_tools
 from acp_agent.updates import Updates
 from acp_agent.workspace import Workspace
 from acp_protocol.errors import RequestFailedError
@@ -290,7 +290,7 @@ class Handlers(ABC):
     ) -> AsyncGenerator[McpServers]:
         """Start the servers of a session that is opened in the block; stop them if that fails."""
         async with self.open.reserve(session_id):
-            room = McpServers(TOOLS, Relay(self.ways))
+            room = McpServers(builtin_tools(), Relay(self.ways))
             cwd, *additional = declared.directories
             with self.open.starting(session_id):
                 await room.open(declared.servers, self.services.mcp_client, cwd, additional)

@@ -1,31 +1,31 @@
-"""Terminals of the client, in which a program of ours runs so that its user can watch it.
+"""Terminals of the client, in which programs run so that the user can watch them.
 
-A terminal that was made is released, however the work with it ends: what runs in it ends with that.
+Each terminal that was created is released, however the work with it ends; that ends its program.
 
 Source: ACP, Terminals.
 """
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import Final, Protocol, cast
 
 import anyio
+from anyio.abc import TaskGroup
 
 from acp_protocol.errors import AcpError, ConnectionClosedError, RequestFailedError
 from acp_protocol.jsonrpc import Json
 
 FAREWELL: Final = 0.5
-"""Seconds that a client has to take note that a terminal is wanted no more."""
+"""Seconds that a client has to kill and release a terminal."""
 MOST_CODE: Final = 2**32 - 1
 """The greatest exit code, as the schema has it."""
 
 
 class Asker(Protocol):
-    """Whoever can ask the client."""
+    """Sends requests to the client."""
 
     async def request(self, method: str, params: Json = None) -> Json:
         """Return the client's result."""
@@ -38,19 +38,20 @@ class TerminalFailedError(AcpError):
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How a program ended; neither is known where the client does not say."""
+    """How a program ended; None is unknown."""
 
     code: int | None
     signal: str | None
 
 
 class ClientTerminals:
-    """The way to the terminals of one session's client."""
+    """The terminals of one session's client."""
 
-    def __init__(self, client: Asker, session_id: str) -> None:
+    def __init__(self, client: Asker, session_id: str, tasks: TaskGroup) -> None:
+        """`tasks` lives as long as the connection: requests in it outlive the turn."""
         self._client = client
         self._session_id = session_id
-        self._making: set[asyncio.Task[None]] = set()
+        self._tasks = tasks
 
     @asynccontextmanager
     async def open(
@@ -93,22 +94,19 @@ class ClientTerminals:
         return cast("Mapping[str, Json]", result) if isinstance(result, dict) else {}
 
     async def _create(self, terminal: ClientTerminal, params: Mapping[str, Json]) -> None:
-        """Have the terminal made.
+        """Create the terminal.
 
-        Where the turn ends before the answer, the question outlives it, as long as the connection
-        does: what is made and has no name could not be released.
+        If the turn ends before the response, the request outlives it: a terminal whose id is not
+        known cannot be released.
         """
-        # No task group of the turn's may hold it; the end of the connection ends it.
-        making = asyncio.create_task(self._make(terminal, params))  # noqa: TID251
-        self._making.add(making)
-        making.add_done_callback(self._making.discard)
+        self._tasks.start_soon(self._make, terminal, params)
         try:
             await terminal.has_answer.wait()
         except anyio.get_cancelled_exc_class():
             if not terminal.has_answer.is_set():
                 terminal.is_wanted = False
                 with anyio.move_on_after(FAREWELL, shield=True):
-                    await asyncio.wait([making])
+                    await terminal.is_settled.wait()
             raise
         if terminal.problem is not None:
             raise terminal.problem
@@ -127,6 +125,7 @@ class ClientTerminals:
         if terminal.id and not terminal.is_wanted:
             await self._take_leave("kill", terminal.id)
             await self._take_leave("release", terminal.id)
+        terminal.is_settled.set()
 
     async def _take_leave(self, deed: str, id_: str) -> None:
         with (
@@ -142,19 +141,21 @@ class ClientTerminal:
     def __init__(self, client: ClientTerminals) -> None:
         self._client = client
         self.id = ""
-        """What the client calls it."""
+        """The client's id."""
         self.has_answer = anyio.Event()
-        """The client has said whether it is made."""
+        """The client has responded to its creation."""
+        self.is_settled = anyio.Event()
+        """Nothing more is sent about its creation."""
         self.problem: TerminalFailedError | ConnectionClosedError | None = None
-        """Why it is not."""
+        """Why it was not created."""
         self.is_wanted = True
-        """Whoever asked for it still waits for it."""
+        """The call that needs it still waits."""
 
     async def wait(self) -> Ending:
         """Return how the program ended, once it has.
 
         Raises:
-            TerminalFailedError: the client does not tell.
+            TerminalFailedError: the client does not return it.
         """
         answer = await self._client.ask("wait_for_exit", self.id)
         code, signal = answer.get("exitCode"), answer.get("signal")
@@ -165,7 +166,7 @@ class ClientTerminal:
         """Return what the program has written, and whether older output is left out.
 
         Raises:
-            TerminalFailedError: the client does not tell.
+            TerminalFailedError: the client does not return it.
         """
         answer = await self._client.ask("output", self.id)
         text = answer.get("output")

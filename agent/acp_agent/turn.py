@@ -13,7 +13,7 @@ from typing import Final, Literal, TypeAlias, assert_never
 import anyio
 
 from acp_agent.asking import Context, asked, asked_again, tell_fill
-from acp_agent.batches import batches, carry_out
+from acp_agent.calls import batches, carry_out
 from acp_agent.compaction import CompactionFailedError, compact
 from acp_agent.conduct import TurnLimits
 from acp_agent.memory import remembered

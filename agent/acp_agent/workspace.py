@@ -9,18 +9,29 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack, asynccontextmanager
+from copy import copy
 from pathlib import Path
-from typing import cast
+from typing import Literal, TypeAlias, cast
 
 import anyio.to_thread
+from anyio.abc import TaskGroup
 
 from acp_agent.terminals import Asker, ClientTerminals
 from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.host.files import FileMissingError, FileRefusedError, Roots
 from acp_protocol.jsonrpc import Json
+
+Looking: TypeAlias = Literal["read", "search"]
+"""Kinds of calls that look through a directory."""
+ResultFilter: TypeAlias = Callable[[Looking, str], Callable[[Path], bool]]
+
+
+def _show_all(kind: Looking, path: str) -> Callable[[Path], bool]:
+    del kind, path
+    return lambda _: True
 
 
 class Workspace:
@@ -35,13 +46,16 @@ class Workspace:
         client: Asker | None = None,
         client_reads: bool = False,
         client_writes: bool = False,
-        client_terminals: bool = False,
+        terminal_tasks: TaskGroup | None = None,
     ) -> None:
+        """`terminal_tasks` is given where the client offers terminals; it outlives the turns."""
         self.cwd = cwd
         self.terminals: ClientTerminals | None = None
         """The client's terminals, where it offers them."""
-        if client is not None and client_terminals:
-            self.terminals = ClientTerminals(client, session_id)
+        if client is not None and terminal_tasks is not None:
+            self.terminals = ClientTerminals(client, session_id, terminal_tasks)
+        self.result_filter: ResultFilter = _show_all
+        """Which files a call of a kind that looks through a path may show."""
         self._home = cwd.resolve()
         self._session_id = session_id
         self._disk = Roots([cwd, *additional])
@@ -59,6 +73,12 @@ class Workspace:
             if path.is_relative_to(home):
                 return str(path.relative_to(home))
         return str(path)
+
+    def filtered(self, result_filter: ResultFilter) -> Workspace:
+        """Return the same files, of which tools show only what `result_filter` lets through."""
+        filtered = copy(self)
+        filtered.result_filter = result_filter
+        return filtered
 
     async def place(self, path: str) -> Path:
         """Return the directory or file at the absolute `path`, on the disk, its links resolved.

@@ -12,7 +12,7 @@ import anyio.lowlevel
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from acp_agent import batches
+from acp_agent import calls as tool_calls
 from acp_agent.calls import Desk
 from acp_agent.models.model import CallTool, ToolAnswered, ToolOffer
 from acp_agent.permissions import Permissions
@@ -133,8 +133,8 @@ def desk_for(stage: Stage, client: Client, policy: Literal["allow_all", "ask_alw
 
 async def carried_out(desk: Desk, calls: Sequence[CallTool]) -> list[ToolAnswered | None]:
     answers: list[ToolAnswered | None] = []
-    for batch in batches.batches(desk, calls):
-        answers += await batches.carry_out(desk, batch)
+    for batch in tool_calls.batches(desk, calls):
+        answers += await tool_calls.carry_out(desk, batch)
     return answers
 
 
@@ -198,7 +198,7 @@ def test_however_calls_run_each_is_told_in_order_and_answered_once(
 
     anyio.run(go)
     check_told(client.told, wishes)
-    assert stage.most <= batches.PARALLEL
+    assert stage.most <= tool_calls.PARALLEL
     told = {update["rawInput"]["place"] for update in client.told if "rawInput" in update}
     assert told == {place for place, wish in enumerate(wishes) if wish.end != "unfit"}
 
@@ -232,9 +232,9 @@ async def test_what_only_looks_runs_side_by_side_and_changes_wait() -> None:
     stage, client = Stage([*looks, Wish("change"), *looks]), Client()
     desk = desk_for(stage, client, "allow_all")
     calls = [wish.call(place) for place, wish in enumerate(stage.wishes)]
-    assert [len(batch) for batch in batches.batches(desk, calls)] == [12, 1, 12]
+    assert [len(batch) for batch in tool_calls.batches(desk, calls)] == [12, 1, 12]
     await carried_out(desk, calls)
-    assert stage.most == batches.PARALLEL
+    assert stage.most == tool_calls.PARALLEL
 
 
 async def test_a_mistake_of_ours_fails_its_call_and_lets_the_others_end() -> None:
@@ -278,4 +278,4 @@ async def test_one_always_answers_the_questions_that_wait() -> None:
 
 async def test_without_calls_there_is_no_batch() -> None:
     stage = Stage([])
-    assert list(batches.batches(desk_for(stage, Client(), "allow_all"), [])) == []
+    assert list(tool_calls.batches(desk_for(stage, Client(), "allow_all"), [])) == []

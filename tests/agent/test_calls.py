@@ -15,11 +15,13 @@ from acp_agent.conduct import Conduct
 from acp_agent.models.model import ToolOffer
 from acp_agent.rules import PermissionRules
 from acp_agent.standing import StandingRule
-from acp_agent.tools.catalogue import TOOLS
+from acp_agent.tools.catalogue import builtin_tools
 from acp_agent.tools.tool import Call, Kind, Outcome, Report
 from acp_agent.workspace import Workspace
 from acp_protocol.jsonrpc import Json, Request
 from tests.agent.conftest import Answerer, selected, talk
+
+TOOLS = builtin_tools()
 
 NO_ANSWER = "not allowed: the client could not ask the user, or answered with what was not offered"
 

@@ -33,7 +33,7 @@ from acp_agent.models.model import (
     UserSaid,
 )
 from acp_agent.permissions import Permissions
-from acp_agent.tools.catalogue import TOOLS
+from acp_agent.tools.catalogue import builtin_tools
 from acp_agent.turn import run_turn
 from acp_agent.updates import Updates
 from acp_agent.workspace import Workspace
@@ -41,6 +41,8 @@ from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import Json
 from tests.agent.conftest import selected
+
+TOOLS = builtin_tools()
 
 
 class ListedModel:

@@ -13,6 +13,7 @@ from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.host.files import FileMissingError, FileRefusedError
 from acp_protocol.jsonrpc import Json, Request
+from acp_protocol.tasks import OwnedTasks
 from tests.agent.conftest import Answerer, selected, talk
 
 
@@ -231,8 +232,10 @@ def test_a_path_is_told_from_the_directory_by_whichever_name_that_has(cwd: Path)
     assert workspace.shown(Path("/etc")) == "/etc"
 
 
-def test_terminals_are_the_clients_or_nobodys(cwd: Path) -> None:
+async def test_terminals_are_the_clients_or_nobodys(cwd: Path) -> None:
     editor = Editor()
     assert Workspace("s", cwd, client=editor).terminals is None
-    assert Workspace("s", cwd, client_terminals=True).terminals is None
-    assert Workspace("s", cwd, client=editor, client_terminals=True).terminals is not None
+    async with OwnedTasks() as tasks:
+        assert Workspace("s", cwd, terminal_tasks=tasks).terminals is None
+        offered = Workspace("s", cwd, client=editor, terminal_tasks=tasks)
+    assert offered.terminals is not None

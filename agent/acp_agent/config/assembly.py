@@ -21,7 +21,7 @@ from acp_agent.server import Keeping
 from acp_agent.sessions.errors import StoreError
 from acp_agent.sessions.store import Store
 from acp_agent.tools.addresses import PrivateHosts
-from acp_agent.tools.fetch import FetchTool
+from acp_agent.tools.catalogue import fetch_tool
 from acp_agent.tools.tool import Tool
 from acp_protocol.jsonrpc import Json
 
@@ -90,7 +90,7 @@ def conduct_of(configuration: Configuration) -> Conduct:
 def _tools_of(configuration: Configuration) -> dict[str, Tool]:
     """Return the tools that work as it is set."""
     allowed = configuration.fetch.allow_private
-    return {"fetch": FetchTool(PrivateHosts(allowed))} if allowed else {}
+    return fetch_tool(PrivateHosts(allowed)) if allowed else {}
 
 
 def mcp_of(mcp: Mcp, environment: Mapping[str, str]) -> McpSettings:

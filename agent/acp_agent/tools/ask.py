@@ -11,33 +11,32 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from typing import Final, Protocol, cast
+from typing import Final, Literal, Protocol
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+from pydantic import Field
+
 from acp_agent.elicitation import Reply
-from acp_agent.models.model import ToolOffer
+from acp_agent.tools.base import Arguments, Text, tool_offer
 from acp_agent.tools.tool import (
     Call,
     Kind,
     Outcome,
     Report,
     ToolFailedError,
-    argument,
     fenced,
-    parameters,
     shortened,
-    text_parameter,
 )
 from acp_agent.workspace import Workspace
 from acp_protocol.host.text import one_line
 from acp_protocol.jsonrpc import Json
+from acp_protocol.net import is_loopback
 
 FIELDS: Final = 20
 """Fields of one form."""
 TITLE_WIDTH: Final = 80
 REASON_WIDTH: Final = 400
 """Characters of what does not fit a form."""
-_KINDS: Final = ("text", "number", "yes_no", "choice", "choices")
 _SECRET: Final = re.compile(
     r"pass(word|phrase|code)|secret|api[ _-]?key|private[ _-]?key|(access|auth|bearer)[ _-]?token"
     r"|credential|card[ _-]?number|\bcvv\b|\bpin\b",
@@ -50,11 +49,29 @@ _TELLING: Final = re.compile(
 )
 """Names of what an address carries that only one user has."""
 _EMAIL: Final = re.compile(r"[^/?#&=\s@]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){0,8}\.[A-Za-z]{2,}")
-_NEAR: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 _NO: Final = {
     "decline": "the user declined to answer",
     "cancel": "the user turned away from the question",
 }
+
+
+class FormField(Arguments):
+    name: Text = Field(description="What the field is called.")
+    kind: Literal["text", "number", "yes_no", "choice", "choices"]
+    options: list[Text] | None = Field(
+        None, description="For choice (one of them) and choices (several)."
+    )
+    is_required: bool = True
+
+
+class AskArguments(Arguments):
+    question: Text = Field(description="What you want to know, and what for.")
+    fields: list[FormField] | None = Field(None, max_length=FIELDS)
+
+
+class OpenArguments(Arguments):
+    url: Text = Field(description="The address; https.")
+    reason: Text = Field(description="What the user is to do there.")
 
 
 class Form(Protocol):
@@ -76,34 +93,11 @@ class Page(Protocol):
 class AskTool:
     """Asks the user something."""
 
-    offer = ToolOffer(
+    offer = tool_offer(
         "ask_user",
         "Ask the user a question that only they can answer, by a form. Without fields there is one "
         "for text. Never ask for passwords, keys or other secrets.",
-        parameters(
-            {"question": text_parameter("What you want to know, and what for.")},
-            {
-                "fields": {
-                    "type": "array",
-                    "maxItems": FIELDS,
-                    "items": {
-                        "type": "object",
-                        "properties": {
-                            "name": text_parameter("What the field is called."),
-                            "kind": {"type": "string", "enum": list(_KINDS)},
-                            "options": {
-                                "type": "array",
-                                "items": {"type": "string"},
-                                "description": "For choice (one of them) and choices (several).",
-                            },
-                            "is_required": {"type": "boolean"},
-                        },
-                        "required": ["name", "kind"],
-                        "additionalProperties": False,
-                    },
-                }
-            },
-        ),
+        AskArguments,
     )
     kind: Kind = "think"
 
@@ -113,12 +107,13 @@ class AskTool:
     async def prepare(self, arguments: Mapping[str, Json], workspace: Workspace) -> Call:
         """Read what is to be asked."""
         del workspace
-        question = argument(arguments, "question").strip()
-        fields: Json = arguments.get("fields") or [{"name": "answer", "kind": "text"}]
-        if not isinstance(fields, list) or len(cast("list[Json]", fields)) > FIELDS:
-            raise ToolFailedError(f"the argument fields is no list of at most {FIELDS} fields")
-        schema = _schema(cast("list[Json]", fields))
-        check_form(question, *cast("Mapping[str, Json]", schema["properties"]))
+        wanted = AskArguments.read(arguments)
+        question = wanted.question.strip()
+        properties, required = _form(
+            wanted.fields or [FormField(name="answer", kind="text", options=None)]
+        )
+        schema = {"type": "object", "properties": properties, "required": required}
+        check_form(question, *properties)
 
         async def run(report: Report) -> Outcome:
             del report
@@ -131,15 +126,10 @@ class AskTool:
 class OpenTool:
     """Shows the user a page."""
 
-    offer = ToolOffer(
+    offer = tool_offer(
         "open_page",
         "Ask the user to open a page in the browser, as to log in somewhere. You do not see it.",
-        parameters(
-            {
-                "url": text_parameter("The address; https."),
-                "reason": text_parameter("What the user is to do there."),
-            }
-        ),
+        OpenArguments,
     )
     kind: Kind = "think"
 
@@ -149,7 +139,8 @@ class OpenTool:
     async def prepare(self, arguments: Mapping[str, Json], workspace: Workspace) -> Call:
         """Look at the address."""
         del workspace
-        url, reason = argument(arguments, "url"), argument(arguments, "reason").strip()
+        wanted = OpenArguments.read(arguments)
+        url, reason = wanted.url, wanted.reason.strip()
         check_url(url)
 
         async def run(report: Report) -> Outcome:
@@ -174,49 +165,32 @@ def _outcome(reply: Reply) -> Outcome:
     return Outcome(_NO[reply.action], fenced(_NO[reply.action]), {"action": reply.action}, True)
 
 
-def _schema(fields: Sequence[Json]) -> dict[str, Json]:
-    """Return the restricted JSON schema of a form with these fields."""
+def _form(fields: Sequence[FormField]) -> tuple[dict[str, Json], list[str]]:
+    """Return the properties of a form's JSON schema, and the names of those that are required."""
     properties: dict[str, Json] = {}
-    required: list[str] = []
-    for place, field in enumerate(fields):
-        members: Mapping[str, Json] = (
-            cast("Mapping[str, Json]", field) if isinstance(field, dict) else {}
-        )
-        name = members.get("name")
-        if not isinstance(name, str) or not name.strip() or name in properties:
-            raise ToolFailedError(
-                f"the field {place + 1} has no name, or one that is there already"
-            )
-        properties[name] = _property(members, name)
-        if members.get("is_required", True) is not False:
-            required.append(name)
-    return {"type": "object", "properties": properties, "required": required}
+    for position, field in enumerate(fields, start=1):
+        if not field.name.strip() or field.name in properties:
+            raise ToolFailedError(f"field {position} has no name, or one that is there already")
+        properties[field.name] = {**_property(field), "title": field.name}
+    return properties, [field.name for field in fields if field.is_required]
 
 
-def _property(members: Mapping[str, Json], name: str) -> dict[str, Json]:
-    match members.get("kind"):
+def _property(field: FormField) -> dict[str, Json]:
+    match field.kind:
         case "text":
-            return {"type": "string", "title": name}
+            return {"type": "string"}
         case "number":
-            return {"type": "number", "title": name}
+            return {"type": "number"}
         case "yes_no":
-            return {"type": "boolean", "title": name}
-        case "choice":
-            return {"type": "string", "title": name, "enum": _options(members, name)}
-        case "choices":
-            items = {"type": "string", "enum": _options(members, name)}
-            return {"type": "array", "title": name, "items": items}
-        case _:
-            raise ToolFailedError(f"the field {name} is none of {', '.join(_KINDS)}")
-
-
-def _options(members: Mapping[str, Json], name: str) -> list[str]:
-    options: Json = members.get("options")
-    listed: list[Json] = cast("list[Json]", options) if isinstance(options, list) else []
-    texts = [each for each in listed if isinstance(each, str) and each]
-    if not texts or len(texts) != len(listed) or len(set(texts)) != len(texts):
-        raise ToolFailedError(f"the field {name} has no options, or one of them twice")
-    return texts
+            return {"type": "boolean"}
+        case "choice" | "choices":
+            options = field.options or []
+            if not all(options) or len(set(options)) != len(options) or not options:
+                raise ToolFailedError(
+                    f"the field {field.name} has no options, or one of them twice"
+                )
+            one = {"type": "string", "enum": options}
+            return one if field.kind == "choice" else {"type": "array", "items": one}
 
 
 def check_form(*texts: str) -> None:
@@ -245,7 +219,7 @@ def check_url(url: str) -> None:
         host = parts.hostname
     except ValueError:
         raise ToolFailedError("the argument url is no address") from None
-    is_safe = parts.scheme == "https" or (parts.scheme == "http" and host in _NEAR)
+    is_safe = parts.scheme == "https" or (parts.scheme == "http" and is_loopback(host or ""))
     if not is_safe or not host or not url.isprintable() or " " in url:
         raise ToolFailedError("the argument url is no https address")
     if "@" in parts.netloc or _EMAIL.search(unquote(url)):

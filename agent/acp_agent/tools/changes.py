@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from acp_agent.tools.obeyed import cautious, obeying
+from acp_agent.tools.control_files import cautious, controlled_program
 from acp_agent.tools.subject import Subject, path_subject, real_path
 from acp_agent.tools.tool import Call, Outcome, Report, ToolFailedError, diff_content
 from acp_agent.workspace import Workspace
@@ -61,7 +61,7 @@ def change_call(workspace: Workspace, title: str, changes: Sequence[Change]) -> 
             written.append(change.path)
         return Outcome("", diffs, {"files": len(changes)})
 
-    program = obeying(workspace.cwd, subjects)
+    program = controlled_program(workspace.cwd, subjects)
     return Call(
         cautious(title, program),
         "edit",

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, cast
+from typing import Final
 
-from acp_agent.models.model import ToolOffer
+from pydantic import Field
+
+from acp_agent.patch import PatchError, read_patch
+from acp_agent.tools.base import Arguments, Text, tool_offer
 from acp_agent.tools.changes import Change, change_call, read, read_if_there
 from acp_agent.tools.tool import (
     Call,
     Kind,
     ToolFailedError,
-    argument,
-    flag,
-    parameters,
-    text_parameter,
     titled,
 )
-from acp_agent.tools.unified import PatchError, read_patch
 from acp_agent.workspace import Workspace
 from acp_protocol.jsonrpc import Json
 
@@ -25,69 +23,81 @@ EDIT_LIMIT: Final = 200
 """Replacements of one call."""
 SHOWN: Final = 80
 """Characters of a text that was not found which are repeated."""
-_EDIT: Final[Mapping[str, Json]] = {
-    "new": text_parameter("The text to put there."),
-    "old": {
-        "type": ["string", "null"],
-        "description": "The text to replace, exactly as it stands in the file and nowhere else in "
-        "it; without it, `new` is added to the end.",
-    },
-    "all": {"type": "boolean", "description": "Replace it wherever it stands."},
-}
+
+
+_OLD: Final = (
+    "The text to replace, exactly as it stands in the file and nowhere else in it; without it, "
+    "`new` is added to the end."
+)
+_NEW: Final = "The text to put there."
+_ALL: Final = "Replace it wherever it stands."
+
+
+class Edit(Arguments):
+    new: Text = Field(description=_NEW)
+    old: Text | None = Field(None, description=_OLD)
+    all: bool = Field(False, description=_ALL)
+
+
+class EditArguments(Arguments):
+    path: Text = Field(description="The file, relative to the session's directory.")
+    new: Text | None = Field(None, description=_NEW)
+    old: Text | None = Field(None, description=_OLD)
+    all: bool = Field(False, description=_ALL)
+    edits: list[Edit] | None = Field(None, min_length=1, max_length=EDIT_LIMIT)
+
+    def in_order(self) -> list[Edit]:
+        """Return the edits in the order in which they are made."""
+        if self.edits is None:
+            if self.new is None:
+                raise ToolFailedError("the argument new is missing")
+            return [Edit(new=self.new, old=self.old, all=self.all)]
+        if self.new is not None:
+            raise ToolFailedError("either `new` and `old`, or `edits`, and not both")
+        return self.edits
+
+
+class PatchArguments(Arguments):
+    patch: Text = Field(description="The patch, with `---` and `+++` before each file.")
 
 
 class EditTool:
     """Replaces text in a file, or adds to its end."""
 
-    offer = ToolOffer(
+    offer = tool_offer(
         "edit",
         "Replace text in a file, or add to its end. Either `new` and `old`, or several of them in "
         "`edits`, which are made one after the other, all or none.",
-        parameters(
-            {"path": text_parameter("The file, relative to the session's directory.")},
-            {
-                **_EDIT,
-                "edits": {
-                    "type": "array",
-                    "items": {
-                        "type": "object",
-                        "properties": dict(_EDIT),
-                        "required": ["new"],
-                        "additionalProperties": False,
-                    },
-                    "minItems": 1,
-                    "maxItems": EDIT_LIMIT,
-                },
-            },
-        ),
+        EditArguments,
     )
     kind: Kind = "edit"
 
     async def prepare(self, arguments: Mapping[str, Json], workspace: Workspace) -> Call:
         """Work out the new text, so that the user can be shown the change before it is made."""
-        name = argument(arguments, "path")
-        path = workspace.path(name)
+        wanted = EditArguments.read(arguments)
+        edits = wanted.in_order()
+        path = workspace.path(wanted.path)
         before = after = await read(workspace, path)
-        for edit in _edits(arguments):
-            after = _edited(name, after, edit)
-        return change_call(workspace, titled("Edit", name), [Change(path, before, after)])
+        for edit in edits:
+            after = _edited(wanted.path, after, edit)
+        return change_call(workspace, titled("Edit", wanted.path), [Change(path, before, after)])
 
 
 class PatchTool:
     """Changes and makes files as a patch tells."""
 
-    offer = ToolOffer(
+    offer = tool_offer(
         "patch",
         "Change files, or make new ones, by a patch in the unified format of `diff -u` and git. "
         "Its context must be in the file exactly; it may stand some lines off.",
-        parameters({"patch": text_parameter("The patch, with `---` and `+++` before each file.")}),
+        PatchArguments,
     )
     kind: Kind = "edit"
 
     async def prepare(self, arguments: Mapping[str, Json], workspace: Workspace) -> Call:
         """Work out the new texts, so that the user can be shown the changes before."""
         try:
-            changes = await _changes(argument(arguments, "patch"), workspace)
+            changes = await _changes(PatchArguments.read(arguments).patch, workspace)
         except PatchError as problem:
             raise ToolFailedError(f"the patch does not fit: {problem}") from None
         more = f" and {len(changes) - 1} more" if len(changes) > 1 else ""
@@ -109,33 +119,19 @@ async def _changes(text: str, workspace: Workspace) -> dict[str, Change]:
     return changes
 
 
-def _edits(arguments: Mapping[str, Json]) -> list[Mapping[str, Json]]:
-    """Return the edits that are wanted, in their order."""
-    edits: Json = arguments.get("edits")
-    if edits is None:
-        return [arguments]
-    if "new" in arguments:
-        raise ToolFailedError("either `new` and `old`, or `edits`, and not both")
-    listed = cast("list[Json]", edits) if isinstance(edits, list) else []
-    if not 0 < len(listed) <= EDIT_LIMIT or not all(isinstance(each, dict) for each in listed):
-        raise ToolFailedError(f"the argument edits is no list of 1 to {EDIT_LIMIT} edits")
-    return listed
-
-
-def _edited(name: str, text: str, edit: Mapping[str, Json]) -> str:
-    """Return `text` as `edit` wants it."""
-    new, is_all = argument(edit, "new"), flag(edit, "all")
-    if edit.get("old") is None:
+def _edited(name: str, text: str, edit: Edit) -> str:
+    """Return `text` with one edit made."""
+    old = edit.old
+    if old is None:
         gap = "" if text.endswith("\n") or not text else "\n"
-        return text + gap + new
-    old = argument(edit, "old")
+        return text + gap + edit.new
     shown = repr(old if len(old) <= SHOWN else f"{old[:SHOWN]}…")
     count = text.count(old) if old else 0
     if count == 0:
         raise ToolFailedError(f"{name} does not hold the text {shown}")
-    if count > 1 and not is_all:
+    if count > 1 and not edit.all:
         raise ToolFailedError(
             f"{name} holds the text {shown} {count} times: give more of what stands around it, "
             "or replace all"
         )
-    return text.replace(old, new)
+    return text.replace(old, edit.new)

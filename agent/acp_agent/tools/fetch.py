@@ -15,9 +15,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 import anyio.to_thread
+from pydantic import Field
 
-from acp_agent.models.model import ToolOffer
 from acp_agent.tools.addresses import PrivateHosts, addresses_of, are_public, called, spelled_out
+from acp_agent.tools.base import Arguments, Text, tool_offer
 from acp_agent.tools.subject import name_subject
 from acp_agent.tools.tool import (
     Call,
@@ -25,12 +26,9 @@ from acp_agent.tools.tool import (
     Outcome,
     Report,
     ToolFailedError,
-    argument,
     fenced,
-    parameters,
     shortened,
     text_content,
-    text_parameter,
 )
 from acp_agent.workspace import Workspace
 from acp_protocol.host.text import one_line
@@ -62,14 +60,18 @@ _TEXTS: Final = ("json", "xml", "javascript", "yaml", "toml", "x-sh")
 _REDIRECTIONS: Final = frozenset({301, 302, 303, 307, 308})
 
 
+class FetchArguments(Arguments):
+    url: Text = Field(description="The address, with http:// or https://.")
+
+
 class FetchTool:
     """Returns the text that stands at an address."""
 
-    offer = ToolOffer(
+    offer = tool_offer(
         "fetch",
         "Return the text that stands at a web address, a page without its looks. Redirections to "
         "another host are told, not followed.",
-        parameters({"url": text_parameter("The address, with http:// or https://.")}),
+        FetchArguments,
     )
     kind: Kind = "fetch"
 
@@ -80,7 +82,7 @@ class FetchTool:
     async def prepare(self, arguments: Mapping[str, Json], workspace: Workspace) -> Call:
         """Read the address; nobody is asked where it leads."""
         del workspace
-        target = _target(argument(arguments, "url"))
+        target = _target(FetchArguments.read(arguments).url)
         is_private = bool(target.addresses) and not self._is_open(target)
 
         async def run(report: Report) -> Outcome:
@@ -303,7 +305,7 @@ async def _told(target: _Target, answer: httpx.Response, body: bytes, is_all: bo
         text = body.decode(errors="replace")
     if kind in _HTML:
         # What it knows of letters with names is read in for pages only.
-        from acp_agent.tools.page import text_of
+        from acp_agent.tools.html_text import text_of
 
         text = await anyio.to_thread.run_sync(text_of, text, abandon_on_cancel=True)
     if not is_all:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
 
-from acp_agent.models.model import ToolOffer
+from pydantic import Field
+
+from acp_agent.patch import split_lines
+from acp_agent.tools.base import Arguments, Count, Text, tool_offer
 from acp_agent.tools.changes import Change, change_call, consented, read, read_if_there
-from acp_agent.tools.obeyed import cautious, obeying
+from acp_agent.tools.control_files import cautious, controlled_program
 from acp_agent.tools.subject import path_subject
 from acp_agent.tools.tool import (
     TEXT_LIMIT,
@@ -16,53 +18,53 @@ from acp_agent.tools.tool import (
     Outcome,
     Report,
     ToolFailedError,
-    argument,
     fenced,
-    number,
-    parameters,
     shortened,
-    text_parameter,
     titled,
 )
 from acp_agent.workspace import Workspace
 from acp_protocol.host.files import FileRefusedError
 from acp_protocol.jsonrpc import Json
 
-_PATH: Final = {"path": text_parameter("The file, relative to the session's directory.")}
+
+class FileArguments(Arguments):
+    path: Text = Field(description="The file, relative to the session's directory.")
+
+
+class ReadArguments(FileArguments):
+    line: Count | None = Field(None, description="The first line to read.")
+    limit: Count | None = Field(None, description="How many lines.")
+
+
+class WriteArguments(FileArguments):
+    text: Text = Field(description="The whole new text.")
+    is_new: bool = Field(False, description="Fail if the file is there already.")
 
 
 class ReadTool:
     """Returns the text of a file, or some of its lines."""
 
-    offer = ToolOffer(
-        "read",
-        "Return the text of a file, or some of its lines.",
-        parameters(
-            _PATH,
-            {
-                "line": {"type": "integer", "minimum": 1, "description": "The first line to read."},
-                "limit": {"type": "integer", "minimum": 1, "description": "How many lines."},
-            },
-        ),
-    )
+    offer = tool_offer("read", "Return the text of a file, or some of its lines.", ReadArguments)
     kind: Kind = "read"
 
     async def prepare(self, arguments: Mapping[str, Json], workspace: Workspace) -> Call:
         """Name the file; it is read when the call runs."""
-        name = argument(arguments, "path")
+        wanted = ReadArguments.read(arguments)
+        name, first, limit = wanted.path, wanted.line, wanted.limit
         path = workspace.path(name)
-        first, limit = number(arguments, "line"), number(arguments, "limit")
 
         async def run(report: Report) -> Outcome:
             del report
             text = await read(workspace, path)
             if first is None and limit is None:
-                return Outcome(_cut(text, 1), fenced(text), {"lines": len(_lines(text))})
+                return Outcome(_cut(text, 1), fenced(text), {"lines": len(split_lines(text))})
             start = first or 1
-            lines = _lines(text)[start - 1 :][:limit]
+            lines = split_lines(text)[start - 1 :][:limit]
             part = "".join(lines)
             if not lines:
-                raise ToolFailedError(f"{name} has no line {start}: it has {len(_lines(text))}")
+                raise ToolFailedError(
+                    f"{name} has no line {start}: it has {len(split_lines(text))}"
+                )
             return Outcome(_cut(part, start), fenced(part), {"lines": len(lines), "line": start})
 
         location: dict[str, Json] = {"path": path} | ({} if first is None else {"line": first})
@@ -74,36 +76,33 @@ class ReadTool:
 class WriteTool:
     """Gives a file a new text."""
 
-    offer = ToolOffer(
+    offer = tool_offer(
         "write",
         "Give a file a new text; it and its directory are made if they are not there.",
-        parameters(
-            _PATH | {"text": text_parameter("The whole new text.")},
-            {"is_new": {"type": "boolean", "description": "Fail if the file is there already."}},
-        ),
+        WriteArguments,
     )
     kind: Kind = "edit"
 
     async def prepare(self, arguments: Mapping[str, Json], workspace: Workspace) -> Call:
         """Find out what the file holds now, if it is there."""
-        name = argument(arguments, "path")
-        path = workspace.path(name)
+        wanted = WriteArguments.read(arguments)
+        path = workspace.path(wanted.path)
         before = await read_if_there(workspace, path)
-        if before is not None and arguments.get("is_new") is True:
-            raise ToolFailedError(f"{name} is there already")
-        change = Change(path, before, argument(arguments, "text"))
-        return change_call(workspace, titled("Write", name), [change])
+        if before is not None and wanted.is_new:
+            raise ToolFailedError(f"{wanted.path} is there already")
+        change = Change(path, before, wanted.text)
+        return change_call(workspace, titled("Write", wanted.path), [change])
 
 
 class DeleteTool:
     """Removes a file."""
 
-    offer = ToolOffer("delete", "Delete a file.", parameters(_PATH))
+    offer = tool_offer("delete", "Delete a file.", FileArguments)
     kind: Kind = "delete"
 
     async def prepare(self, arguments: Mapping[str, Json], workspace: Workspace) -> Call:
         """Look at the file, so that no other one is deleted in its place."""
-        name = argument(arguments, "path")
+        name = FileArguments.read(arguments).path
         path = workspace.path(name)
         try:
             seen = await workspace.status(path)
@@ -120,7 +119,7 @@ class DeleteTool:
                 raise ToolFailedError(str(problem)) from None
             return Outcome("")
 
-        program = obeying(workspace.cwd, [subject])
+        program = controlled_program(workspace.cwd, [subject])
         return Call(
             cautious(titled("Delete", name), program),
             self.kind,
@@ -129,13 +128,6 @@ class DeleteTool:
             subjects=[subject],
             asks_always=program is not None,
         )
-
-
-def _lines(text: str) -> list[str]:
-    r"""Return the lines with their ends; only `\n` ends one."""
-    lines = text.split("\n")
-    ended = [f"{line}\n" for line in lines[:-1]]
-    return [*ended, lines[-1]] if lines[-1] else ended
 
 
 def _range(first: int | None, limit: int | None) -> str:

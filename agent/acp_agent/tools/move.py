@@ -6,10 +6,11 @@ import os
 from collections.abc import Mapping, Sequence
 
 import anyio.to_thread
+from pydantic import Field
 
-from acp_agent.models.model import ToolOffer
+from acp_agent.tools.base import Arguments, Text, tool_offer
 from acp_agent.tools.changes import consented
-from acp_agent.tools.obeyed import cautious, obeying, obeying_below
+from acp_agent.tools.control_files import cautious, controlled_program
 from acp_agent.tools.subject import Subject, path_subject
 from acp_agent.tools.tool import (
     Call,
@@ -18,11 +19,7 @@ from acp_agent.tools.tool import (
     Outcome,
     Report,
     ToolFailedError,
-    argument,
-    flag,
     move_content,
-    parameters,
-    text_parameter,
     titled,
 )
 from acp_agent.workspace import Workspace
@@ -30,27 +27,27 @@ from acp_protocol.host.files import FileRefusedError
 from acp_protocol.jsonrpc import Json
 
 
+class MoveArguments(Arguments):
+    path: Text = Field(description="What to move, relative to the session's directory.")
+    to: Text = Field(description="Its new path, with its name; relative as well.")
+    is_over: bool = Field(False, description="Take the place of a file there.")
+
+
 class MoveTool:
     """Gives a file or a directory another path."""
 
-    offer = ToolOffer(
+    offer = tool_offer(
         "move",
         "Move or rename a file, or a directory with all that is in it. The directory that it goes "
         "to is made if it is not there; what is there already stays unless is_over is true.",
-        parameters(
-            {
-                "path": text_parameter("What to move, relative to the session's directory."),
-                "to": text_parameter("Its new path, with its name; relative as well."),
-            },
-            {"is_over": {"type": "boolean", "description": "Take the place of a file there."}},
-        ),
+        MoveArguments,
     )
     kind: Kind = "move"
 
     async def prepare(self, arguments: Mapping[str, Json], workspace: Workspace) -> Call:
         """Look at what is to be moved."""
-        name, goal_name = argument(arguments, "path"), argument(arguments, "to")
-        is_over = flag(arguments, "is_over")
+        wanted = MoveArguments.read(arguments)
+        name, goal_name, is_over = wanted.path, wanted.to, wanted.is_over
         path, goal = workspace.path(name), workspace.path(goal_name)
         try:
             workspace.check_inside(goal)
@@ -66,8 +63,6 @@ class MoveTool:
                 consented(workspace, each, subject, "moved", is_last_followed=False)
                 for each, subject in zip(ends, subjects, strict=True)
             )
-            if await _program(workspace, subjects) != program:
-                raise ToolFailedError(f"{path}: what lies in it has changed; nothing was moved")
             if await anyio.to_thread.run_sync(_are_one_file, real, real_goal):
                 # The system would leave both names, and say that all is done.
                 raise ToolFailedError(f"{path} and {goal} are names of one file; delete one")
@@ -77,7 +72,7 @@ class MoveTool:
                 raise ToolFailedError(str(problem)) from None
             return Outcome("", raw={"path": goal})
 
-        program = await _program(workspace, subjects)
+        program = controlled_program(workspace.cwd, subjects)
         title = titled(f"{titled('Move', name)} to", goal_name)
         title = f"{title}, over what is there" if is_over else title
         return Call(
@@ -89,6 +84,7 @@ class MoveTool:
             subjects=subjects,
             effects=_effects(subjects, is_over=is_over),
             asks_always=program is not None,
+            is_tree=file_type == "directory",
         )
 
 
@@ -106,13 +102,3 @@ def _effects(subjects: Sequence[Subject], *, is_over: bool) -> list[Effect]:
     start, goal = subjects
     written = Effect("edit", goal, wants_consent=is_over)
     return [Effect("read", start), Effect("delete", start), written]
-
-
-async def _program(workspace: Workspace, subjects: Sequence[Subject]) -> str | None:
-    """Return the program that obeys what is moved, or something in it."""
-    start, goal = subjects
-
-    def found() -> str | None:
-        return obeying(workspace.cwd, subjects) or obeying_below(workspace.cwd, start, goal)
-
-    return await anyio.to_thread.run_sync(found)

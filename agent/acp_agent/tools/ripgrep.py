@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -38,18 +38,24 @@ def is_there() -> bool:
 
 
 async def asked(
-    arguments: Sequence[str], place: Path, *, cwd: Path, ends: Sequence[bytes], limit: int
+    arguments: Sequence[str],
+    place: Path,
+    *,
+    cwd: Path,
+    ends: Sequence[bytes],
+    limit: int,
+    is_wanted: Callable[[Sequence[str]], bool] = lambda _: True,
 ) -> tuple[list[tuple[str, ...]], bool]:
     """Return pieces of ripgrep's answer about `place`, at most `limit`, and whether that is all.
 
     Each piece has as many parts as there are `ends`, the bytes that end them in turn: a name that
-    NUL ends may hold ends of lines.
+    NUL ends may hold ends of lines. Pieces that are not wanted count for nothing.
 
     Raises:
         ToolFailedError: it cannot be asked, takes too long, or does not understand.
     """
     command = [PROGRAM, *_ALWAYS, *arguments, "--", str(place)]
-    pieces = _Pieces(ends, limit)
+    pieces = _Pieces(ends, limit, is_wanted)
     try:
         async with spawn(command, cwd=cwd, env=os.environ, grace=GRACE, is_marked=True) as child:
             with anyio.move_on_after(TIME_LIMIT) as clock:
@@ -72,7 +78,10 @@ async def asked(
 class _Pieces:
     """What was said, cut at its ends."""
 
-    def __init__(self, ends: Sequence[bytes], limit: int) -> None:
+    def __init__(
+        self, ends: Sequence[bytes], limit: int, is_wanted: Callable[[Sequence[str]], bool]
+    ) -> None:
+        self._is_wanted = is_wanted
         self._ends = ends
         self._limit = limit
         self._parts: list[str] = []
@@ -96,6 +105,8 @@ class _Pieces:
     def _keep(self) -> None:
         if self._is_too_long:
             self._is_too_long = False
+        elif not self._is_wanted(self._parts):
+            pass
         elif len(self.found) == self._limit:
             self.is_full = True
         else:

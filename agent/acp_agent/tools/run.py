@@ -12,13 +12,13 @@ import shlex
 import signal
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, cast
+from typing import Final
 
 import anyio
+from pydantic import Field
 
-from acp_agent.models.model import ToolOffer
 from acp_agent.terminals import ClientTerminal, ClientTerminals, Ending, TerminalFailedError
-from acp_agent.tools.output import Output
+from acp_agent.tools.base import Arguments, Text, tool_offer
 from acp_agent.tools.subject import command_subject, place_of
 from acp_agent.tools.tool import (
     Call,
@@ -27,12 +27,9 @@ from acp_agent.tools.tool import (
     Outcome,
     Report,
     ToolFailedError,
-    argument,
     output_content,
-    parameters,
     terminal_content,
     text_content,
-    text_parameter,
 )
 from acp_agent.workspace import Workspace
 from acp_protocol.errors import AgentStartError, describe_exit
@@ -41,6 +38,47 @@ from acp_protocol.host.processes import ChildProcess, spawn
 from acp_protocol.host.text import one_line
 from acp_protocol.jsonrpc import Json
 from acp_protocol.tasks import OwnedTasks
+
+HEAD_LIMIT: Final = 16 * 1024
+"""Bytes that are kept of the beginning."""
+TAIL_LIMIT: Final = 48 * 1024
+"""Bytes that are kept of the end, where most programs say what went wrong."""
+
+
+class Output:
+    """What a program has written, as far as it is kept."""
+
+    def __init__(self, head: int = HEAD_LIMIT, tail: int = TAIL_LIMIT) -> None:
+        self._head = bytearray()
+        self._tail = bytearray()
+        self._head_limit = head
+        self._tail_limit = tail
+        self._count = 0
+        self.has_grown = False
+        """Whether something came since the text was looked at."""
+
+    def add(self, chunk: bytes) -> None:
+        """Take the next bytes."""
+        self._count += len(chunk)
+        room = self._head_limit - len(self._head)
+        self._head += chunk[:room]
+        self._tail += chunk[room:]
+        # Cut seldom: what is cut off moves the rest.
+        if len(self._tail) > 2 * self._tail_limit:
+            del self._tail[: -self._tail_limit]
+        self.has_grown = True
+
+    def text(self) -> str:
+        """Return it as text, and between the parts how many bytes are left out."""
+        self.has_grown = False
+        missing = self._count - len(self._head) - self._tail_limit
+        if missing <= 0:
+            return (self._head + self._tail).decode(errors="replace")
+        # A character that was cut at the seam is left out, not shown as a broken one.
+        head = self._head.decode(errors="ignore")
+        tail = self._tail[-self._tail_limit :].decode(errors="replace").lstrip("\ufffd")
+        return f"{head}\n… {missing} bytes are left out …\n{tail}"
+
 
 TIME_LIMIT: Final = 120.0
 """Seconds that a program may run, unless the model asks for another time."""
@@ -58,32 +96,24 @@ TITLE_WIDTH: Final = 200
 """Characters of a command that its title shows."""
 
 
+class RunArguments(Arguments):
+    command: list[Text] = Field(min_length=1, description="The program and its arguments.")
+    cwd: Text | None = Field(
+        None, description="The directory to run in; without it, the session's."
+    )
+    seconds: float | None = Field(
+        None, gt=0, le=LONGEST, description=f"How long it may run (default: {TIME_LIMIT:g})."
+    )
+
+
 class RunTool:
     """Runs a program, without a shell, and returns what it wrote."""
 
-    offer = ToolOffer(
+    offer = tool_offer(
         "run",
         "Run a program in the session's directory and return its output. There is no shell: for "
         "pipes and the like run `sh` with `-c`. The program gets no input.",
-        parameters(
-            {
-                "command": {
-                    "type": "array",
-                    "items": {"type": "string"},
-                    "minItems": 1,
-                    "description": "The program and its arguments.",
-                }
-            },
-            {
-                "cwd": text_parameter("The directory to run in; without it, the session's."),
-                "seconds": {
-                    "type": "number",
-                    "exclusiveMinimum": 0,
-                    "maximum": LONGEST,
-                    "description": f"How long it may run (default: {TIME_LIMIT:g}).",
-                },
-            },
-        ),
+        RunArguments,
     )
     kind: Kind = "execute"
 
@@ -92,19 +122,16 @@ class RunTool:
 
     async def prepare(self, arguments: Mapping[str, Json], workspace: Workspace) -> Call:
         """Take the command apart; "always" holds for the same program in the same directory."""
-        words: Json = arguments.get("command")
-        if not isinstance(words, list) or not words:
-            raise ToolFailedError("the argument command is no list of words")
-        command = [str(word) for word in cast("list[Json]", words)]
-        cwd = workspace.cwd
-        if arguments.get("cwd") is not None:
+        wanted = RunArguments.read(arguments)
+        command, cwd = wanted.command, workspace.cwd
+        if wanted.cwd is not None:
             try:
-                cwd = await workspace.directory(workspace.path(argument(arguments, "cwd")))
+                cwd = await workspace.directory(workspace.path(wanted.cwd))
             except FileRefusedError as problem:
                 raise ToolFailedError(str(problem)) from None
         place = place_of(workspace.cwd, cwd)
         shown = CommandLine(shlex.join(command), str(cwd))
-        job = _Job(command, shown, self._seconds(arguments))
+        job = _Job(command, shown, wanted.seconds or self._time_limit)
         terminals = workspace.terminals
 
         async def run(report: Report) -> Outcome:
@@ -120,15 +147,6 @@ class RunTool:
             [{"path": str(cwd)}] if place else [],
             subjects=[command_subject(command, place)],
         )
-
-    def _seconds(self, arguments: Mapping[str, Json]) -> float:
-        seconds: Json = arguments.get("seconds")
-        if seconds is None:
-            return self._time_limit
-        is_number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
-        if not is_number or not 0 < seconds <= LONGEST:
-            raise ToolFailedError(f"the argument seconds is no number up to {LONGEST:g}")
-        return float(seconds)
 
 
 @dataclass(frozen=True, slots=True)

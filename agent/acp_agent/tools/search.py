@@ -1,7 +1,7 @@
 """Looking for text in the files of a session: by ripgrep where it is there, else by ourselves.
 
-Both look at what lies on the disk, pass over what is hidden and what is no text, and answer alike;
-ripgrep leaves out what git ignores as well.
+Both look at what is on the disk, pass over hidden files, what git ignores and what is no text, and
+answer alike.
 """
 
 from __future__ import annotations
@@ -13,37 +13,63 @@ from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 from time import monotonic
-from typing import Final
+from typing import Final, Literal
 
 import anyio.from_thread
 import anyio.to_thread
+from pydantic import Field
 
-from acp_agent.models.model import ToolOffer
 from acp_agent.tools import ripgrep
-from acp_agent.tools.globs import matcher
-from acp_agent.tools.patterns import PATIENCE, finder
+from acp_agent.tools.base import Arguments, Text, tool_offer
 from acp_agent.tools.subject import path_subject
 from acp_agent.tools.tool import (
     Call,
-    Kind,
     Outcome,
     Report,
     ToolFailedError,
-    argument,
     fenced,
-    flag,
-    parameters,
-    text_parameter,
 )
-from acp_agent.tools.walk import FILE_LIMIT, files_below
+from acp_agent.tools.walk import FILE_LIMIT, files_below, matcher
 from acp_agent.workspace import Workspace
 from acp_protocol.host.files import FileRefusedError
 from acp_protocol.host.text import one_line
 from acp_protocol.jsonrpc import Json
+from acp_protocol.patterns import PatternError, compiled
+
+LINE_TIMEOUT_S: Final = 1.0
+"""Seconds that one line may take."""
+SEARCHED_CHARS: Final = 2**20
+"""Characters of a line that are looked at."""
+
+
+def finder(pattern: str, *, is_regex: bool, is_exact: bool) -> Callable[[str, float], bool]:
+    """Return who tells whether a line holds `pattern`, in at most so many seconds.
+
+    Raises:
+        ToolFailedError: the pattern is no regular expression, or one that is too large. Whoever is
+            returned raises TimeoutError.
+    """
+    if not is_regex:
+        # Imported where somebody searches: the agent starts without it.
+        import regex
+
+        pattern = regex.escape(pattern)
+    try:
+        found = compiled(pattern, ignores_case=not is_exact)
+    except PatternError as problem:
+        raise ToolFailedError(f"the pattern is no regular expression: {problem}") from None
+
+    def holds(line: str, seconds: float) -> bool:
+        # Concurrent: otherwise nobody else gets to work, and no cancellation gets through.
+        timeout = min(seconds, LINE_TIMEOUT_S)
+        return found.search(line[:SEARCHED_CHARS], timeout=timeout, concurrent=True) is not None
+
+    return holds
+
 
 HIT_LIMIT: Final = 100
 """Lines that are found before the search stops."""
-LINE_LIMIT: Final = 200
+LINE_WIDTH: Final = 200
 """Characters of a found line that are shown."""
 NAME_WIDTH: Final = 1000
 """Characters of a file's name that are shown."""
@@ -55,49 +81,50 @@ TITLE_WIDTH: Final = 80
 """Characters of what is looked for that the title shows."""
 
 
+class SearchArguments(Arguments):
+    pattern: Text = Field(description="The text to look for.")
+    path: Text = Field(
+        ".",
+        description="A file or directory, relative to the session's directory; without it, all.",
+    )
+    files: Text | None = Field(
+        None, description="Which files to look into, as in `*.py` or `src/**/*.c`."
+    )
+    is_regex: bool = Field(False, description="Whether the text is a regular expression.")
+    is_exact: bool = Field(False, description="Whether the case counts.")
+
+
 class SearchTool:
     """Returns the lines that hold a text, or that a regular expression fits."""
 
-    offer = ToolOffer(
+    offer = tool_offer(
         "search",
         "Return the lines that hold a text, in any case, of the files below a place, as "
         "`file:line: text`. What is hidden is left out.",
-        parameters(
-            {"pattern": text_parameter("The text to look for.")},
-            {
-                "path": text_parameter(
-                    "A file or directory, relative to the session's directory; without it, all."
-                ),
-                "files": text_parameter("Which files to look into, as in `*.py` or `src/**/*.c`."),
-                "is_regex": {
-                    "type": "boolean",
-                    "description": "Whether the text is a regular expression.",
-                },
-                "is_exact": {"type": "boolean", "description": "Whether the case counts."},
-            },
-        ),
+        SearchArguments,
     )
-    kind: Kind = "search"
+    kind: Literal["search"] = "search"
 
     async def prepare(self, arguments: Mapping[str, Json], workspace: Workspace) -> Call:
         """Name the text and the place."""
-        pattern = argument(arguments, "pattern")
+        given = SearchArguments.read(arguments)
+        pattern = given.pattern
         if not pattern or "\n" in pattern or "\0" in pattern or len(pattern) > PATTERN_LIMIT:
             raise ToolFailedError("there is nothing to look for: the pattern is no line of text")
-        path = workspace.path(argument({"path": "."} | dict(arguments), "path"))
+        path = workspace.path(given.path)
         try:
             place = await workspace.place(path)
         except FileRefusedError as problem:
             raise ToolFailedError(str(problem)) from None
         is_directory = await anyio.to_thread.run_sync(_is_directory, place)
-        files = arguments.get("files")
         wanted = _Wanted(
             place,
             is_directory,
             pattern,
-            flag(arguments, "is_regex"),
-            flag(arguments, "is_exact"),
-            matcher(argument(arguments, "files")) if files is not None else _any,
+            given.is_regex,
+            given.is_exact,
+            matcher(given.files) if given.files is not None else _any,
+            workspace.result_filter(self.kind, path),
         )
 
         async def run(report: Report) -> Outcome:
@@ -122,15 +149,16 @@ class _Wanted:
     pattern: str
     is_regex: bool
     is_exact: bool
-    has_file: Callable[[str], bool]
+    has_name: Callable[[str], bool]
+    may_show: Callable[[Path], bool]
 
     def finder(self) -> Callable[[str, float], bool]:
         """Return who tells whether a line is wanted, see `patterns`."""
         return finder(self.pattern, is_regex=self.is_regex, is_exact=self.is_exact)
 
     def has(self, path: Path) -> bool:
-        """Tell whether a file is to be looked into."""
-        return self.has_file(_seen(path, self.place))
+        """Return whether a file is to be looked into."""
+        return self.has_name(_seen(path, self.place)) and self.may_show(path)
 
 
 def _is_directory(place: Path) -> bool:
@@ -153,47 +181,53 @@ async def _by_ripgrep(wanted: _Wanted, workspace: Workspace) -> tuple[list[str],
     arguments += [] if wanted.is_regex else ["--fixed-strings"]
     arguments += [] if wanted.is_exact else ["--ignore-case"]
     arguments += ["-e", wanted.pattern]
-    # Which files are wanted is decided here, so that a pattern means the same as without ripgrep.
-    most = HIT_LIMIT if wanted.has_file is _any else FILE_LIMIT
-    said, is_all = await ripgrep.asked(
-        arguments, wanted.place, cwd=workspace.cwd, ends=[b"\0", b"\n"], limit=most
+    named: list[_Named] = []
+    last = ""
+
+    def is_wanted(parts: Sequence[str]) -> bool:
+        """Keep a hit. Decided here, so that a pattern means the same as without ripgrep."""
+        nonlocal last
+        last = name = _unwarned(parts[0], last)
+        number, colon, text = parts[1].partition(":")
+        path = Path(name)
+        is_hit = path.is_relative_to(wanted.place) and bool(colon) and number.isdecimal()
+        if not is_hit or not wanted.has(path):
+            return False
+        named.append(_Named(path, int(number), text))
+        return True
+
+    _, is_all = await ripgrep.asked(
+        arguments,
+        wanted.place,
+        cwd=workspace.cwd,
+        ends=[b"\0", b"\n"],
+        limit=HIT_LIMIT,
+        is_wanted=is_wanted,
     )
-    named = [hit for hit in _named(said, wanted.place) if wanted.has(hit.path)]
-    hits = await anyio.to_thread.run_sync(_confirmed, workspace, named)
-    if len(hits) > HIT_LIMIT:
-        return hits[:HIT_LIMIT], f"{HIT_LIMIT} hits"
-    return hits, None if is_all else f"{most} hits"
+    hits = await anyio.to_thread.run_sync(_confirmed, wanted, workspace, named)
+    return hits[:HIT_LIMIT], None if is_all else f"{HIT_LIMIT} hits"
 
 
 @dataclass(frozen=True, slots=True)
 class _Named:
-    """A hit as ripgrep tells it."""
+    """A hit that ripgrep reports."""
 
     path: Path
     line: int
     text: str
 
 
-def _named(said: Sequence[tuple[str, ...]], place: Path) -> Iterator[_Named]:
-    """Yield the hits below `place` that ripgrep has told."""
-    last = ""
-    for named, rest in said:
-        last = name = _unwarned(named, last)
-        number, colon, text = rest.partition(":")
-        path = Path(name)
-        if path.is_relative_to(place) and colon and number.isdecimal():
-            yield _Named(path, int(number), text)
+def _confirmed(wanted: _Wanted, workspace: Workspace, named: Iterable[_Named]) -> list[str]:
+    """Return the hits that stand in a file inside; runs in a thread.
 
-
-def _confirmed(workspace: Workspace, named: Iterable[_Named]) -> list[str]:
-    """Return the first hits, and one more than are shown, as they stand inside; runs in a thread.
-
-    Ripgrep follows what is put in a directory's place while it looks, and then tells what lies
-    outside. So each line is read anew on a way that cannot lead out.
+    Ripgrep follows what is put in a directory's place while it looks, and then reports what is
+    outside. So each line is read anew in a way that cannot lead out.
     """
     hits: list[str] = []
     for path, group in groupby(named, key=lambda each: each.path):
         anyio.from_thread.check_cancelled()
+        if not wanted.may_show(path):
+            continue
         try:
             lines = _decoded(workspace.bytes_on_disk(path)).split("\n")
         except FileRefusedError:
@@ -201,10 +235,8 @@ def _confirmed(workspace: Workspace, named: Iterable[_Named]) -> list[str]:
         for each in group:
             line = lines[each.line - 1] if 0 < each.line <= len(lines) else ""
             # It cuts long lines, and says so behind them.
-            if line.startswith(each.text[:LINE_LIMIT]):
+            if line.startswith(each.text[:LINE_WIDTH]):
                 hits.append(_hit(workspace, path, each.line, line))
-            if len(hits) > HIT_LIMIT:
-                return hits
     return hits
 
 
@@ -257,7 +289,7 @@ def _found(wanted: _Wanted, workspace: Workspace) -> tuple[list[str], str | None
                 hits.append(_hit(workspace, path, number, line))
         except TimeoutError:
             is_late = monotonic() >= until
-            on_line = f"{PATIENCE:g} s on one line, which the pattern is too slow for"
+            on_line = f"{LINE_TIMEOUT_S:g} s on one line, which the pattern is too slow for"
             return hits, f"{TIME_LIMIT:g} s" if is_late else on_line
     return hits, None
 
@@ -287,5 +319,5 @@ def _seen(path: Path, place: Path) -> str:
 def _hit(workspace: Workspace, path: Path, number: int, line: str) -> str:
     name = one_line(workspace.shown(path), NAME_WIDTH)
     # Bytes that are no text came as surrogates, which nothing can be told with.
-    text = line.strip()[:LINE_LIMIT].encode(errors="replace").decode()
+    text = line.strip()[:LINE_WIDTH].encode(errors="replace").decode()
     return f"{name}:{number}: {'⏎'.join(text.splitlines())}"

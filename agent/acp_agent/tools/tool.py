@@ -17,8 +17,6 @@ NAME_WIDTH: Final = 200
 """Characters of a name that a title shows."""
 REASON_LIMIT: Final = 4096
 """Characters of a reason why a tool has failed: it may repeat names that a model made up."""
-MOST: Final = 10**9
-"""The largest number that a tool takes."""
 TEXT_LIMIT: Final = 64 * 1024
 """Characters of one text that a model and a user get to see."""
 
@@ -102,6 +100,8 @@ class Call:
     """What it does besides; no rule allows a call because of these, but may forbid it."""
     asks_always: bool = False
     """Whether the user is asked each time, whatever was said before: no "always" is offered."""
+    is_tree: bool = False
+    """Whether its subjects are a directory with all that is in it."""
     is_question: bool = False
     """Whether it does nothing but ask the user: then the question is the consent."""
 
@@ -134,23 +134,6 @@ class Tool(Protocol):
             ToolFailedError: the arguments make no sense here.
         """
         ...
-
-
-def text_parameter(about: str) -> Json:
-    """Return the JSON schema of a string."""
-    return {"type": "string", "description": about}
-
-
-def parameters(
-    required: Mapping[str, Json], optional: Mapping[str, Json] | None = None
-) -> Mapping[str, Json]:
-    """Return the JSON schema of arguments, given those of its members."""
-    return {
-        "type": "object",
-        "properties": {**required, **(optional or {})},
-        "required": list(required),
-        "additionalProperties": False,
-    }
 
 
 def text_content(text: str) -> Mapping[str, Json]:
@@ -209,54 +192,3 @@ def move_content(old: str, new: str, file_type: str | None) -> Mapping[str, Json
     `file_type` is `directory`, `symlink`, or None for a file.
     """
     return {"type": MOVE, "oldPath": old, "path": new, "fileType": file_type}
-
-
-def argument(arguments: Mapping[str, Json], name: str) -> str:
-    """Return the string argument `name`.
-
-    Raises:
-        ToolFailedError: it is missing, no string, or one that no file and no client can hold.
-    """
-    value = arguments.get(name)
-    if not isinstance(value, str):
-        raise ToolFailedError(f"the argument {name} is missing or no string")
-    if not is_text(value):
-        raise ToolFailedError(f"the argument {name} has no UTF-8 form")
-    return value
-
-
-def is_text(value: str) -> bool:
-    r"""Tell whether `value` has a UTF-8 form: half a character of JSON's `\ud83d` has none."""
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
-def number(arguments: Mapping[str, Json], name: str) -> int | None:
-    """Return the argument `name`, a number from 1 to `MOST`; None if it is missing.
-
-    Raises:
-        ToolFailedError: it is something else.
-    """
-    value = arguments.get(name)
-    if value is None:
-        return None
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= MOST:
-        raise ToolFailedError(f"the argument {name} is no number from 1 to {MOST}")
-    return value
-
-
-def flag(arguments: Mapping[str, Json], name: str) -> bool:
-    """Return the argument `name`; false if it is missing.
-
-    Raises:
-        ToolFailedError: it is neither true nor false.
-    """
-    value = arguments.get(name, False)
-    if not isinstance(value, bool):
-        raise ToolFailedError(f"the argument {name} is neither true nor false")
-    return value

@@ -23,10 +23,12 @@ from acp_agent.models.model import Used
 from acp_agent.permissions import Permissions
 from acp_agent.rules import PermissionRules
 from acp_agent.standing import StandingRule
-from acp_agent.tools.catalogue import TOOLS
+from acp_agent.tools.catalogue import builtin_tools
 from acp_agent.tools.subject import Subject
 from acp_agent.tools.tool import Call, Outcome
 from tests.agent.conftest import selected
+
+TOOLS = builtin_tools()
 
 AROUND = Surroundings(ASIDES, "m", McpServers(TOOLS), Permissions(), Used(0, 0), None, ())
 

@@ -22,13 +22,15 @@ from acp_agent.models.model import (
 from acp_agent.permissions import Permissions
 from acp_agent.rules import PermissionRules
 from acp_agent.standing import Decision, StandingRule
-from acp_agent.tools.catalogue import TOOLS
+from acp_agent.tools.catalogue import builtin_tools
 from acp_agent.tools.tool import Outcome
 from acp_agent.workspace import Workspace
 from acp_protocol.jsonrpc import Json
 from acp_protocol.tasks import OwnedTasks
 from tests.agent.conftest import Talk, selected, talk
 from tests.agent.mcp.rooms import LIMITS, weather
+
+TOOLS = builtin_tools()
 
 CALLS = (
     CallTool("w__look", {"place": "Rome"}),

@@ -34,12 +34,12 @@ class Nobody:
         ({}, "question is missing"),
         ({"question": "What is your password?"}, "secrets are not asked for"),
         ({"question": "See https://localhost"}, "sends nobody to a page"),
-        ({"question": "q", "fields": "x"}, "no list of at most"),
-        ({"question": "q", "fields": [{"name": "a", "kind": "text"}] * 21}, "no list of at most"),
-        ({"question": "q", "fields": ["x"]}, "field 1 has no name"),
+        ({"question": "q", "fields": "x"}, "fields must be a list"),
+        ({"question": "q", "fields": [{"name": "a", "kind": "text"}] * 21}, "at most 20 items"),
+        ({"question": "q", "fields": ["x"]}, r"fields\[1\] must be an object"),
         ({"question": "q", "fields": [{"name": "a", "kind": "text"}] * 2}, "field 2 has no name"),
         ({"question": "q", "fields": [{"name": "API key", "kind": "text"}]}, "secrets are not"),
-        ({"question": "q", "fields": [{"name": "a", "kind": "colour"}]}, "a is none of"),
+        ({"question": "q", "fields": [{"name": "a", "kind": "colour"}]}, r"kind must be 'text'"),
         ({"question": "q", "fields": [{"name": "a", "kind": "choice"}]}, "a has no options"),
         (
             {"question": "q", "fields": [{"name": "a", "kind": "choices", "options": ["x", "x"]}]},
@@ -89,6 +89,9 @@ async def test_a_page_that_nobody_should_open_is_not_opened(workspace: Workspace
         "https://example.org/?token=",
         "https://example.org/tokens/keys",
         "https://example.org/pkg@1.2.3",
+        "http://127.0.0.2:8080/",
+        "http://[::1]/",
+        "http://app.localhost/",
     ],
 )
 async def test_a_page_without_secrets_is_opened(workspace: Workspace, url: str) -> None:

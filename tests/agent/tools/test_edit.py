@@ -152,7 +152,7 @@ async def test_a_patch_changes_and_makes_files(workspace: Workspace) -> None:
         (PATCH.replace("new/it.txt", "./notes.md"), "twice"),
         (PATCH + PATCH, "twice"),
         ("", "names no file"),
-        (7, "no string"),
+        (7, "must be a string"),
     ],
 )
 async def test_a_patch_that_does_not_fit_changes_nothing(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_agent.tools.output import Output
+from acp_agent.tools.run import Output
 
 
 def fed(chunks: list[bytes], head: int, tail: int) -> str:

@@ -5,23 +5,24 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
 from pathlib import Path
 from typing import Any
 
 import anyio
 import anyio.lowlevel
 import pytest
+from anyio.abc import TaskGroup
 
 from acp_agent import terminals
 from acp_agent.tools import run
-from acp_agent.tools.output import HEAD_LIMIT, TAIL_LIMIT
-from acp_agent.tools.run import RunTool
+from acp_agent.tools.run import HEAD_LIMIT, TAIL_LIMIT, RunTool
 from acp_agent.tools.tool import Content, Outcome, ToolFailedError
 from acp_agent.workspace import Workspace
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.host.processes import ChildProcess, spawn
 from acp_protocol.jsonrpc import Json
+from acp_protocol.tasks import OwnedTasks
 
 LIMIT = 20.0
 """Seconds after which a program counts as hung."""
@@ -108,12 +109,6 @@ async def test_what_cannot_be_started_fails_the_tool(
         await ran(workspace, *command)
 
 
-@pytest.mark.parametrize("command", [None, [], "ls", {}])
-async def test_a_command_is_a_list_of_words(workspace: Workspace, command: Json) -> None:
-    with pytest.raises(ToolFailedError, match="list of words"):
-        await RunTool().prepare({"command": command}, workspace)
-
-
 async def test_output_is_shown_as_it_grows(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -194,20 +189,31 @@ class Editor:
         return [deed for deed, _ in self.asked]
 
 
-def watched(editor: Editor, cwd: Path) -> Workspace:
-    return Workspace("s", cwd, client=editor, client_terminals=True)
+@pytest.fixture
+async def tasks() -> AsyncGenerator[TaskGroup]:
+    """What outlives the turns of a session."""
+    async with OwnedTasks() as group:
+        yield group
+
+
+def watched(editor: Editor, cwd: Path, tasks: TaskGroup) -> Workspace:
+    return Workspace("s", cwd, client=editor, terminal_tasks=tasks)
 
 
 @pytest.mark.parametrize("code", [2**70, -1, True, "0", 1.5])
-async def test_a_code_that_no_program_ends_with_is_none(cwd: Path, code: Json) -> None:
-    untold = await ran(watched(Editor(wait_for_exit={}), cwd), "echo")
-    assert await ran(watched(Editor(wait_for_exit={"exitCode": code}), cwd), "echo") == untold
+async def test_a_code_that_no_program_ends_with_is_none(
+    cwd: Path, tasks: TaskGroup, code: Json
+) -> None:
+    untold = await ran(watched(Editor(wait_for_exit={}), cwd, tasks), "echo")
+    assert (
+        await ran(watched(Editor(wait_for_exit={"exitCode": code}), cwd, tasks), "echo") == untold
+    )
 
 
-async def test_the_clients_terminal_is_used_where_it_has_some(cwd: Path) -> None:
+async def test_the_clients_terminal_is_used_where_it_has_some(cwd: Path, tasks: TaskGroup) -> None:
     editor = Editor()
     seen: list[Content] = []
-    outcome = await ran(watched(editor, cwd), "echo", "hi", told=seen.append)
+    outcome = await ran(watched(editor, cwd, tasks), "echo", "hi", told=seen.append)
     shown = {"type": "output", "terminalId": "t1", "command": "echo hi", "cwd": str(cwd)}
     assert seen == [[{**shown, "text": "", "ending": None}]]
     assert outcome.content == [{**shown, "text": "hi\n", "ending": {"exitCode": 0}}]
@@ -235,15 +241,17 @@ async def test_the_clients_terminal_is_used_where_it_has_some(cwd: Path) -> None
     ],
 )
 async def test_a_program_in_a_terminal_says_how_it_ended(
-    cwd: Path, answers: dict[str, Json], text: str, raw: Json
+    cwd: Path, tasks: TaskGroup, answers: dict[str, Json], text: str, raw: Json
 ) -> None:
-    outcome = await ran(watched(Editor(**answers), cwd), "make")
+    outcome = await ran(watched(Editor(**answers), cwd, tasks), "make")
     assert (outcome.text, outcome.raw) == (text, raw)
 
 
-async def test_a_program_in_a_terminal_is_ended_when_its_time_is_up(cwd: Path) -> None:
+async def test_a_program_in_a_terminal_is_ended_when_its_time_is_up(
+    cwd: Path, tasks: TaskGroup
+) -> None:
     editor = Editor(wait_for_exit="silence")
-    outcome = await ran(watched(editor, cwd), "make", tool=RunTool(time_limit=0.01))
+    outcome = await ran(watched(editor, cwd, tasks), "make", tool=RunTool(time_limit=0.01))
     assert outcome.text == "make ran longer than 0.01 s\nhi"
     assert editor.deeds()[2:] == ["kill", "output", "release"]
 
@@ -261,21 +269,23 @@ async def test_a_program_in_a_terminal_is_ended_when_its_time_is_up(cwd: Path) -
     ],
 )
 async def test_a_client_that_does_not_do_what_it_offered_fails_the_tool(
-    cwd: Path, deed: str, answer: Json
+    cwd: Path, tasks: TaskGroup, deed: str, answer: Json
 ) -> None:
     editor = Editor(**{deed: answer})
     with pytest.raises(ToolFailedError, match=r"cannot run make in a terminal: [^\x1b]*$"):
-        await ran(watched(editor, cwd), "make")
+        await ran(watched(editor, cwd, tasks), "make")
     assert (editor.deeds()[-1] == "release") == (deed != "create")
 
 
 @pytest.mark.parametrize("deed", ["create", "wait_for_exit", "output"])
-async def test_a_terminal_is_released_whenever_the_turn_is_cancelled(cwd: Path, deed: str) -> None:
+async def test_a_terminal_is_released_whenever_the_turn_is_cancelled(
+    cwd: Path, tasks: TaskGroup, deed: str
+) -> None:
     editor = Editor(**{deed: "silence"})
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(ran, watched(editor, cwd), "make")
+    async with anyio.create_task_group() as turn:
+        turn.start_soon(ran, watched(editor, cwd, tasks), "make")
         await editor.waits.wait()
-        tasks.cancel_scope.cancel()
+        turn.cancel_scope.cancel()
     assert ("release" in editor.deeds()) == (deed != "create")
 
 
@@ -296,30 +306,46 @@ class SlowEditor(Editor):
         return answer
 
 
-async def test_a_terminal_that_is_made_too_late_is_released_all_the_same(cwd: Path) -> None:
+async def test_a_terminal_that_is_made_too_late_is_released_all_the_same(
+    cwd: Path, tasks: TaskGroup
+) -> None:
     editor = SlowEditor()
-    async with anyio.create_task_group() as outer, anyio.create_task_group() as tasks:
-        tasks.start_soon(ran, watched(editor, cwd), "make")
+    async with anyio.create_task_group() as outer, anyio.create_task_group() as turn:
+        turn.start_soon(ran, watched(editor, cwd, tasks), "make")
         await editor.was_asked.wait()
-        tasks.cancel_scope.cancel()
+        turn.cancel_scope.cancel()
         outer.start_soon(_set_late, editor.makes)
     assert editor.deeds() == ["create", "kill", "release"]
 
 
 async def test_a_terminal_that_is_made_after_the_turn_is_released_too(
-    cwd: Path, monkeypatch: pytest.MonkeyPatch
+    cwd: Path, tasks: TaskGroup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(terminals, "FAREWELL", 0.05)
     editor = SlowEditor()
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(ran, watched(editor, cwd), "make")
+    async with anyio.create_task_group() as turn:
+        turn.start_soon(ran, watched(editor, cwd, tasks), "make")
         await editor.was_asked.wait()
-        tasks.cancel_scope.cancel()
+        turn.cancel_scope.cancel()
     assert editor.deeds() == ["create"]
     editor.makes.set()
     with anyio.fail_after(LIMIT):
         await editor.has_released.wait()
     assert editor.deeds() == ["create", "kill", "release"]
+
+
+async def test_a_terminal_that_is_never_made_keeps_no_task_behind_the_connection(
+    cwd: Path,
+) -> None:
+    editor = Editor(create="silence")
+    before = {task.id for task in anyio.get_running_tasks()}
+    async with OwnedTasks() as connection:
+        workspace = watched(editor, cwd, connection)
+        async with anyio.create_task_group() as turn:
+            turn.start_soon(ran, workspace, "make")
+            await editor.waits.wait()
+            turn.cancel_scope.cancel()
+    assert {task.id for task in anyio.get_running_tasks()} <= before
 
 
 async def _set_late(made: anyio.Event) -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import threading
+from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
 
-from acp_agent.tools import patterns, ripgrep, search
+from acp_agent.tools import ripgrep, search
 from acp_agent.tools.search import SearchTool
 from acp_agent.tools.tool import Content, Outcome, ToolFailedError
 from acp_agent.workspace import Workspace
@@ -19,6 +20,20 @@ from acp_protocol.jsonrpc import Json
 
 async def ignore(content: Content) -> None:
     del content
+
+
+def ignored_tree(cwd: Path) -> None:
+    """Make a repository whose .gitignore files leave out some of what it holds."""
+    ignores = {"": "*.log\n!keep.log\n/build/\n*.tmp\n", "src/": "deep/no.txt\n!again.tmp\n"}
+    (cwd / ".git").mkdir()
+    for name in (
+        *("a.log", "keep.log", "build/x.txt", "x.tmp", "src/b.log", "src/build.txt"),
+        *("src/deep/no.txt", "src/deep/again.tmp", "web/x.txt"),
+    ):
+        (cwd / name).parent.mkdir(parents=True, exist_ok=True)
+        (cwd / name).write_text("needle\n")
+    for folder, text in ignores.items():
+        (cwd / folder / ".gitignore").write_text(text)
 
 
 async def found(workspace: Workspace, **arguments: Json) -> Outcome:
@@ -151,6 +166,28 @@ async def test_links_that_lead_out_hidden_folders_binaries_and_pipes_are_passed_
         await found(workspace, pattern="secret", path="out")
 
 
+async def test_what_git_ignores_is_not_searched(workspace: Workspace) -> None:
+    ignored_tree(workspace.cwd)
+    outcome = await found(workspace, pattern="needle")
+    assert outcome.text.splitlines() == [
+        "keep.log:1: needle",
+        "src/build.txt:1: needle",
+        "src/deep/again.tmp:1: needle",
+        "web/x.txt:1: needle",
+    ]
+    below = await found(workspace, pattern="needle", path="src")
+    assert below.text.splitlines() == ["src/build.txt:1: needle", "src/deep/again.tmp:1: needle"]
+    named = await found(workspace, pattern="needle", path="build")
+    assert named.text == "build/x.txt:1: needle"
+    assert (await found(workspace, pattern="needle", path="a.log")).raw == {"hits": 1}
+
+
+async def test_outside_of_a_repository_nothing_is_ignored(workspace: Workspace) -> None:
+    (workspace.cwd / ".gitignore").write_text("*.log\n")
+    (workspace.cwd / "a.log").write_text("needle\n")
+    assert (await found(workspace, pattern="needle")).raw == {"hits": 1}
+
+
 async def test_limits_are_told(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     (workspace.cwd / "long.txt").write_text("needle " + "x" * 1000 + "\nneedle\n" * 5)
     outcome = await found(workspace, pattern="needle")
@@ -180,7 +217,7 @@ async def test_a_search_that_takes_too_long_is_ended(
         outcome = await found(workspace, pattern="(.*?,){25}P", is_regex=True)
         assert outcome.text == "… stopped after 0.2 s"
         monkeypatch.setattr(search, "TIME_LIMIT", 3600.0)
-        monkeypatch.setattr(patterns, "PATIENCE", 0.05)
+        monkeypatch.setattr(search, "LINE_TIMEOUT_S", 0.05)
         (workspace.cwd / "evil.txt").write_text("x" * 200_000)
         outcome = await found(workspace, pattern="(x+x+)+y", is_regex=True)
         assert outcome.text.endswith("on one line, which the pattern is too slow for")

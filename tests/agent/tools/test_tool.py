@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from acp_agent.tools.tool import (
     TEXT_LIMIT,
-    ToolFailedError,
-    argument,
     fence,
     fenced,
     shortened,
@@ -31,9 +28,3 @@ def test_a_long_text_is_cut_and_says_so() -> None:
     text = shortened("x" * (TEXT_LIMIT + 5))
     assert text == "x" * TEXT_LIMIT + "\n… 5 more characters"
     assert shortened("x" * TEXT_LIMIT) == "x" * TEXT_LIMIT
-
-
-@pytest.mark.parametrize("arguments", [{}, {"path": None}, {"path": 1}, {"path": ["a"]}])
-def test_an_argument_that_is_no_string_fails_the_tool(arguments: dict[str, object]) -> None:
-    with pytest.raises(ToolFailedError, match="path"):
-        argument(arguments, "path")

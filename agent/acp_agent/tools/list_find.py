@@ -10,10 +10,10 @@ from typing import Final
 
 import anyio.from_thread
 import anyio.to_thread
+from pydantic import Field
 
-from acp_agent.models.model import ToolOffer
 from acp_agent.tools import ripgrep
-from acp_agent.tools.globs import matcher
+from acp_agent.tools.base import Arguments, Text, tool_offer
 from acp_agent.tools.subject import path_subject
 from acp_agent.tools.tool import (
     Call,
@@ -21,13 +21,10 @@ from acp_agent.tools.tool import (
     Outcome,
     Report,
     ToolFailedError,
-    argument,
     fenced,
-    parameters,
-    text_parameter,
     titled,
 )
-from acp_agent.tools.walk import files_below
+from acp_agent.tools.walk import files_below, matcher
 from acp_agent.workspace import Workspace
 from acp_protocol.errors import describe_os_error
 from acp_protocol.host.files import FileRefusedError
@@ -42,30 +39,37 @@ LOOK_LIMIT: Final = 100_000
 """Files whose names are looked at."""
 WIDTH: Final = 1000
 """Characters of a name that are shown."""
-_PATH: Final = {
-    "path": text_parameter("A directory, relative to the session's directory; without it, that.")
-}
+
+
+class ListArguments(Arguments):
+    path: Text = Field(
+        ".", description="A directory, relative to the session's directory; without it, that."
+    )
+
+
+class FindArguments(ListArguments):
+    pattern: Text = Field(description="The pattern.")
 
 
 class ListTool:
     """Returns what is in a directory."""
 
-    offer = ToolOffer(
+    offer = tool_offer(
         "list",
         "Return what is in a directory, hidden or not: one name a line, `/` behind a directory, "
         "`@` behind a link, and behind a file how many bytes it has.",
-        parameters({}, _PATH),
+        ListArguments,
     )
     kind: Kind = "read"
 
     async def prepare(self, arguments: Mapping[str, Json], workspace: Workspace) -> Call:
         """Name the directory; it is looked at when the call runs."""
-        name = argument({"path": "."} | dict(arguments), "path")
+        name = ListArguments.read(arguments).path
         path = workspace.path(name)
 
         async def run(report: Report) -> Outcome:
             del report
-            names = await anyio.to_thread.run_sync(_listed, workspace, Path(path))
+            names = await anyio.to_thread.run_sync(_listed, workspace, path)
             more = len(names) - ENTRY_LIMIT
             lines = [*names[:ENTRY_LIMIT], f"… {more} more"] if more > 0 else names
             text = "\n".join(lines) or "the directory is empty"
@@ -78,19 +82,20 @@ class ListTool:
 class FindTool:
     """Returns the files whose names fit a pattern."""
 
-    offer = ToolOffer(
+    offer = tool_offer(
         "find",
         "Return the files below a directory whose names fit a pattern such as `*.py`, or whose "
         "paths do, as in `src/**/test_*.py`. What is hidden is left out.",
-        parameters({"pattern": text_parameter("The pattern.")}, _PATH),
+        FindArguments,
     )
     kind: Kind = "search"
 
     async def prepare(self, arguments: Mapping[str, Json], workspace: Workspace) -> Call:
         """Name the pattern and the place."""
-        pattern = argument(arguments, "pattern")
+        wanted = FindArguments.read(arguments)
+        pattern = wanted.pattern
         fits = matcher(pattern)
-        path = workspace.path(argument({"path": "."} | dict(arguments), "path"))
+        path = workspace.path(wanted.path)
         try:
             place = await workspace.directory(path)
         except FileRefusedError as problem:
@@ -99,7 +104,10 @@ class FindTool:
         async def run(report: Report) -> Outcome:
             del report
             paths, is_all = await _files(workspace, place)
-            fitting = (each for each in paths if fits(str(each.relative_to(place))))
+            may_show = workspace.result_filter("search", path)
+            fitting = (
+                each for each in paths if fits(str(each.relative_to(place))) and may_show(each)
+            )
             found = await anyio.to_thread.run_sync(_taken, workspace, fitting)
             names = [one_line(workspace.shown(each), WIDTH) for each in found[:NAME_LIMIT]]
             limit = f"{LOOK_LIMIT} files" if not is_all else ""
@@ -113,11 +121,17 @@ class FindTool:
         return Call(title, self.kind, run, [{"path": path}], subjects=subjects)
 
 
-def _listed(workspace: Workspace, place: Path) -> list[str]:
+def _listed(workspace: Workspace, path: str) -> list[str]:
     """Return the entries of a directory by name; runs in a thread."""
+    place = Path(path)
+    may_show = workspace.result_filter("read", path)
     try:
         with workspace.opened(place) as directory, os.scandir(directory) as entries:
-            return [_entry(entry) for entry in sorted(entries, key=lambda each: each.name)]
+            return [
+                _entry(entry)
+                for entry in sorted(entries, key=lambda each: each.name)
+                if may_show(place / entry.name)
+            ]
     except FileRefusedError as problem:
         raise ToolFailedError(str(problem)) from None
     except OSError as problem:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_agent.tools.page import text_of
+from acp_agent.tools.html_text import text_of
 
 TAGS = st.sampled_from(
     [

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_agent.patch import git_patch
-from acp_agent.tools.unified import PatchError, read_patch
+from acp_agent.patch import PatchError, git_patch, read_patch
 
 TEXTS = st.lists(
     st.sampled_from(["a", "b", "", "- x", "+", "@@ -1 +1 @@", "--- a"]), max_size=12

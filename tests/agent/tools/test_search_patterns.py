@@ -6,8 +6,8 @@ import threading
 
 import pytest
 
-from acp_agent.tools import patterns
-from acp_agent.tools.patterns import finder
+from acp_agent.tools import search
+from acp_agent.tools.search import finder
 from acp_agent.tools.tool import ToolFailedError
 
 EVIL = "(x+x+)+y"
@@ -30,7 +30,7 @@ def test_a_pattern_is_a_text_or_a_regular_expression(
 
 
 def test_while_a_pattern_is_tried_others_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(patterns, "PATIENCE", 60.0)
+    monkeypatch.setattr(search, "LINE_TIMEOUT_S", 60.0)
     look = finder(EVIL, is_regex=True, is_exact=True)
     ended: list[bool] = []
 
@@ -48,13 +48,13 @@ def test_while_a_pattern_is_tried_others_work(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_no_line_takes_longer_than_patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(patterns, "PATIENCE", 0.05)
+    monkeypatch.setattr(search, "LINE_TIMEOUT_S", 0.05)
     with pytest.raises(TimeoutError):
         finder(EVIL, is_regex=True, is_exact=True)("x" * 200_000, 3600.0)
 
 
 def test_of_a_long_line_the_beginning_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(patterns, "LINE_LIMIT", 5)
+    monkeypatch.setattr(search, "SEARCHED_CHARS", 5)
     look = finder("needle", is_regex=False, is_exact=True)
     assert not look("a needle", 1.0)
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from acp_agent.tools import folders, ripgrep
-from acp_agent.tools.folders import FindTool, ListTool
+from acp_agent.tools import list_find, ripgrep
+from acp_agent.tools.list_find import FindTool, ListTool
 from acp_agent.tools.tool import Content, Outcome, Tool, ToolFailedError
 from acp_agent.workspace import Workspace
 from acp_protocol.jsonrpc import Json
@@ -57,7 +57,7 @@ async def test_an_empty_directory_is_said_to_be_empty(workspace: Workspace) -> N
 async def test_of_a_full_directory_the_first_names_are_listed(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(folders, "ENTRY_LIMIT", 1)
+    monkeypatch.setattr(list_find, "ENTRY_LIMIT", 1)
     assert (await done(ListTool(), workspace)).text.splitlines()[1:] == ["… 1 more"]
 
 
@@ -68,7 +68,9 @@ async def test_what_is_no_directory_of_ours_fails_the_tool(
 ) -> None:
     (workspace.cwd / "out").symlink_to("/etc")
     with pytest.raises(ToolFailedError):
-        await done(tool, workspace, path=path, pattern="*")
+        await done(
+            tool, workspace, path=path, **({} if tool.offer.name == "list" else {"pattern": "*"})
+        )
 
 
 @pytest.mark.usefixtures("engine")
@@ -96,13 +98,23 @@ async def test_files_are_found_by_their_names(
 
 
 @pytest.mark.usefixtures("engine")
+async def test_what_git_ignores_is_not_found(workspace: Workspace) -> None:
+    cwd = workspace.cwd
+    (cwd / ".git").mkdir()
+    (cwd / ".gitignore").write_text("*.md\n/src/gen/\n")
+    (cwd / "src" / "gen").mkdir()
+    (cwd / "src" / "gen" / "a.py").touch()
+    assert (await done(FindTool(), workspace, pattern="*")).text == "src/main.py"
+
+
+@pytest.mark.usefixtures("engine")
 async def test_limits_of_finding_are_told(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(folders, "NAME_LIMIT", 1)
+    monkeypatch.setattr(list_find, "NAME_LIMIT", 1)
     outcome = await done(FindTool(), workspace, pattern="*")
     assert outcome.text == "notes.md\n… stopped after 1 names"
-    monkeypatch.setattr(folders, "LOOK_LIMIT", 1)
+    monkeypatch.setattr(list_find, "LOOK_LIMIT", 1)
     outcome = await done(FindTool(), workspace, pattern="*.md")
     assert outcome.text == "notes.md\n… stopped after 1 files"
 
@@ -121,7 +133,8 @@ async def test_the_names_of_a_swapped_directory_are_not_told(
     src, outside = workspace.cwd / "src", workspace.cwd.parent / "outside"
     outside.mkdir()
     (outside / "far.py").touch()
-    call = await tool.prepare({"path": "src", "pattern": "*"}, workspace)
+    pattern: dict[str, Json] = {} if tool.offer.name == "list" else {"pattern": "*"}
+    call = await tool.prepare({"path": "src", **pattern}, workspace)
     scan, asked = os.scandir, ripgrep.asked
 
     def swap() -> None:

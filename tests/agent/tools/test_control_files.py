@@ -10,26 +10,20 @@ import pytest
 
 from acp_agent.permissions import Permissions
 from acp_agent.rules import PermissionRules
-from acp_agent.tools.catalogue import TOOLS
-from acp_agent.tools.obeyed import obeying
+from acp_agent.tools.catalogue import builtin_tools
+from acp_agent.tools.control_files import controlled_program
 from acp_agent.tools.subject import command_subject, path_subject
 from acp_agent.tools.tool import Call, Outcome, Report
 from acp_agent.workspace import Workspace
 from acp_protocol.jsonrpc import Json
 from tests.agent.conftest import selected
 
+TOOLS = builtin_tools()
+
 
 async def nothing(report: Report) -> Outcome:
     del report
     return Outcome("")
-
-
-def bare(place: Path) -> Path:
-    """Make what git takes for a repository by what is in it."""
-    for name in ("objects", "refs"):
-        (place / name).mkdir(parents=True)
-    (place / "HEAD").write_text("ref: refs/heads/main\n")
-    return place
 
 
 @pytest.mark.parametrize(
@@ -42,9 +36,8 @@ def bare(place: Path) -> Path:
         ("src/.git", "git"),
         ("src/.git/modules/a/config", "git"),
         ("link/config", "git"),
-        ("store/config", "git"),
+        ("store/HEAD", "git"),
         ("store/hooks/post-index-change", "git"),
-        ("store/Config", "git"),
         ("src/HEAD", "git"),
         (".husky/post-index-change", "git"),
         (".gitconfig", "git"),
@@ -60,16 +53,15 @@ def bare(place: Path) -> Path:
         ("", None),
     ],
 )
-def test_what_git_and_others_obey_is_known_by_its_place(
+def test_files_that_control_git_and_others_are_known_by_their_paths(
     cwd: Path, path: str, program: str | None
 ) -> None:
-    bare(cwd / "store")
     (cwd / ".git").mkdir()
     (cwd / "link").symlink_to(".git")
-    assert obeying(cwd, [path_subject(cwd, str(cwd / path))]) == program
+    assert controlled_program(cwd, [path_subject(cwd, str(cwd / path))]) == program
     elsewhere = cwd.parent / "elsewhere"
     elsewhere.mkdir()
-    assert obeying(elsewhere, [path_subject(elsewhere, str(cwd / path))]) == program
+    assert controlled_program(elsewhere, [path_subject(elsewhere, str(cwd / path))]) == program
 
 
 @pytest.mark.parametrize(
@@ -96,9 +88,8 @@ async def test_a_change_of_what_git_obeys_is_asked_about_each_time(
     assert call.title == f"{title} (git may run what it says)"
     permissions = Permissions(PermissionRules(auto_allow=frozenset({call.kind})), workspace.cwd)
     other = {"write": "edit", "patch": "edit"}.get(tool, tool)
-    plain = await TOOLS[other].prepare(
-        {"path": "src/main.py", "new": "x", "to": "src/other.py"}, workspace
-    )
+    more: dict[str, dict[str, Json]] = {"edit": {"new": "x"}, "move": {"to": "src/other.py"}}
+    plain = await TOOLS[other].prepare({"path": "src/main.py", **more.get(other, {})}, workspace)
     permissions.decided(plain, selected("allow-all"))
     assert permissions.known(plain) is not None
     assert permissions.known(call) is None

@@ -1,0 +1,146 @@
+"""The arguments of a tool: one pydantic model that yields their schema and checks them.
+
+This module imports pydantic, so only modules that define tools import it; `registry` imports those
+when the first session opens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Final, Self, TypeAlias, cast
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    model_validator,
+)
+from pydantic_core import ErrorDetails, PydanticCustomError
+
+from acp_agent.models.model import ToolOffer
+from acp_agent.tools.tool import NAME_WIDTH, ToolFailedError
+from acp_protocol.host.text import one_line
+from acp_protocol.jsonrpc import Json
+
+MAX_NUMBER: Final = 10**9
+"""The largest whole number that a tool takes."""
+_PROBLEMS: Final = {
+    "missing": "is missing",
+    "string_type": "must be a string",
+    "bool_type": "must be true or false",
+    "int_type": "must be a whole number",
+    "float_type": "must be a number",
+    "finite_number": "must be a finite number",
+    "list_type": "must be a list",
+    "model_type": "must be an object",
+    "literal_error": "must be {expected}",
+    "greater_than": "must be greater than {gt:g}",
+    "greater_than_equal": "must be at least {ge:g}",
+    "less_than_equal": "must be at most {le:g}",
+    "too_short": "must have at least {min_length} item(s)",
+    "too_long": "must have at most {max_length} items",
+}
+"""What is wrong, by pydantic's type of error."""
+
+
+def _check_encodable(value: str) -> str:
+    r"""Refuse half a character, as JSON's `\ud83d`: no file and no client can hold it."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise PydanticCustomError("no_utf8", "has no UTF-8 form") from None
+    return value
+
+
+def _whole_number(value: Any) -> Any:
+    """Turn `3.0` into 3: JSON has one type of numbers, and models write either."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+Text: TypeAlias = Annotated[str, AfterValidator(_check_encodable)]
+Count: TypeAlias = Annotated[int, Field(ge=1, le=MAX_NUMBER), BeforeValidator(_whole_number)]
+"""A whole number from 1 on."""
+
+
+class Arguments(BaseModel):
+    """Arguments of a tool call, or an object among them.
+
+    Types are strict: "true" is no boolean. Null stands for an argument that is not given, because
+    services whose schemas make every argument required have models send it.
+    """
+
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _drop_nulls(cls, value: Any) -> Any:
+        if not isinstance(value, dict):
+            return value
+        members = cast("dict[str, Json]", value)
+        return {name: member for name, member in members.items() if member is not None}
+
+    @classmethod
+    def read(cls, arguments: Mapping[str, Json]) -> Self:
+        """Return the arguments of a call.
+
+        Raises:
+            ToolFailedError: one is missing, unknown or of the wrong type; the model is told which.
+        """
+        try:
+            return cls.model_validate(dict(arguments))
+        except ValidationError as error:
+            problems = [_sentence(each) for each in error.errors(include_url=False)]
+        raise ToolFailedError("; ".join(problems))
+
+
+def tool_offer(name: str, description: str, arguments: type[Arguments]) -> ToolOffer:
+    """Return what a model is told of a tool."""
+    schema = arguments.model_json_schema()
+    definitions = schema.pop("$defs", {})
+    schema.pop("description", None)
+    return ToolOffer(name, description, {"required": [], **_trimmed(schema, definitions)})
+
+
+def _trimmed(schema: Mapping[str, Json], definitions: Mapping[str, Json]) -> dict[str, Json]:
+    """Return `schema` without titles, defaults, nulls and references: models need none of them."""
+    if "$ref" in schema:
+        meant = definitions[str(schema["$ref"]).rpartition("/")[2]]
+        rest = {key: value for key, value in schema.items() if key != "$ref"}
+        # A class is described for readers of the code.
+        return _trimmed({**meant, "description": None, **rest}, definitions)
+    if "anyOf" in schema:
+        choices: list[dict[str, Json]] = schema["anyOf"]
+        (choice,) = (each for each in choices if each != {"type": "null"})
+        rest = {key: value for key, value in schema.items() if key != "anyOf"}
+        return _trimmed({**choice, **rest}, definitions)
+    trimmed = {
+        key: value
+        for key, value in schema.items()
+        if key not in {"title", "default"} and value is not None
+    }
+    if "properties" in trimmed:
+        properties: dict[str, Any] = trimmed["properties"]
+        trimmed["properties"] = {
+            name: _trimmed(member, definitions) for name, member in properties.items()
+        }
+    if "items" in trimmed:
+        trimmed["items"] = _trimmed(trimmed["items"], definitions)
+    return trimmed
+
+
+def _sentence(error: ErrorDetails) -> str:
+    """Return what is wrong with one argument, for the model."""
+    path = "".join(
+        f"[{part + 1}]" if isinstance(part, int) else f".{one_line(part, NAME_WIDTH)}"
+        for part in error["loc"]
+    ).removeprefix(".")
+    kind, context = error["type"], error.get("ctx", {})
+    if kind == "extra_forbidden":
+        return f"there is no argument {path}"
+    if kind == "too_short" and context["min_length"] == 1:
+        return f"the argument {path} must have at least 1 item"
+    problem = _PROBLEMS[kind].format(**context) if kind in _PROBLEMS else error["msg"]
+    return f"the argument {path} {problem}"
