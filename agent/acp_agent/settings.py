@@ -153,7 +153,11 @@ class Sessions:
     idle_timeout: Annotated[
         float | None,
         DURATION_OR_NEVER,
-        Key('suspend sessions idle longer than this; "never" to disable', "--idle-timeout", "TIME"),
+        Key(
+            'suspend sessions idle longer than this, e.g. 90s, 30m; "never" to disable',
+            "--idle-timeout",
+            "TIME",
+        ),
     ] = 3600.0
     """Seconds; None: never."""
     storage: Annotated[
@@ -228,8 +232,8 @@ class Admin:
         str | None,
         LISTEN,
         Key(
-            "serve status endpoints over HTTP on this machine (token required); port 0 takes a "
-            "free one",
+            "serve status endpoints over HTTP on this machine (token required): HOST:PORT, port 0 "
+            "for any, or unix:FILE",
             "--admin",
             "HOST:PORT",
         ),

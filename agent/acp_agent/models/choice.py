@@ -109,7 +109,11 @@ class ModelChoice:
     thinking: Annotated[
         Effort | int | None,
         THINKING,
-        Key("how hard to think before answering", "--thinking", "EFFORT"),
+        Key(
+            "how hard to think before answering: low, medium, high, or a number of tokens",
+            "--thinking",
+            "EFFORT",
+        ),
     ] = None
     max_tokens: Annotated[
         int | None, TOKENS, Key("the longest reply, in tokens", "--max-tokens", "N")
