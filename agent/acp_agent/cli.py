@@ -61,7 +61,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
     if options.login is not None:
         return log_in(options.login, os.environ)
     if options.script is not None:
-        from acp_agent.scenario.command import run_script
+        from acp_agent.scripted.command import run_script
 
         return run_script(options)
     if options.seed is not None or options.check:
