@@ -8,10 +8,10 @@ from typing import get_args
 
 import pytest
 
-from acp_agent.cli import new_parser
 from acp_agent.conduct import TurnLimits
 from acp_agent.config.show import toml
 from acp_agent.continuum.config import ALIASES, STORAGE_PATH
+from acp_agent.flags import new_parser
 from acp_agent.instructions import NAMES
 from acp_agent.mcp.limits import Limits
 from acp_agent.models.choice import ModelChoice

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Final
 
 from acp_agent.agent_card import agent_json
-from acp_agent.cli import add_config_options, add_setting_options, given_settings
 from acp_agent.config.load import LoadedSettings, load_settings, unknown_variables
 from acp_agent.config.show import as_json, as_toml, template
 from acp_agent.config.source import InvalidFileError
+from acp_agent.flags import add_config_options, add_setting_options, given_settings
 from acp_agent.models.choice import check
 from acp_agent.models.services import SettingsError
 from acp_agent.paths import CONFIG_NAMES, ConfigPathError, config_directory, config_file

@@ -16,14 +16,14 @@ from pydantic_core import ErrorDetails
 
 from acp_agent.config.rules import RuleTable
 from acp_agent.config.source import (
-    YAML_SUFFIXES,
     InvalidFileError,
     KeyPath,
     Source,
     as_table,
     as_tables,
     did_you_mean,
-    read_source,
+    parse_toml,
+    read_text,
     spelled,
 )
 from acp_agent.continuum.config import ALIASES, Translation, acp_section
@@ -53,6 +53,7 @@ _OF_PROVIDER: Final = ("model.base_url", "model.api_key_env")
 _OF_USER: Final = ("model.system_prompt", "model.coding_agent_mode")
 """Keys of a model that apply to every model."""
 _SWITCHES: Final = ("enabled", "transport.stdio.enabled")
+YAML_SUFFIXES: Final = frozenset({".yaml", ".yml"})
 _FORBID: Final = ConfigDict(extra="forbid")
 
 
@@ -134,6 +135,23 @@ def load_settings(
         raise InvalidFileError(*problems)
     of_user = {path: values[path] for path in _OF_USER if path in values}
     return LoadedSettings(path, values, tuple(of_user | other for other in others), tuple(notes))
+
+
+def read_source(path: Path) -> Source:
+    """Return the content of the file at `path`; its suffix says whether it is TOML or YAML.
+
+    Raises:
+        InvalidFileError: it cannot be read.
+    """
+    text = read_text(path)
+    if path.suffix.lower() == ".json":
+        raise InvalidFileError(f"{path}: a configuration is TOML, or YAML with .yaml or .yml")
+    if path.suffix.lower() in YAML_SUFFIXES:
+        # YAML files are rare, and the library takes time.
+        from acp_agent.config.yaml_source import parse_yaml
+
+        return parse_yaml(path, text)
+    return parse_toml(path, text)
 
 
 def unknown_variables(environment: Mapping[str, str]) -> list[str]:

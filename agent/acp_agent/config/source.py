@@ -21,7 +21,6 @@ from acp_protocol.errors import AcpError
 from acp_protocol.jsonrpc import Json
 
 MAX_BYTES: Final = 2**20
-YAML_SUFFIXES: Final = frozenset({".yaml", ".yml"})
 
 KeyPath: TypeAlias = tuple[str | int, ...]
 """The path of a value: keys, and indexes in lists."""
@@ -80,24 +79,12 @@ def as_tables(value: Json) -> list[dict[str, Json]] | None:
     return cast("list[dict[str, Json]]", items) if is_list_of_tables else None
 
 
-def read_source(path: Path) -> Source:
-    """Return the content of the file at `path`; its suffix says whether it is TOML or YAML.
+def read_text(path: Path) -> str:
+    """Return the text of a configuration file.
 
     Raises:
         InvalidFileError: it cannot be read.
     """
-    text = _read_text(path)
-    if path.suffix.lower() == ".json":
-        raise InvalidFileError(f"{path}: a configuration is TOML, or YAML with .yaml or .yml")
-    if path.suffix.lower() in YAML_SUFFIXES:
-        # YAML files are rare, and the library takes time.
-        from acp_agent.config.yaml_source import parse_yaml
-
-        return parse_yaml(path, text)
-    return parse_toml(path, text)
-
-
-def _read_text(path: Path) -> str:
     try:
         # Opening a FIFO would block, and a device has no end.
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)

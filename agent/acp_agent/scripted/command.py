@@ -15,10 +15,10 @@ from typing import Final, NoReturn
 import anyio
 
 from acp_agent.config.source import InvalidFileError
+from acp_agent.scripted.parser import DIALECTS, load_scenario
 from acp_agent.scripted.player import Player
-from acp_agent.scripted.reading.file import DIALECTS, load_scenario
 from acp_agent.scripted.scenario import Scenario
-from acp_agent.scripted.wire import Crash, Fate, Stage
+from acp_agent.scripted.wire import CrashExit, ProcessExit, ScriptIo
 from acp_protocol.descriptors import DescriptorReader, DescriptorWriter
 
 EXAMPLES: Final = Path(__file__).parent / "examples"
@@ -36,11 +36,11 @@ def run_script(options: argparse.Namespace) -> int:
     path = _found(options.script)
     if not path.exists():
         names = ", ".join(sorted(each.stem for each in EXAMPLES.glob("*.toml")))
-        _say(f"{path}: there is no such file; examples that need none are {names}")
+        _log(f"{path}: there is no such file; examples that need none are {names}")
         return FAILED if options.check else UNUSABLE
     given = vars(options)
-    if unheeded := _unheeded(given):
-        _say(f"--script takes no account of {', '.join(unheeded)}")
+    if unheeded := _ignored_options(given):
+        _log(f"--script takes no account of {', '.join(unheeded)}")
     if options.check:
         return check_file(path)
     newest, dialect = given.get("protocol.version", 1), given.get("protocol.dialect")
@@ -53,17 +53,17 @@ def play_file(
     """Play the scenario of a file to the client on stdin and stdout; return the exit code.
 
     `seed` and `dialect` go before those in the file; versions up to `newest` are spoken even if the
-    file does not say so. What is wrong with the file is told on stderr, and nothing is played.
+    file does not say so. If the file is invalid, stderr says why, and nothing is played.
     """
     try:
         scenario, _ = load_scenario(path, seed)
     except InvalidFileError as problem:
-        _say(str(problem))
+        _log(str(problem))
         return UNUSABLE
     if dialect is not None:
         scenario = replace(scenario, dialect=dialect)
-    if reason := _unspeakable(scenario.dialect, max(newest, scenario.newest)):
-        _say(f"{path}: {reason}")
+    if reason := _dialect_problem(scenario.dialect, max(newest, scenario.newest)):
+        _log(f"{path}: {reason}")
         return UNUSABLE
     try:
         return anyio.run(_play, scenario, newest)
@@ -74,7 +74,7 @@ def play_file(
 def check_file(path: Path) -> int:
     """Print what is wrong with a scenario, and play nothing; return the exit code.
 
-    What is allowed but perhaps not meant is told on stderr.
+    Warnings about what is valid but perhaps not meant go to stderr.
     """
     try:
         _, remarks = load_scenario(path)
@@ -82,12 +82,12 @@ def check_file(path: Path) -> int:
         sys.stdout.write(f"{problem}\n")
         return FAILED
     for remark in remarks:
-        _say(remark)
+        _log(remark)
     sys.stdout.write(f"{path}: can be played\n")
     return DONE
 
 
-def _unheeded(given: Mapping[str, object]) -> list[str]:
+def _ignored_options(given: Mapping[str, object]) -> list[str]:
     """Return what was set that means nothing to a scenario; settings by their names."""
     config = ["--config"] if given.get("config") is not None else []
     settings = (name for name in given if "." in name and not name.startswith("protocol."))
@@ -100,7 +100,7 @@ def _found(path: Path) -> Path:
     return example if len(path.parts) == 1 and not path.exists() and example.is_file() else path
 
 
-def _unspeakable(dialect: str | None, newest: int) -> str | None:
+def _dialect_problem(dialect: str | None, newest: int) -> str | None:
     """Return why nothing can be played in a dialect; None if it can."""
     if dialect is None or (dialect in DIALECTS and newest == 1):
         return None
@@ -115,33 +115,33 @@ async def _play(scenario: Scenario, newest: int) -> int:
     # Nothing but the scenario may write on stdout from here on.
     os.dup2(2, 1)
     reader, writer = DescriptorReader(incoming), DescriptorWriter(outgoing)
-    player = Player(scenario, Stage(writer, _tell, _end), newest)
+    player = Player(scenario, ScriptIo(writer, _read_notification, _end), newest)
     async with reader, writer:
         await player.play(reader)
-    return FAILED if player.talk.has_failed else DONE
+    return FAILED if player.connection.has_failed else DONE
 
 
-def _say(text: str) -> None:
+def _log(text: str) -> None:
     for line in text.splitlines():
-        _tell(f"acp-agent: {line}")
+        _read_notification(f"acp-agent: {line}")
 
 
-def _tell(text: str) -> None:
+def _read_notification(text: str) -> None:
     # At once and in one piece: the process may end in the next moment.
     sys.stderr.flush()
-    # Whoever closes our stderr wants to hear nothing, and loses nothing else.
+    # A closed stderr must not end the scenario.
     with suppress(OSError):
         os.write(2, f"{text}\n".encode("utf-8", "backslashreplace"))
 
 
-def _end(fate: Fate) -> None:
-    if isinstance(fate, Crash):
-        _die(fate)
-    for each in fate.ignored:
+def _end(process_exit: ProcessExit) -> None:
+    if isinstance(process_exit, CrashExit):
+        _exit_process(process_exit)
+    for each in process_exit.ignored:
         signal.signal(each, signal.SIG_IGN)
 
 
-def _die(crash: Crash) -> NoReturn:
+def _exit_process(crash: CrashExit) -> NoReturn:
     if crash.signal is not None:
         # Python may have set handlers, or its parent may have had the signal ignored.
         if crash.signal not in {signal.SIGKILL, signal.SIGSTOP}:

@@ -11,14 +11,14 @@ from typing import Final
 import anyio
 from anyio.abc import ByteReceiveStream, TaskGroup
 
-from acp_agent.scripted.answers import Answers, words_of
-from acp_agent.scripted.deeds import Say
-from acp_agent.scripted.run import Place, Run, Step, Talk, Turn
+from acp_agent.scripted.actions import SendText
+from acp_agent.scripted.request_run import RequestRun
+from acp_agent.scripted.responses import Responses, words_of
+from acp_agent.scripted.run import ConnectionState, Run, RunState, ScriptStep, SessionState
 from acp_agent.scripted.scenario import PROMPT, Reaction, Reactions, Scenario
-from acp_agent.scripted.speech import speech_of
-from acp_agent.scripted.turns import Performance
+from acp_agent.scripted.speech import frame_codec
 from acp_agent.scripted.values import entries, members
-from acp_agent.scripted.wire import Departure, Stage
+from acp_agent.scripted.wire import OutgoingFrame, ScriptIo
 from acp_protocol import jsonrpc
 from acp_protocol.errors import FrameTooLongError
 from acp_protocol.host.text import one_line
@@ -28,8 +28,8 @@ from acp_protocol.tasks import OwnedTasks
 logger = logging.getLogger(__name__)
 
 SHOWN: Final = 200
-"""Characters of a sentence of the client that are told on, at most."""
-FAREWELL: Final = 5.0
+"""Characters of an error message of the client to log."""
+CLOSE_TIMEOUT_S: Final = 5.0
 """Seconds that what is still played has when the client has left."""
 NOWHERE: Final = "no-session"
 """The session of what is about none."""
@@ -37,23 +37,25 @@ HELD: Final = 10_000
 """Messages that may wait for the end of the start; then nothing more is read."""
 ENDING: Final = ("session/close", "session/delete")
 """Requests that end what runs in a session."""
-ECHO: Final = Step("usual", Say("agent_message", "You said: $prompt", 1, 0.0, None, None))
+ECHO: Final = ScriptStep(
+    "usual", SendText("agent_message", "You said: $prompt", 1, 0.0, None, None)
+)
 """What is said to a prompt that the scenario has nothing for."""
 
 
 class Player:
     """One connection on which a scenario is played, with versions up to `newest` at least."""
 
-    def __init__(self, scenario: Scenario, stage: Stage, newest: int = 1) -> None:
-        speech = speech_of(scenario.framing, scenario.dialect)
-        self.talk = Talk(stage, scenario.mishaps, words_of, speech)
+    def __init__(self, scenario: Scenario, stage: ScriptIo, newest: int = 1) -> None:
+        speech = frame_codec(scenario.framing, scenario.dialect)
+        self.connection = ConnectionState(stage, scenario.fault_rules, words_of, speech)
         scenario = replace(scenario, newest=max(newest, scenario.newest))
         self._scenario = scenario
         self._reactions = Reactions(scenario.reactions)
-        self._answers = Answers(self.talk, scenario)
-        self._heard: Counter[str] = Counter()
+        self._answers = Responses(self.connection, scenario)
+        self._received: Counter[str] = Counter()
         """How often each method was heard."""
-        self._performances: list[Performance] = []
+        self._performances: list[RequestRun] = []
         self._held: deque[Message] = deque()
         """What was said before the start was over."""
         self._has_begun = anyio.Event()
@@ -61,30 +63,29 @@ class Player:
         self._settled = anyio.Event()
 
     async def play(self, incoming: ByteReceiveStream) -> None:
-        """Play until the client has left and what it asked is answered."""
         async with OwnedTasks() as tasks:
-            self.talk.wire.run_in(tasks)
+            self.connection.wire.run_in(tasks)
             self._running += 1
             tasks.start_soon(self._begin, tasks)
             await self._read(incoming, tasks)
-            self.talk.leave()
-            with anyio.move_on_after(FAREWELL) as farewell:
+            self.connection.leave()
+            with anyio.move_on_after(CLOSE_TIMEOUT_S) as close_timeout_s:
                 await self._wait_settled()
-                await self.talk.wire.flush()
-            if self.talk.wire.is_hung:
+                await self.connection.wire.flush()
+            if self.connection.wire.is_hung:
                 await anyio.sleep_forever()
-            if farewell.cancelled_caught:
-                # Whoever does not read would keep us from leaving.
-                await self.talk.wire.close()
-            await self._aside("end", self._scenario.end)
+            if close_timeout_s.cancelled_caught:
+                # A client that does not read must not keep the process alive.
+                await self.connection.wire.close()
+            await self._run_concurrently("end", self._scenario.end)
         for reaction in self._scenario.reactions:
             if reaction.is_required and not reaction.played:
-                self.talk.fail(f"{reaction.place}: was never played")
+                self.connection.fail(f"{reaction.place}: was never played")
 
     async def _begin(self, tasks: TaskGroup) -> None:
         """Play what comes before all; then take care of what was said meanwhile."""
         try:
-            await self._aside("start", self._scenario.start)
+            await self._run_concurrently("start", self._scenario.start)
             while self._held:
                 await self._take(self._held.popleft(), tasks)
             self._has_begun.set()
@@ -97,37 +98,41 @@ class Player:
             await self._settled.wait()
 
     async def _read(self, incoming: ByteReceiveStream, tasks: TaskGroup) -> None:
-        framer = self.talk.speech.framer()
+        framer = self.connection.speech.framer()
         try:
             async for chunk in incoming:
-                if self.talk.wire.is_hung:
+                if self.connection.wire.is_hung:
                     await anyio.sleep_forever()
                 for frame in framer.feed(chunk):
                     await self._read_frame(frame, tasks)
         except FrameTooLongError as problem:
-            self.talk.stage.note(f"the client is not heard any more: {problem}")
+            self.connection.stage.note(f"the client is not heard any more: {problem}")
         await self._read_frame(framer.rest(), tasks)
 
     async def _read_frame(self, frame: bytes, tasks: TaskGroup) -> None:
         if not frame.strip():
             return
-        reading = self.talk.speech.read(frame)
+        reading = self.connection.speech.read(frame)
         for raw in reading.back:
-            await self.talk.wire.depart(Departure(raw, self.talk.speech.framing, "answer"))
+            await self.connection.wire.send_frame(
+                OutgoingFrame(raw, self.connection.speech.framing, "answer")
+            )
         for official in reading.onward:
-            await self._hear(jsonrpc.read_message(official), tasks)
+            await self._receive(jsonrpc.read_message(official), tasks)
 
-    async def _hear(self, message: Message, tasks: TaskGroup) -> None:
+    async def _receive(self, message: Message, tasks: TaskGroup) -> None:
         match message:
             case Result(id=id_, result=result):
-                self.talk.answered(id_, result, None)
+                self.connection.answered(id_, result, None)
             case Failure(id=None, code=code, message=sentence):
-                said = one_line(sentence, SHOWN)
-                self.talk.stage.note(f"the client could not read something: {said} ({code})")
+                shown = one_line(sentence, SHOWN)
+                self.connection.stage.note(f"the client could not read something: {shown} ({code})")
             case Failure(id=id_, code=code, message=sentence, data=data):
-                self.talk.answered(id_, None, {"code": code, "message": sentence, "data": data})
+                self.connection.answered(
+                    id_, None, {"code": code, "message": sentence, "data": data}
+                )
             case Malformed(is_answer=True):
-                self.talk.stage.note(f"an answer that is none: {message.reason}")
+                self.connection.stage.note(f"an answer that is none: {message.reason}")
             case _ if self._has_begun.is_set():
                 await self._take(message, tasks)
             case _:
@@ -139,7 +144,7 @@ class Player:
         """Take care of what is no answer."""
         match message:
             case Request():
-                self._start(self._performance(message), tasks)
+                self._start(self._request_run(message), tasks)
             case Notification():
                 self._notified(message, tasks)
             case Malformed(id=id_, code=code, reason=reason):
@@ -149,9 +154,9 @@ class Player:
 
     async def _refuse(self, id_: Json, code: int, reason: str) -> None:
         error = {"code": code, "message": reason}
-        await self.talk.send({"jsonrpc": "2.0", "id": id_, "error": error}, (), Random(0))  # noqa: S311
+        await self.connection.send({"jsonrpc": "2.0", "id": id_, "error": error}, (), Random(0))  # noqa: S311
 
-    def _performance(self, request: Request) -> Performance:
+    def _request_run(self, request: Request) -> RequestRun:
         run, reaction = self._react(request)
         if request.method in ENDING:
             self._cancel(members(request.params).get("sessionId"))
@@ -160,12 +165,12 @@ class Player:
             reaction = Reaction("usual", request.method, steps=usual)
         elif not reaction.has_steps and reaction.answer.error is None:
             reaction = _with_steps(reaction, usual)
-        performance = Performance(run, request, reaction, self._answers)
-        self.talk.requests.begin(request)
+        performance = RequestRun(run, request, reaction, self._answers)
+        self.connection.requests.begin(request)
         self._performances.append(performance)
         return performance
 
-    def _start(self, performance: Performance, tasks: TaskGroup) -> None:
+    def _start(self, performance: RequestRun, tasks: TaskGroup) -> None:
         async def play() -> None:
             try:
                 await performance.play()
@@ -193,7 +198,9 @@ class Player:
         if reaction is None:
             return
         if reaction.expected is not None:
-            self.talk.expect(run.filled(reaction.expected), notification.params, reaction.place)
+            self.connection.expect(
+                run.filled(reaction.expected), notification.params, reaction.place
+            )
 
         async def play() -> None:
             try:
@@ -214,32 +221,32 @@ class Player:
     def _react(self, message: Request | Notification) -> tuple[Run, Reaction | None]:
         """Return what plays the reaction to a message, and the reaction if there is one."""
         method, params = message.method, members(message.params)
-        self._heard[method] += 1
-        nth = self._heard[method]
+        self._received[method] += 1
+        nth = self._received[method]
         text = _text_of(params)
         session = params.get("sessionId")
-        place = self.talk.place(session if isinstance(session, str) else NOWHERE)
+        place = self.connection.place(session if isinstance(session, str) else NOWHERE)
         known: dict[str, Json] = {"prompt": text, "params": message.params, "null": None}
         known |= {"id": message.id} if isinstance(message, Request) else {}
         run = self._run(f"{method}/{nth}", place, known)
         return run, self._reactions.choose(method, nth, text)
 
-    def _run(self, name: str, place: Place, known: dict[str, Json]) -> Run:
+    def _run(self, name: str, place: SessionState, known: dict[str, Json]) -> Run:
         # A string is hashed alike in every run; this is not about secrets.
-        dice = Random(f"{self._scenario.seed}/{name}")  # noqa: S311
+        random = Random(f"{self._scenario.seed}/{name}")  # noqa: S311
         known["seed"] = self._scenario.seed
-        return Run(self.talk, place, dice, Turn(known))
+        return Run(self.connection, place, random, RunState(known))
 
-    async def _aside(self, name: str, steps: tuple[Step, ...]) -> None:
+    async def _run_concurrently(self, name: str, steps: tuple[ScriptStep, ...]) -> None:
         """Play steps that no message of the client is the reason of."""
-        await self._run(name, self.talk.place(NOWHERE), {"null": None}).play(steps)
+        await self._run(name, self.connection.place(NOWHERE), {"null": None}).play(steps)
 
     def _end(self) -> None:
         self._running -= 1
         self._settled.set()
 
 
-def _with_steps(reaction: Reaction, steps: tuple[Step, ...]) -> Reaction:
+def _with_steps(reaction: Reaction, steps: tuple[ScriptStep, ...]) -> Reaction:
     return replace(reaction, steps=steps)
 
 

@@ -7,21 +7,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias, get_args
 
-from acp_agent.scripted.aims import Mishap
-from acp_agent.scripted.faults import Fault
-from acp_agent.scripted.run import Step
+from acp_agent.scripted.faults import FaultRule, FrameFault
+from acp_agent.scripted.run import ScriptStep
 from acp_protocol.framing import Framing
 from acp_protocol.jsonrpc import Json
 
 WrongId: TypeAlias = Literal["other", "retyped", "null", "missing", "previous", "swapped"]
 WRONG_IDS: Final[tuple[WrongId, ...]] = get_args(WrongId)
-"""One that nobody used; the same in another JSON type; null; none; that of the answer before; that
+"""One that no request has; the same in another JSON type; null; none; that of the last
+response; that
 of another request which still has no answer, and which gets this one's."""
 PROMPT: Final = "session/prompt"
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ResponseOverride:
     """How a request is answered, as far as it differs from what a good agent does."""
 
     has_result: bool = False
@@ -32,7 +32,7 @@ class Answer:
     error: Json = None
     """The error in place of a result."""
     wrong_id: WrongId | None = None
-    faults: tuple[Fault, ...] = ()
+    faults: tuple[FrameFault, ...] = ()
 
 
 @dataclass(slots=True, eq=False)
@@ -52,30 +52,30 @@ class Reaction:
     """How often it is played at most."""
     expected: Json = None
     """What the params have to hold; None for anything."""
-    steps: tuple[Step, ...] = ()
+    steps: tuple[ScriptStep, ...] = ()
     has_steps: bool = False
-    """Whether the steps stand for what happens otherwise, even if there are none."""
-    after: tuple[Step, ...] = ()
+    """Whether the steps replace the usual behaviour, even if there are none."""
+    after: tuple[ScriptStep, ...] = ()
     """What is played behind the answer."""
-    cancelled: tuple[Step, ...] = ()
+    cancelled: tuple[ScriptStep, ...] = ()
     """What is played when the client cancels."""
-    heeds_cancel: bool = True
+    stops_on_cancel: bool = True
     stop: str | None = "end_turn"
-    """Why the turn ends; None: it is not told."""
-    echoes: bool = True
+    """The stop reason; None: none is sent."""
+    echoes_prompt: bool = True
     """Whether version 2 repeats the prompt as a message of the user."""
-    answer: Answer = Answer()
+    answer: ResponseOverride = ResponseOverride()
     is_required: bool = False
     """Whether it is a failure if it is never played."""
     played: int = 0
 
     @property
     def is_selective(self) -> bool:
-        """Tell whether it is for certain messages only."""
+        """Whether it is for certain messages only."""
         return bool(self.nth) or self.contains is not None or self.pattern is not None
 
     def fits(self, nth: int, text: str) -> bool:
-        """Tell whether it is for the nth message of its method, a prompt with that text."""
+        """Return whether it is for the nth message of its method, a prompt with that text."""
         if self.times is not None and self.played >= self.times:
             return False
         if self.nth and nth not in self.nth:
@@ -108,7 +108,7 @@ class Reactions:
 
 
 @dataclass(frozen=True, slots=True)
-class Card:
+class ScriptedAgentInfo:
     """What the agent says about itself."""
 
     name: str = "scripted"
@@ -130,7 +130,7 @@ class Card:
 
 
 @dataclass(frozen=True, slots=True)
-class Saved:
+class SavedSession:
     """A session that was there before."""
 
     id: str
@@ -138,7 +138,7 @@ class Saved:
     """None: where the agent was started, which mostly is where the client works."""
     title: str | None
     updated_at: str | None
-    steps: tuple[Step, ...]
+    steps: tuple[ScriptStep, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,11 +153,11 @@ class Scenario:
     """How frames are kept apart; None for what the dialect has, which mostly is lines."""
     dialect: str | None = None
     """The dialect that is spoken; None for the protocol as it is published."""
-    card: Card = Card()
+    card: ScriptedAgentInfo = ScriptedAgentInfo()
     reactions: Sequence[Reaction] = ()
-    mishaps: Sequence[Mishap] = ()
-    sessions: Sequence[Saved] = ()
-    start: tuple[Step, ...] = ()
+    fault_rules: Sequence[FaultRule] = ()
+    sessions: Sequence[SavedSession] = ()
+    start: tuple[ScriptStep, ...] = ()
     """What is played before anything is answered."""
-    end: tuple[Step, ...] = ()
+    end: tuple[ScriptStep, ...] = ()
     """What is played when the client has left."""

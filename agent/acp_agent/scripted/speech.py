@@ -17,7 +17,7 @@ FRAMINGS: Final[dict[str, Framing]] = {"lines": "lines", "content-length": "head
 Framer: TypeAlias = LineFramer | HeaderFramer
 
 
-class Speech:
+class FrameCodec:
     """The way of speaking on one connection, which a dialect remembers things of."""
 
     def __init__(self, framing: Framing = "lines", dialect: Dialect | None = None) -> None:
@@ -37,16 +37,16 @@ class Speech:
         return Reading((raw,)) if self._dialect is None else self._dialect.read(raw, "client")
 
 
-def speech_of(framing: Framing | None, dialect: str | None) -> Speech:
+def frame_codec(framing: Framing | None, dialect: str | None) -> FrameCodec:
     """Return a way of speaking for one connection; without a framing, that of the dialect.
 
     Raises:
         LocalProtocolError: there is no such dialect.
     """
     if dialect is None:
-        return Speech(framing or "lines")
+        return FrameCodec(framing or "lines")
     # Dialects are rare, and what they bring along takes time at every start.
     from acp_protocol.dialects.catalogue import open_dialect
 
     spoken = open_dialect(dialect)
-    return Speech(framing or spoken.framing, spoken)
+    return FrameCodec(framing or spoken.framing, spoken)

@@ -1,4 +1,4 @@
-"""JSON values of a scenario: what stands for other things in them, and how they are compared."""
+"""JSON values of a scenario: how names in them are replaced, and how they are compared."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final, cast
 from acp_protocol.jsonrpc import Json
 
 ANY: Final = "*"
-"""Stands for any value where something is expected."""
+"""Matches any value in an expectation."""
 _NAME: Final = re.compile(r"\$(?:\$|([a-z_]+)((?:\.\w+)*))")
 _WIDTH: Final = 200
 """Characters of a value that a sentence shows, at most."""

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from acp_agent.config.load import read_source
 from acp_agent.config.show import toml
 from acp_agent.config.source import (
     MAX_BYTES,
@@ -20,7 +21,6 @@ from acp_agent.config.source import (
     Source,
     key_lines,
     parse_toml,
-    read_source,
     spelled,
 )
 from acp_agent.config.yaml_source import parse_yaml

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_agent.cli import given_settings, new_parser
+from acp_agent.flags import given_settings, new_parser
 from acp_agent.models.anthropic import MessagesModel
 from acp_agent.models.choice import chosen
 from acp_agent.models.demo import DemoModel

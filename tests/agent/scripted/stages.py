@@ -12,9 +12,9 @@ import anyio
 import anyio.lowlevel
 from anyio.abc import ByteReceiveStream, ByteSendStream
 
+from acp_agent.scripted.parser import read_scenario
 from acp_agent.scripted.player import Player
-from acp_agent.scripted.reading.file import read_scenario
-from acp_agent.scripted.wire import Fate, Stage
+from acp_agent.scripted.wire import ProcessExit, ScriptIo
 from acp_inspector.journal import Journal
 from acp_inspector.lint.engine import Linter
 from acp_protocol.framing import LineFramer
@@ -101,12 +101,12 @@ class Client:
 
     pipe: Pipe = field(default_factory=Pipe)
     source: Source = field(default_factory=Source)
-    said: list[str] = field(default_factory=list[str])
+    shown: list[str] = field(default_factory=list[str])
     """Lines of stderr."""
     slept: list[float] = field(default_factory=list[float])
-    fates: list[Fate] = field(default_factory=list[Fate])
+    fates: list[ProcessExit] = field(default_factory=list[ProcessExit])
     player: Player = field(init=False)
-    _asked: int = 0
+    _count: int = 0
 
     @property
     def raw(self) -> bytes:
@@ -130,8 +130,8 @@ class Client:
 
     @property
     def updates(self) -> list[Json]:
-        told = [each for each in self.messages if each.get("method") == "session/update"]
-        return [each["params"]["update"] for each in told]
+        fields = [each for each in self.messages if each.get("method") == "session/update"]
+        return [each["params"]["update"] for each in fields]
 
     @property
     def text(self) -> str:
@@ -144,8 +144,8 @@ class Client:
 
     @property
     def states(self) -> list[Json]:
-        told = [each for each in self.updates if each["sessionUpdate"] == "state_update"]
-        return [each.get("stopReason", each["state"]) for each in told]
+        fields = [each for each in self.updates if each["sessionUpdate"] == "state_update"]
+        return [each.get("stopReason", each["state"]) for each in fields]
 
     @property
     def lint(self) -> list[str]:
@@ -174,9 +174,9 @@ class Client:
 
     def begin(self, method: str, **params: Json) -> int:
         """Ask, and do not wait."""
-        self._asked += 1
-        self.send({"jsonrpc": "2.0", "id": self._asked, "method": method, "params": params})
-        return self._asked
+        self._count += 1
+        self.send({"jsonrpc": "2.0", "id": self._count, "method": method, "params": params})
+        return self._count
 
     def begin_prompt(self, text: str = "hello", session: str = "session-1") -> int:
         prompt = [{"type": "text", "text": text}]
@@ -194,7 +194,7 @@ class Client:
     async def answer_to(self, id_: Json) -> Json:
         return await self.until(lambda it: "method" not in it and it.get("id") == id_)
 
-    async def question(self, method: str) -> Json:
+    async def pending(self, method: str) -> Json:
         return await self.until(lambda it: it.get("method") == method and "id" in it)
 
     async def ask(self, method: str, **params: Json) -> Json:
@@ -204,7 +204,7 @@ class Client:
         """Say something; return the answer of version 1, or the last state of version 2."""
         before = len(self.states)
         answer = await self.answer_to(self.begin_prompt(text, session))
-        if self.player.talk.version >= 2 and "result" in answer:
+        if self.player.connection.version >= 2 and "result" in answer:
             await self.until(
                 lambda _: (
                     "idle"
@@ -218,8 +218,8 @@ class Client:
             return self.updates[-1]
         return answer
 
-    def answer(self, question: Json, result: Json) -> None:
-        self.send({"jsonrpc": "2.0", "id": question["id"], "result": result})
+    def answer(self, pending: Json, result: Json) -> None:
+        self.send({"jsonrpc": "2.0", "id": pending["id"], "result": result})
 
     def cancel(self, session: str = "session-1") -> None:
         self.tell("session/cancel", sessionId=session)
@@ -244,7 +244,7 @@ async def played(
     """Play a scenario to a client that has opened a session; at the end, the client leaves."""
     client = Client()
     scenario, _ = read_scenario(text, "it.toml", seed)
-    stage = Stage(client.pipe, client.said.append, client.fates.append, client.sleep)
+    stage = ScriptIo(client.pipe, client.shown.append, client.fates.append, client.sleep)
     client.player = Player(scenario, stage, version)
     with anyio.fail_after(LIMIT):
         async with anyio.create_task_group() as tasks:

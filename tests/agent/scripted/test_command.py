@@ -20,7 +20,7 @@ from acp.schema import (
 )
 
 from acp_agent.scripted.command import EXAMPLES
-from acp_agent.scripted.reading.file import load_scenario
+from acp_agent.scripted.parser import load_scenario
 from acp_console.client.agents import command_agent
 from acp_console.client.host import ClientHost
 from acp_console.client.link import open_link
@@ -110,11 +110,11 @@ def misshapen(frames: list[Frame], version: int) -> list[str]:
         message = read_message(frame.raw)
         if isinstance(message, Request) and frame.side == "client":
             asked[message.id] = message.method
-        told: Any = json.loads(frame.raw)
-        if frame.side == "agent" and "method" in told:
-            found += map(str, check_params(told["method"], told["params"], version))
-        elif frame.side == "agent" and "result" in told:
-            found += map(str, check_result(asked[told["id"]], told["result"], version))
+        fields: Any = json.loads(frame.raw)
+        if frame.side == "agent" and "method" in fields:
+            found += map(str, check_params(fields["method"], fields["params"], version))
+        elif frame.side == "agent" and "result" in fields:
+            found += map(str, check_result(asked[fields["id"]], fields["result"], version))
     return found
 
 
@@ -150,8 +150,8 @@ def test_a_clean_example_is_a_good_agent_to_our_client(
 def test_our_client_bears_a_fault(words: str) -> None:
     done = executed(words, "faults", "--timeout", "30")
     assert (done.returncode, done.stderr) == (0, "")
-    if (said := SURVIVED[words]) is not None:
-        assert done.stdout.strip() == said
+    if (shown := SURVIVED[words]) is not None:
+        assert done.stdout.strip() == shown
 
 
 async def test_our_client_bears_one_fault_after_the_other_in_one_session(tmp_path: Path) -> None:
@@ -161,14 +161,14 @@ async def test_our_client_bears_one_fault_after_the_other_in_one_session(tmp_pat
     with anyio.fail_after(LIMIT):
         async with open_link(spec, cwd=tmp_path, journal=journal, host=host) as link:
             session = await link.new_session(tmp_path)
-            for words, said in SURVIVED.items():
+            for words, shown in SURVIVED.items():
                 begin = len(journal.entries)
                 answer = await link.prompt(session["sessionId"], words)
                 assert answer["stopReason"] == (
                     "out_of_coffee" if words == "reason" else "end_turn"
                 )
                 frames = [each for each in journal.entries[begin:] if isinstance(each, Frame)]
-                assert said is None or _text_of(frames) == said
+                assert shown is None or _text_of(frames) == shown
 
 
 def _text_of(frames: list[Frame]) -> str:
@@ -335,11 +335,11 @@ def test_every_clean_example_is_without_faults() -> None:
     assert names == {*CLEAN, "faults", "chaos"}
     for name in CLEAN:
         scenario, remarks = load_scenario(EXAMPLES / f"{name}.toml")
-        assert not scenario.mishaps
+        assert not scenario.fault_rules
         assert not remarks
 
 
-def said(words: str) -> list[Any]:
+def shown(words: str) -> list[Any]:
     return [TextContentBlock(type="text", text=words)]
 
 
@@ -362,7 +362,7 @@ def said(words: str) -> list[Any]:
 async def test_the_official_client_is_played_to(name: str, words: str, text: str) -> None:
     async with sdk(name) as (client, agent):
         opened = await agent.new_session(cwd="/project")
-        ended = await agent.prompt(session_id=opened.session_id, prompt=said(words))
+        ended = await agent.prompt(session_id=opened.session_id, prompt=shown(words))
         assert ended.stop_reason == "end_turn"
         assert client.text.startswith(text)
 
@@ -378,7 +378,7 @@ async def test_the_official_client_cancels(words: str, reason: str) -> None:
                 await agent.cancel(session_id=opened.session_id)
 
             tasks.start_soon(cancel)
-            ended = await agent.prompt(session_id=opened.session_id, prompt=said(words))
+            ended = await agent.prompt(session_id=opened.session_id, prompt=shown(words))
             assert ended.stop_reason == reason
 
 
@@ -390,7 +390,7 @@ async def test_the_official_client_hears_the_first_last() -> None:
         async with anyio.create_task_group() as tasks:
 
             async def ask(session: str, words: str) -> None:
-                await agent.prompt(session_id=session, prompt=said(words))
+                await agent.prompt(session_id=session, prompt=shown(words))
                 ended.append(session)
 
             tasks.start_soon(ask, first, "reordered")
@@ -404,7 +404,7 @@ async def test_the_official_client_takes_the_answer_of_another_session_for_its_o
         first, second = [(await agent.new_session(cwd="/project")).session_id for _ in range(2)]
         async with anyio.create_task_group() as tasks:
             for session in (first, second):
-                tasks.start_soon(partial(agent.prompt, session_id=session, prompt=said("swapped")))
+                tasks.start_soon(partial(agent.prompt, session_id=session, prompt=shown("swapped")))
                 await anyio.lowlevel.checkpoint()
         assert client.text == "Whose?Whose?"
 
@@ -429,6 +429,6 @@ async def test_the_official_client_loads_the_sessions_of_a_scenario() -> None:
 def test_options_that_do_not_count_beside_a_scenario_are_told_of() -> None:
     done = ran("--script", "hello", "--config", "nowhere.toml", "--namespace", "x", "--check")
     assert done.returncode == 0
-    told = "acp-agent: --script takes no account of --config, agent.namespace"
-    assert done.stderr.decode().splitlines() == [told]
+    fields = "acp-agent: --script takes no account of --config, agent.namespace"
+    assert done.stderr.decode().splitlines() == [fields]
     assert ran("--script", "hello", "--protocol", "2", "--seed", "1", "--check").stderr == b""

@@ -11,21 +11,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acp_agent.scripted import faults
-from acp_agent.scripted.faults import Fault
-from acp_agent.scripted.wire import Departure
+from acp_agent.scripted.faults import FrameFault
+from acp_agent.scripted.wire import OutgoingFrame
 from tests.agent.scripted.stages import played
 
 PAGE = Path(__file__).parents[3] / "docs/scripted-agent.md"
 FRAME = '{"jsonrpc":"2.0","method":"m","params":{"text":"grüße"}}'.encode()
 
 
-def struck(fault: Fault, raw: bytes | None = FRAME, seed: int = 1) -> Departure:
-    departure = Departure(raw)
-    fault.strike(departure, Random(seed))
-    return departure
+def struck(fault: FrameFault, raw: bytes | None = FRAME, seed: int = 1) -> OutgoingFrame:
+    outgoing = OutgoingFrame(raw)
+    fault.apply(outgoing, Random(seed))
+    return outgoing
 
 
-def raw_of(fault: Fault, raw: bytes = FRAME) -> bytes:
+def raw_of(fault: FrameFault, raw: bytes = FRAME) -> bytes:
     left = struck(fault, raw).raw
     assert left is not None
     return left
@@ -35,7 +35,7 @@ def raw_of(fault: Fault, raw: bytes = FRAME) -> bytes:
 def test_damage_ends_no_line_and_is_the_same_for_a_seed(
     raw: bytes, count: int, mode: faults.Damage, seed: int
 ) -> None:
-    fault = faults.Corrupt(count, mode)
+    fault = faults.CorruptFault(count, mode)
     first, second = (struck(fault, raw, seed).raw or b"" for _ in range(2))
     assert first == second
     assert len(first) == len(raw)
@@ -46,12 +46,12 @@ def test_damage_ends_no_line_and_is_the_same_for_a_seed(
 
 def test_an_invalid_byte_makes_it_no_utf8() -> None:
     with pytest.raises(UnicodeDecodeError):
-        raw_of(faults.Invalid()).decode()
+        raw_of(faults.InvalidUtf8Fault()).decode()
 
 
 @pytest.mark.parametrize("way", ["ascii", "spaced"])
 def test_another_spelling_says_the_same(way: str) -> None:
-    raw = raw_of(faults.Spelling(way))
+    raw = raw_of(faults.EncodingFault(way))
     assert raw != FRAME
     assert json.loads(raw) == json.loads(FRAME)
     assert b"\n" not in raw
@@ -61,57 +61,57 @@ def test_another_spelling_says_the_same(way: str) -> None:
     ("way", "begin"), [("bom", b"\xef\xbb\xbf{"), ("utf-16", b"\xff\xfe{\x00"), ("latin-1", b'{"')]
 )
 def test_another_encoding_is_other_bytes(way: str, begin: bytes) -> None:
-    raw = raw_of(faults.Spelling(way))
+    raw = raw_of(faults.EncodingFault(way))
     assert raw != FRAME
     assert raw.startswith(begin)
 
 
 def test_what_is_no_json_has_no_other_spelling() -> None:
-    assert raw_of(faults.Spelling("ascii"), b"what?") == b"what?"
+    assert raw_of(faults.EncodingFault("ascii"), b"what?") == b"what?"
 
 
 def test_a_padded_line_says_the_same_at_length() -> None:
-    raw = raw_of(faults.Pad(10_000))
+    raw = raw_of(faults.PadFault(10_000))
     assert len(raw) == 10_000
     assert json.loads(raw) == json.loads(FRAME)
 
 
 def test_a_nested_member_is_json_all_the_same() -> None:
-    nested = json.loads(raw_of(faults.Nest(50)))["_deep"]
+    nested = json.loads(raw_of(faults.NestFault(50)))["_deep"]
     for _ in range(49):
         (nested,) = nested
     assert nested == []
 
 
 def test_noise_by_chance_is_the_same_for_a_seed() -> None:
-    noise = faults.Noise(None, newline=True)
-    assert struck(noise, seed=5).ahead == struck(noise, seed=5).ahead
-    assert len({struck(noise, seed=seed).ahead for seed in range(50)}) > 1
+    noise = faults.NoiseFault(None, newline=True)
+    assert struck(noise, seed=5).prefix == struck(noise, seed=5).prefix
+    assert len({struck(noise, seed=seed).prefix for seed in range(50)}) > 1
 
 
 @pytest.mark.parametrize(
     "fault",
     [
-        faults.Corrupt(3, "flip"),
-        faults.Invalid(),
-        faults.Pad(100),
-        faults.Nest(3),
-        faults.Spelling("ascii"),
-        faults.Duplicate(2),
-        faults.Cut(3),
-        faults.Reorder(1, None, 1.0),
-        faults.WrongLength(1),
+        faults.CorruptFault(3, "flip"),
+        faults.InvalidUtf8Fault(),
+        faults.PadFault(100),
+        faults.NestFault(3),
+        faults.EncodingFault("ascii"),
+        faults.DuplicateFault(2),
+        faults.CutFault(3),
+        faults.ReorderFault(1, None, 1.0),
+        faults.WrongLengthFault(1),
     ],
 )
-def test_where_there_is_no_frame_none_comes_up(fault: Fault) -> None:
+def test_where_there_is_no_frame_none_comes_up(fault: FrameFault) -> None:
     assert struck(fault, None).raw is None
 
 
 def test_delays_add_up() -> None:
-    departure = Departure(FRAME)
+    outgoing = OutgoingFrame(FRAME)
     for _ in range(2):
-        faults.Delay(1.0, 0.5).strike(departure, Random(1))
-    assert 2.0 < departure.delay < 3.0
+        faults.DelayFault(1.0, 0.5).apply(outgoing, Random(1))
+    assert 2.0 < outgoing.delay < 3.0
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ async def test_frames_and_bytes_are_written_as_they_stand_there() -> None:
 async def test_stderr_is_not_stdout() -> None:
     async with played(steps("{ stderr = 'oh, $prompt' }")) as client:
         await client.prompt("Ada")
-    assert client.said == ["oh, Ada"]
+    assert client.shown == ["oh, Ada"]
     assert b"oh" not in client.raw
 
 
@@ -32,7 +32,7 @@ async def test_a_closed_stdout_ends_nothing_else() -> None:
         client.begin_prompt()
         while client.pipe.is_open:
             await client.pipe.changed.wait()
-    assert (client.text, client.said) == ("a", ["c"])
+    assert (client.text, client.shown) == ("a", ["c"])
 
 
 async def test_a_notification_of_any_method_is_sent() -> None:

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from acp_agent.scripted.wire import Crash
+from acp_agent.scripted.wire import CrashExit
 from acp_protocol.jsonrpc import notification_line, request_line
-from tests.agent.scripted.reading.test_faults import SAMPLES as FAULT_SAMPLES
-from tests.agent.scripted.reading.test_steps import SAMPLES as DEED_SAMPLES
 from tests.agent.scripted.stages import HELLO, Client, heard, played
+from tests.agent.scripted.test_parser_faults import SAMPLES as FAULT_SAMPLES
+from tests.agent.scripted.test_parser_steps import SAMPLES as DEED_SAMPLES
 
 OPENING = (
     request_line(0, "initialize", HELLO[1]),
@@ -89,7 +89,7 @@ HOW = [
     ],
 ]
 STEPS = st.sampled_from(
-    [f"{{ {deed} = {value}{how} }}" for deed, (value, _) in DEED_SAMPLES.items() for how in HOW]
+    [f"{{ {action} = {value}{how} }}" for action, (value, _) in DEED_SAMPLES.items() for how in HOW]
 )
 """Steps of all kinds, with faults that do not end it."""
 SPEECHES = [
@@ -117,7 +117,7 @@ def test_equal_seeds_give_equal_bytes_for_equal_input(
     first, second = (ended(FAULTS, [*OPENING, *lines], seed, version) for _ in range(2))
     assert first.pipe.writes == second.pipe.writes
     assert first.slept == second.slept
-    assert first.said == second.said
+    assert first.shown == second.shown
 
 
 TIMES = re.compile(rb'"(?:created|updated)At":"[^"]*"')
@@ -147,10 +147,10 @@ def test_every_request_has_its_answer_whatever_else_is_said(
 def test_any_steps_are_played_whatever_is_said(
     steps: list[str], lines: list[bytes], speech: tuple[int, str], seed: int
 ) -> None:
-    told = ", ".join(steps)
+    fields = ", ".join(steps)
     version, speaks = speech
-    text = f"{speaks}\nstart = [{told}]\n[[prompt]]\nsteps = [{told}]\n"
-    text += f"after = [{told}]\ncancel = [{told}]\n"
+    text = f"{speaks}\nstart = [{fields}]\n[[prompt]]\nsteps = [{fields}]\n"
+    text += f"after = [{fields}]\ncancel = [{fields}]\n"
     prompt = {"sessionId": "session-1", "prompt": [{"type": "text", "text": "$prompt"}]}
     spoken = [*OPENING, request_line("p", "session/prompt", prompt), *lines]
     first, second = (ended(text, spoken, seed, version).pipe.writes for _ in range(2))
@@ -179,13 +179,13 @@ async def test_garbage_is_answered(line: bytes, code: int, id_: int | None) -> N
 async def test_an_answer_that_is_none_is_not_answered() -> None:
     client = await heard("", b'{"jsonrpc":"2.0","id":1,"error":1}')
     assert client.raw == b""
-    assert client.said == ["acp-agent: an answer that is none: no JSON-RPC: error is no object"]
+    assert client.shown == ["acp-agent: an answer that is none: no JSON-RPC: error is no object"]
 
 
 async def test_what_the_client_could_not_read_is_told() -> None:
     error = '{"code":-32700,"message":"Parse \\u001b[31m error"}'
     client = await heard("", f'{{"jsonrpc":"2.0","id":null,"error":{error}}}'.encode())
-    (sentence,) = client.said
+    (sentence,) = client.shown
     assert sentence.startswith("acp-agent: the client could not read something: Parse ")
     assert "\x1b" not in sentence
 
@@ -218,7 +218,7 @@ async def test_something_may_be_said_before_anything_is_asked_and_at_the_end() -
 async def test_what_is_said_before_the_start_is_over_waits_for_it() -> None:
     async with played('start = [{ ask = "_ready" }, { line = "Go" }]', opens=False) as client:
         asked = client.begin("session/list")
-        client.answer(await client.question("_ready"), {})
+        client.answer(await client.pending("_ready"), {})
         await client.answer_to(asked)
     assert [line[:2] for line in client.lines] == [b'{"', b"Go", b'{"']
 
@@ -233,7 +233,7 @@ async def test_who_hangs_hears_nothing_more() -> None:
         client.begin_prompt()
         while not client.fates:
             await anyio.lowlevel.checkpoint()
-    assert client.fates[-1] == Crash(code=1)
+    assert client.fates[-1] == CrashExit(code=1)
 
 
 async def test_a_notification_may_have_steps() -> None:
@@ -246,21 +246,21 @@ steps = [{ text = "I heard." }]
     async with played(text) as client:
         client.cancel()
         await client.until(lambda _: client.text == "I heard.")
-    assert "$.sessionId is 'session-1', not 'session-2'" in client.said[0]
+    assert "$.sessionId is 'session-1', not 'session-2'" in client.shown[0]
 
 
 async def test_what_is_required_and_never_played_is_told() -> None:
     text = "[[prompt]]\ncontains = 'a'\nrequired = true\n[[prompt]]\nnth = 2\nrequired = true\n"
     async with played(text) as client:
         await client.prompt("a")
-    assert client.said == ["acp-agent: it.toml:4: prompt 2: was never played"]
-    assert client.player.talk.has_failed
+    assert client.shown == ["acp-agent: it.toml:4: prompt 2: was never played"]
+    assert client.player.connection.has_failed
 
 
 async def test_who_does_not_read_does_not_keep_it_from_leaving(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("acp_agent.scripted.player.FAREWELL", 0.01)
+    monkeypatch.setattr("acp_agent.scripted.player.CLOSE_TIMEOUT_S", 0.01)
     async with played("[[prompt]]\nsteps = [{ text = 'a' }]") as client:
 
         async def never(item: bytes) -> None:

@@ -4,49 +4,49 @@ from __future__ import annotations
 
 from random import Random
 
-from acp_agent.scripted.answers import words_of
-from acp_agent.scripted.run import TOLD_LIMIT, Place, Talk
-from acp_agent.scripted.speech import Speech
-from acp_agent.scripted.wire import Stage
-from acp_agent.scripted.words import Words
+from acp_agent.scripted.messages import MessagesV1
+from acp_agent.scripted.responses import words_of
+from acp_agent.scripted.run import MAX_UPDATES, ConnectionState, SessionState
+from acp_agent.scripted.speech import FrameCodec
+from acp_agent.scripted.wire import ScriptIo
 from tests.agent.scripted.stages import Client, played
 
 
-def talking() -> tuple[Client, Talk]:
+def talking() -> tuple[Client, ConnectionState]:
     client = Client()
-    stage = Stage(client.pipe, client.said.append, client.fates.append, client.sleep)
-    return client, Talk(stage, [], words_of, Speech())
+    stage = ScriptIo(client.pipe, client.shown.append, client.fates.append, client.sleep)
+    return client, ConnectionState(stage, [], words_of, FrameCodec())
 
 
 def test_an_answer_to_nothing_is_told() -> None:
-    client, talk = talking()
-    talk.answered("1", "text", None)
-    assert client.said == ["acp-agent: an answer to nothing that was asked, id '1'"]
+    client, connection = talking()
+    connection.answered("1", "text", None)
+    assert client.shown == ["acp-agent: an answer to nothing that was asked, id '1'"]
 
 
 def test_who_leaves_leaves_its_questions_open() -> None:
-    _, talk = talking()
-    question = talk.questions.ask()
-    talk.leave()
-    assert (talk.has_left.is_set(), question.is_answered.is_set()) == (True, True)
+    _, connection = talking()
+    pending = connection.pending_requests.ask()
+    connection.leave()
+    assert (connection.has_left.is_set(), pending.is_answered.is_set()) == (True, True)
 
 
 def test_an_expectation_that_holds_is_not_spoken_of() -> None:
-    client, talk = talking()
-    talk.expect({"a": 1}, {"a": 1, "b": 2}, "here")
-    assert (client.said, talk.has_failed) == ([], False)
+    client, connection = talking()
+    connection.expect({"a": 1}, {"a": 1, "b": 2}, "here")
+    assert (client.shown, connection.has_failed) == ([], False)
 
 
 async def test_a_message_is_one_line() -> None:
-    client, talk = talking()
-    await talk.send({"a": "x\ny"}, (), Random(0))
+    client, connection = talking()
+    await connection.send({"a": "x\ny"}, (), Random(0))
     assert client.raw == b'{"a":"x\\ny"}\n'
 
 
 def test_a_session_keeps_no_more_than_it_can_bear() -> None:
-    place = Place("s", Words("s"))
-    place.told.extend(range(TOLD_LIMIT + 5))
-    assert (len(place.told), place.told[0]) == (TOLD_LIMIT, 5)
+    place = SessionState("s", MessagesV1("s"))
+    place.history.extend(range(MAX_UPDATES + 5))
+    assert (len(place.history), place.history[0]) == (MAX_UPDATES, 5)
 
 
 async def test_what_is_known_can_be_said() -> None:

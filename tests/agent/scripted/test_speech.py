@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_agent.scripted.speech import FRAMINGS, speech_of
-from acp_agent.scripted.wire import Departure
+from acp_agent.scripted.speech import FRAMINGS, frame_codec
+from acp_agent.scripted.wire import OutgoingFrame
 from acp_protocol.framing import Framing
 from acp_protocol.jsonrpc import Json, request_line
 from tests.agent.scripted.sdk_client import AGENT, LIMIT
@@ -21,10 +21,10 @@ from tests.agent.scripted.stages import HELLO, heard, played
 @given(st.lists(st.binary(min_size=1).map(lambda raw: raw.replace(b"\n", b"")), max_size=5))
 @pytest.mark.parametrize("framing", FRAMINGS.values())
 def test_what_leaves_is_read_again_frame_by_frame(framing: Framing, frames: list[bytes]) -> None:
-    framer = speech_of(framing, None).framer()
+    framer = frame_codec(framing, None).framer()
     read: list[bytes] = []
     for frame in frames:
-        for piece in Departure(frame, framing).pieces():
+        for piece in OutgoingFrame(frame, framing).pieces():
             read += framer.feed(piece)
     assert read == frames
 
@@ -43,11 +43,11 @@ def test_what_leaves_is_read_again_frame_by_frame(framing: Framing, frames: list
 def test_a_dialect_has_its_framing_unless_another_is_wanted(
     framing: Framing | None, dialect: str | None, spoken: Framing
 ) -> None:
-    assert speech_of(framing, dialect).framing == spoken
+    assert frame_codec(framing, dialect).framing == spoken
 
 
 def test_without_a_dialect_bytes_stay_as_they_are() -> None:
-    speech = speech_of(None, None)
+    speech = frame_codec(None, None)
     assert (speech.written(b"{ }"), speech.read(b"{ }").onward) == ((b"{ }",), (b"{ }",))
 
 
@@ -99,8 +99,8 @@ async def test_a_dialect_is_heard_and_answered_in_its_own_words() -> None:
     assert early["error"]["code"] == -32002
     assert hello["result"]["agentCapabilities"]["embeddedContext"] is True
     assert opened["result"]["historyLength"] == 0
-    told = [each["params"] for each in client.messages if each.get("method") == "session/update"]
-    assert [each["content"] for each in told] == [[{"type": "text", "text": "Hi you"}]]
+    fields = [each["params"] for each in client.messages if each.get("method") == "session/update"]
+    assert [each["content"] for each in fields] == [[{"type": "text", "text": "Hi you"}]]
     assert cancelled["result"] == {}
 
 

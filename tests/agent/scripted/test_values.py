@@ -18,7 +18,7 @@ VALUES = st.recursive(
 
 
 @pytest.mark.parametrize(
-    ("value", "said"),
+    ("value", "shown"),
     [
         ("$id", 7),
         ("the $id", "the 7"),
@@ -32,8 +32,8 @@ VALUES = st.recursive(
         ({"a": ["$id", "x"]}, {"a": [7, "x"]}),
     ],
 )
-def test_names_stand_for_what_is_known(value: Json, said: Json) -> None:
-    assert filled(value, KNOWN) == said
+def test_names_stand_for_what_is_known(value: Json, shown: Json) -> None:
+    assert filled(value, KNOWN) == shown
 
 
 def test_the_end_of_a_sentence_is_no_path() -> None:

@@ -12,19 +12,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acp_agent.config.source import InvalidFileError
-from acp_agent.scripted.reading.faults import FAULTS
-from acp_agent.scripted.reading.file import (
+from acp_agent.scripted.parser import (
+    ACTIONS,
     CARD,
+    FAULTS,
     ON,
     PROMPTS,
     TOP,
     load_scenario,
     read_scenario,
 )
-from acp_agent.scripted.reading.steps import DEEDS
 from acp_agent.scripted.values import entries, members
 
-WORDS = [*TOP, *ON, *CARD, *DEEDS, *FAULTS, "method", "contains", "text", "seconds", "bytes"]
+WORDS = [*TOP, *ON, *CARD, *ACTIONS, *FAULTS, "method", "contains", "text", "seconds", "bytes"]
 VALUES = st.recursive(
     st.integers() | st.booleans() | st.text("ab$.é", max_size=5) | st.sampled_from(WORDS),
     lambda inner: (
@@ -44,7 +44,7 @@ def toml(value: Any) -> str:
     return json.dumps(value)
 
 
-def told(text: str) -> list[str]:
+def fields(text: str) -> list[str]:
     """Return what is wrong with a text, if anything is."""
     try:
         read_scenario(text, "it.toml")
@@ -62,12 +62,12 @@ def wrong(text: str) -> str:
 @given(st.dictionaries(st.sampled_from(TOP), VALUES, max_size=4))
 def test_whatever_stands_in_it_is_read_or_told(members: dict[str, Any]) -> None:
     text = "".join(f"{key} = {toml(value)}\n" for key, value in members.items())
-    assert all(line.startswith("it.toml") for line in told(text))
+    assert all(line.startswith("it.toml") for line in fields(text))
 
 
 @given(st.text(max_size=50))
 def test_any_text_is_read_or_told(text: str) -> None:
-    assert all(line.startswith("it.toml") for line in told(text))
+    assert all(line.startswith("it.toml") for line in fields(text))
 
 
 def test_an_empty_file_is_a_good_agent() -> None:
@@ -77,14 +77,14 @@ def test_an_empty_file_is_a_good_agent() -> None:
 
 
 def test_all_that_is_wrong_is_told_at_once_with_its_line() -> None:
-    said = wrong(
+    shown = wrong(
         "sed = 1\n[[prompt]]\nstop = 3\n[[prompt]]\nsteps = [\n{ txet = 'a' },\n{ text = 1 },\n]\n"
         "[[on]]\nmethod = 'session/prompt'\n[[fault]]\nprobability = 2\n"
     )
-    assert [line.partition(": ")[0] for line in said.splitlines()] == [
+    assert [line.partition(": ")[0] for line in shown.splitlines()] == [
         f"it.toml:{number}" for number in (1, 3, 6, 7, 10, 11)
     ]
-    assert "prompt 2, step 1: `txet` is not known here; did you mean `text`?" in said
+    assert "prompt 2, step 1: `txet` is not known here; did you mean `text`?" in shown
 
 
 @pytest.mark.parametrize(
@@ -163,7 +163,7 @@ def test_what_could_never_be_played_is_told(text: str, sentence: str) -> None:
 
 @pytest.mark.parametrize("expect", ["{ a = 1 }", '"$params"', "[1]", '"null"'])
 def test_what_params_may_be_can_be_expected(expect: str) -> None:
-    assert told(f"[[prompt]]\nexpect = {expect}") == []
+    assert fields(f"[[prompt]]\nexpect = {expect}") == []
 
 
 @pytest.mark.parametrize(
@@ -203,9 +203,9 @@ def test_a_mark_and_other_line_endings_do_not_matter(tmp_path: Path) -> None:
 
 
 def test_the_page_has_every_word_and_its_examples_are_right() -> None:
-    page = (Path(__file__).parents[4] / "docs/scripted-agent.md").read_text()
+    page = (Path(__file__).parents[3] / "docs/scripted-agent.md").read_text()
     named = set(re.findall(r"`\[?\[?(\w+)", page))
-    assert {*TOP, *ON, *CARD, *DEEDS, *FAULTS, *PROMPTS} - named == set()
+    assert {*TOP, *ON, *CARD, *ACTIONS, *FAULTS, *PROMPTS} - named == set()
     samples = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
     assert len(samples) >= 4
     for sample in samples:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from acp_agent.scripted.reading.tables import Page, Table, WrongError, listed, nearest
+from acp_agent.scripted.parser import InvalidValueError, Page, Table, listed, nearest
 
 
 def table(**members: Any) -> Table:
@@ -36,19 +36,19 @@ def table(**members: Any) -> Table:
 def test_a_wrong_value_is_told_with_key_and_line(
     take: Callable[[Table, str], object], value: Any, sentence: str
 ) -> None:
-    with pytest.raises(WrongError) as caught:
+    with pytest.raises(InvalidValueError) as caught:
         take(table(key=value), "key")
     assert str(caught.value).startswith(f"it.toml:4: here: `key` {sentence}")
 
 
 @pytest.mark.parametrize("take", [Table.text, Table.whole, Table.number, Table.json])
 def test_what_is_needed_is_told_to_be_missing(take: Callable[[Table, str], object]) -> None:
-    with pytest.raises(WrongError, match=r"it\.toml:4: here: `key` is missing"):
+    with pytest.raises(InvalidValueError, match=r"it\.toml:4: here: `key` is missing"):
         take(table(), "key")
 
 
 def test_all_keys_that_are_not_known_are_told() -> None:
-    with pytest.raises(WrongError) as caught:
+    with pytest.raises(InvalidValueError) as caught:
         table(txet=1, text=2, zzz=3).allow("text", "thought")
     first, second = str(caught.value).splitlines()
     assert first.endswith("`txet` is not known here; did you mean `text`?")
@@ -56,7 +56,7 @@ def test_all_keys_that_are_not_known_are_told() -> None:
 
 
 def test_a_word_that_is_not_known_has_a_nearest_one() -> None:
-    with pytest.raises(WrongError, match="has to be `lf` or `crlf`; did you mean `crlf`"):
+    with pytest.raises(InvalidValueError, match="has to be `lf` or `crlf`; did you mean `crlf`"):
         table(key="crfl").word("key", ("lf", "crlf"))
 
 
@@ -89,8 +89,8 @@ def test_a_place_without_a_line_has_that_of_what_is_around_it() -> None:
 
 
 def test_complaints_are_told_from_top_to_end() -> None:
-    page = Page("it.toml", complaints=["it.toml:10: b", "it.toml:9: a\nit.toml:11: c"])
-    assert page.told() == "it.toml:9: a\nit.toml:10: b\nit.toml:11: c"
+    page = Page("it.toml", problems=["it.toml:10: b", "it.toml:9: a\nit.toml:11: c"])
+    assert page.report() == "it.toml:9: a\nit.toml:10: b\nit.toml:11: c"
 
 
 def test_words_are_listed_as_in_a_sentence() -> None:

@@ -13,7 +13,7 @@ CANCEL = """
 steps = [{ text = "a" }, { wait = "cancel" }, { text = "b" }]
 """
 
-OVERTAKEN = """
+REORDER_TIMEOUT_S = """
 steps = [{ tool = "c", title = "t", reorder = 1 }, { tool = "c", status = "completed" }]
 """
 MARKS = {"answer": '"stopReason"', "a": '"text":"a"'}
@@ -49,8 +49,8 @@ async def test_a_turn_ends_as_it_is_told(stop: str, result: Json) -> None:
 @pytest.mark.parametrize(
     ("scenario", "version", "order", "rule"),
     [
-        (OVERTAKEN, 1, ["tool_call_update", "tool_call"], "ACP-L192"),
-        (OVERTAKEN, 2, ["completed", "pending"], "ACP-L195"),
+        (REORDER_TIMEOUT_S, 1, ["tool_call_update", "tool_call"], "ACP-L192"),
+        (REORDER_TIMEOUT_S, 2, ["completed", "pending"], "ACP-L195"),
         ("steps = [{ text = 'a', reorder = { of = 'answer' } }]", 1, ["answer", "a"], "ACP-L149"),
         ("steps = []\nafter = [{ text = 'a' }]", 1, ["answer", "a"], "ACP-L149"),
     ],
@@ -60,8 +60,8 @@ async def test_what_comes_in_another_order_is_found(
 ) -> None:
     async with played(f"[[prompt]]\n{scenario}", version=version) as client:
         await client.prompt()
-    said = client.raw.decode()
-    assert sorted(order, key=lambda it: said.rfind(MARKS.get(it, f'"{it}"'))) == order
+    shown = client.raw.decode()
+    assert sorted(order, key=lambda it: shown.rfind(MARKS.get(it, f'"{it}"'))) == order
     assert rule in client.findings
 
 
@@ -81,10 +81,10 @@ async def test_two_sessions_are_answered_with_each_others_id() -> None:
         await client.ask("session/new", cwd="/project", mcpServers=[])
         first = client.begin_prompt("a", "session-1")
         second = client.begin_prompt("b", "session-2")
-        questions = [await client.question(f"_go/{which}") for which in ("one", "two")]
-        client.answer(questions[0], {})
+        pending_requests = [await client.pending(f"_go/{which}") for which in ("one", "two")]
+        client.answer(pending_requests[0], {})
         assert (await client.answer_to(second))["result"]["stopReason"] == "refusal"
-        client.answer(questions[1], {})
+        client.answer(pending_requests[1], {})
         assert (await client.answer_to(first))["result"]["stopReason"] == "end_turn"
     assert client.findings == {"ACP-L149"}
 
@@ -130,8 +130,8 @@ async def test_version_2_may_leave_out_echo_and_end() -> None:
 )
 async def test_an_answer_is_what_it_is_told_to_be(key: str, answer: Json) -> None:
     async with played(f"[[prompt]]\n{key}") as client:
-        told = await client.prompt()
-    assert {name: told[name] for name in told if name not in {"jsonrpc", "id"}} == answer
+        fields = await client.prompt()
+    assert {name: fields[name] for name in fields if name not in {"jsonrpc", "id"}} == answer
 
 
 @pytest.mark.parametrize(
@@ -147,8 +147,8 @@ async def test_an_answer_is_what_it_is_told_to_be(key: str, answer: Json) -> Non
 async def test_an_answer_may_have_a_wrong_id(wrong: str, members: Json) -> None:
     async with played(f"[[prompt]]\nid = '{wrong}'") as client:
         client.begin_prompt()
-        told = await client.until(lambda it: it.get("result") == {"stopReason": "end_turn"})
-    assert {name: told[name] for name in told if name == "id"} == members
+        fields = await client.until(lambda it: it.get("result") == {"stopReason": "end_turn"})
+    assert {name: fields[name] for name in fields if name == "id"} == members
 
 
 async def test_an_answer_may_come_twice_late_or_never() -> None:
@@ -379,7 +379,7 @@ expect = { cwd = "*", mcpServers = [] }
 """
     async with played(text) as client:
         pass
-    assert client.said == [
+    assert client.shown == [
         "acp-agent: it.toml:2: on 1 (initialize): $.clientCapabilities.fs is missing"
     ]
-    assert client.player.talk.has_failed
+    assert client.player.connection.has_failed

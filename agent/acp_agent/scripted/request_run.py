@@ -1,4 +1,4 @@
-"""How a message of the client is answered: what stands before the answer, the answer, and behind.
+"""Runs one request of the client: the steps, the response, and the steps after it.
 
 In version 1 the answer to a prompt ends its turn. In version 2 it comes first, and the turn ends
 with a state.
@@ -14,24 +14,24 @@ from typing import Final
 
 import anyio
 
-from acp_agent.scripted.answers import OPENING, Answers
-from acp_agent.scripted.questions import withdraw
-from acp_agent.scripted.run import Place, Run
-from acp_agent.scripted.scenario import PROMPT, Answer, Reaction
+from acp_agent.scripted.requests import withdraw
+from acp_agent.scripted.responses import OPENING, Responses
+from acp_agent.scripted.run import Run, SessionState
+from acp_agent.scripted.scenario import PROMPT, Reaction, ResponseOverride
 from acp_agent.scripted.values import entries, members, merged
 from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import Json, Request, RequestId
 
 OTHER_ID: Final = 987_654_321
-"""An id that nobody used."""
+"""An id that no request has."""
 REPLAYS: Final = ("session/load", "session/resume")
 
 
-class Performance:
+class RequestRun:
     """Answers one request."""
 
-    def __init__(self, run: Run, request: Request, reaction: Reaction, answers: Answers) -> None:
+    def __init__(self, run: Run, request: Request, reaction: Reaction, answers: Responses) -> None:
         self.run = run
         self.request = request
         self.reaction = reaction
@@ -41,7 +41,7 @@ class Performance:
     def cancel(self) -> None:
         """Take note that the client cancels the turn."""
         self.run.turn.is_cancelled.set()
-        if self.reaction.heeds_cancel:
+        if self.reaction.stops_on_cancel:
             self.run.turn.scope.cancel()
 
     def withdraw(self) -> None:
@@ -50,21 +50,20 @@ class Performance:
             self.run.turn.withdrawn.cancel()
 
     async def play(self) -> None:
-        """Answer, with all that stands around it."""
         # What stood before in the same piece of input may have opened the session since.
-        self.run.session = self.run.talk.place(self.run.session.id)
+        self.run.session = self.run.connection.place(self.run.session.id)
         turn, reaction = self.run.turn, self.reaction
         with turn.withdrawn:
             if reaction.expected is not None:
                 expected = self.run.filled(reaction.expected)
-                self.run.talk.expect(expected, self.request.params, reaction.place)
+                self.run.connection.expect(expected, self.request.params, reaction.place)
             await (self._prompt() if self.request.method == PROMPT else self._request())
         if turn.withdrawn.cancelled_caught and not self._is_answered:
             await self._fail(RequestFailedError(jsonrpc.REQUEST_CANCELLED, "Request cancelled"))
 
     async def _request(self) -> None:
         run, reaction = self.run, self.reaction
-        known = set(run.talk.sessions)
+        known = set(run.connection.sessions)
         try:
             result = self._answers.result(self.request)
         except RequestFailedError as problem:
@@ -80,7 +79,7 @@ class Performance:
             await self._replay(run.session)
         result = self._result(result)
         if session is not None and reaction.answer.error is not None:
-            run.talk.sessions.pop(session.id, None)
+            run.connection.sessions.pop(session.id, None)
         elif session is not None:
             self._answers.rename(session, members(result).get("sessionId"))
         await self._respond(result)
@@ -89,19 +88,19 @@ class Performance:
                 await run.update(update, keeps=False)
         await run.play(reaction.after)
 
-    def _opened(self, known: set[str], result: Json) -> Place | None:
+    def _opened(self, known: set[str], result: Json) -> SessionState | None:
         """Return the session that the request has made, if it has."""
         session_id = members(result).get("sessionId")
         if not isinstance(session_id, str) or session_id in known:
             return None
-        return self.run.talk.sessions.get(session_id)
+        return self.run.connection.sessions.get(session_id)
 
-    async def _replay(self, session: Place) -> None:
+    async def _replay(self, session: SessionState) -> None:
         run, params = self.run, members(self.request.params)
         if self.request.method == "session/load" or params.get("replayFrom") is not None:
-            with session.telling_again():
+            with session.replaying():
                 await run.play(session.steps)
-            for update in list(session.told):
+            for update in list(session.history):
                 await run.update(update, keeps=False)
         state = session.words.state("running" if session.turns.locked() else "idle")
         if state is not None:
@@ -127,7 +126,7 @@ class Performance:
         await run.play(reaction.after)
 
     async def _take_turn(self) -> bool:
-        """Return when the prompt stands next; tell whether it was not cancelled meanwhile."""
+        """Wait for the turn of the prompt; return whether it was not cancelled meanwhile."""
         turn, turns = self.run.turn, self.run.session.turns
         if not turns.locked():
             turns.acquire_nowait()
@@ -140,7 +139,7 @@ class Performance:
     async def _turn(self) -> None:
         blocks = self._blocks()
         session = self.run.session
-        session.told.extend(session.words.prompt(blocks, ""))
+        session.history.extend(session.words.prompt(blocks, ""))
         stop = await self._steps()
         await self._respond(self._result({} if stop is None else {"stopReason": stop}))
 
@@ -153,9 +152,9 @@ class Performance:
         session.messages += 1
         message_id = f"message-{session.messages}"
         echo = session.words.prompt(self._blocks(), message_id)
-        # The turn has an answer before it can fail; the error is told by its end.
+        # The prompt has a response before the turn can fail; the end of the turn reports the error.
         await self._respond(self._result({"messageId": message_id}), is_well=True)
-        for update in echo if reaction.echoes else ():
+        for update in echo if reaction.echoes_prompt else ():
             await run.update(update)
         await self._state("running")
         stop = await self._steps()
@@ -204,7 +203,7 @@ class Performance:
     async def _send(self, outcome: dict[str, Json]) -> None:
         self._is_answered = True
         answer = self.reaction.answer
-        requests = self.run.talk.requests
+        requests = self.run.connection.requests
         if answer.wrong_id == "swapped":
             requests.trade(self.request)
         previous = requests.previous
@@ -213,7 +212,7 @@ class Performance:
         await run.send({"jsonrpc": "2.0", **named, **outcome}, method=self.request.method)
 
 
-def _named(answer: Answer, id_: RequestId, previous: RequestId) -> dict[str, Json]:
+def _named(answer: ResponseOverride, id_: RequestId, previous: RequestId) -> dict[str, Json]:
     """Return the member that holds the id, right or wrong."""
     match answer.wrong_id:
         case "other":

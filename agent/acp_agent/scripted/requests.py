@@ -11,22 +11,21 @@ from typing import Final
 
 import anyio
 
-from acp_agent.scripted.pending import Question
-from acp_agent.scripted.run import Run, Step
+from acp_agent.scripted.run import PendingRequest, Run, ScriptStep
 from acp_agent.scripted.values import members
 from acp_protocol.jsonrpc import Json, RequestId
 
-Branches = Mapping[str, Sequence[Step]]
+Branches = Mapping[str, Sequence[ScriptStep]]
 """How it goes on, by what came of a question."""
 CALM: Final = 1.0
 """Seconds that answers to what was asked may still take when a turn was cancelled."""
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
+class RequestOptions:
     """How a question is asked, whatever it is about."""
 
-    branches: Branches = field(default_factory=dict[str, Sequence[Step]])
+    branches: Branches = field(default_factory=dict[str, Sequence[ScriptStep]])
     expected: Json = None
     """What stands in the result; None for anything."""
     id: RequestId = None
@@ -36,58 +35,59 @@ class Asking:
     is_forced: bool = False
     """Whether it is asked although the client does not offer it."""
 
-    async def ask(self, run: Run, method: str, params: Json) -> Question | None:
-        """Ask; return the answer, or None if nobody waits for it.
+    async def ask(self, run: Run, method: str, params: Json) -> PendingRequest | None:
+        """Send the request; return the response, or None if the step does not wait for it.
 
-        What is missing or not as expected is told and noted.
+        An unexpected result is logged and counts as a failure.
         """
-        question = await run.ask(method, run.filled(params), self.id, waits=self.waits)
+        pending = await run.ask(method, run.filled(params), self.id, waits=self.waits)
         if not self.waits or run.batch is not None:
             return None
-        if question.error is None and self.expected is not None:
-            run.talk.expect(run.filled(self.expected), question.result, run.place)
-        if question.error is not None and self.expected is not None and not self._bears_failure:
-            run.talk.fail(f"{run.place}: {method} was answered with the error {question.error}")
-        return question
+        if pending.error is None and self.expected is not None:
+            run.connection.expect(run.filled(self.expected), pending.result, run.place)
+        if pending.error is not None and self.expected is not None and not self._handles_failure:
+            run.connection.fail(
+                f"{run.place}: {method} was answered with the error {pending.error}"
+            )
+        return pending
 
     async def go_on(self, run: Run, outcome: str) -> None:
         """Play the branch of an outcome, if there is one."""
         await run.play(self.branches.get(outcome, ()))
 
     @property
-    def _bears_failure(self) -> bool:
+    def _handles_failure(self) -> bool:
         return "failed" in self.branches
 
     async def is_offered(self, run: Run, *path: str) -> bool:
-        """Tell whether the client offers something; if not, tell it and go on as if it failed."""
-        offer: Json = run.talk.offers
+        """Return whether the client has a capability; if not, log it and play `failed`."""
+        offer: Json = run.connection.offers
         for name in path:
             offer = members(offer).get(name)
         is_there = offer is not None and offer is not False
         if not is_there and not self.is_forced:
-            run.talk.stage.note(f"{run.place}: not asked, the client has no {'.'.join(path)}")
+            run.connection.stage.note(f"{run.place}: not asked, the client has no {'.'.join(path)}")
             await self.go_on(run, "failed")
             return False
         return True
 
 
 @dataclass(frozen=True, slots=True)
-class AskAnything:
+class SendRequest:
     """Asks with any method and any params."""
 
     method: str
     params: Json
-    asking: Asking
+    asking: RequestOptions
 
     async def play(self, run: Run) -> None:
-        """Ask, and go on by whether it went well."""
-        question = await self.asking.ask(run, self.method, self.params)
-        if question is not None:
-            await self.asking.go_on(run, "failed" if question.error is not None else "answered")
+        pending = await self.asking.ask(run, self.method, self.params)
+        if pending is not None:
+            await self.asking.go_on(run, "failed" if pending.error is not None else "answered")
 
 
 @dataclass(frozen=True, slots=True)
-class AskConsent:
+class RequestPermission:
     """Asks the user for consent to a tool call."""
 
     call_id: str
@@ -97,35 +97,34 @@ class AskConsent:
     options: Sequence[Json]
     by_option: Branches
     """How it goes on, by the id of the chosen option."""
-    asking: Asking
+    asking: RequestOptions
 
     async def play(self, run: Run) -> None:
-        """Ask, and go on by what was chosen."""
         words = run.session.words
         run.session.speaker = None
         if self.call_id not in words.calls:
             begin = {"title": self.title, "status": "pending"} | dict(self.members)
             await run.update(words.call(self.call_id, members(run.filled(begin))))
         changed = members(run.filled(dict(self.members)))
-        params = words.question(self.call_id, self.title, changed, self.options)
-        await self._tell(run, "requires_action")
-        question = await self.asking.ask(run, "session/request_permission", params)
-        if question is None:
+        params = words.pending(self.call_id, self.title, changed, self.options)
+        await self._read_notification(run, "requires_action")
+        pending = await self.asking.ask(run, "session/request_permission", params)
+        if pending is None:
             return
-        await self._tell(run, "running")
-        option, outcome = self._outcome(question)
+        await self._read_notification(run, "running")
+        option, outcome = self._outcome(pending)
         await run.play(self.by_option.get(option, ()))
         await self.asking.go_on(run, outcome)
 
-    async def _tell(self, run: Run, state: str) -> None:
+    async def _read_notification(self, run: Run, state: str) -> None:
         update = run.session.words.state(state)
         if update is not None and self.asking.waits and run.batch is None:
             await run.update(update, keeps=False)
 
-    def _outcome(self, question: Question) -> tuple[str, str]:
+    def _outcome(self, pending: PendingRequest) -> tuple[str, str]:
         """Return the option that was chosen, if any, and what that means."""
-        outcome = members(members(question.result).get("outcome"))
-        if question.error is not None or outcome.get("outcome") not in {"selected", "cancelled"}:
+        outcome = members(members(pending.result).get("outcome"))
+        if pending.error is not None or outcome.get("outcome") not in {"selected", "cancelled"}:
             return "", "failed"
         if outcome["outcome"] == "cancelled":
             return "", "cancelled"
@@ -137,51 +136,49 @@ class AskConsent:
 
 
 @dataclass(frozen=True, slots=True)
-class ReadFile:
+class RequestReadFile:
     """Reads a file through the client; only version 1 can."""
 
     path: str
     extent: Mapping[str, Json]
-    asking: Asking
+    asking: RequestOptions
 
     async def play(self, run: Run) -> None:
-        """Ask for it."""
         if await self.asking.is_offered(run, "fs", "readTextFile"):
             params = {"sessionId": run.session.id, "path": self.path, **self.extent}
-            await AskAnything("fs/read_text_file", params, self.asking).play(run)
+            await SendRequest("fs/read_text_file", params, self.asking).play(run)
 
 
 @dataclass(frozen=True, slots=True)
-class WriteFile:
+class RequestWriteFile:
     """Writes a file through the client; only version 1 can."""
 
     path: str
     content: str
-    asking: Asking
+    asking: RequestOptions
 
     async def play(self, run: Run) -> None:
-        """Ask for it."""
         if await self.asking.is_offered(run, "fs", "writeTextFile"):
             params = {"sessionId": run.session.id, "path": self.path, "content": self.content}
-            await AskAnything("fs/write_text_file", params, self.asking).play(run)
+            await SendRequest("fs/write_text_file", params, self.asking).play(run)
 
 
 @dataclass(frozen=True, slots=True)
-class RunCommand:
+class RequestRunCommand:
     """Runs a command in a terminal of the client; only version 1 can."""
 
     command: Sequence[str]
     call_id: str | None
     """The tool call that shows the terminal; None for none."""
-    asking: Asking
+    asking: RequestOptions
 
     async def play(self, run: Run) -> None:
-        """Run it to its end; `answer` is what `terminal/output` has told by then."""
+        """Run it to its end; `answer` is the result of `terminal/output` then."""
         if not await self.asking.is_offered(run, "terminal"):
             return
         name, *arguments = self.command
         params = {"command": name, "args": arguments, "cwd": run.session.cwd}
-        quiet = Asking()
+        quiet = RequestOptions()
         created = await quiet.ask(run, "terminal/create", {"sessionId": run.session.id, **params})
         if created is None or created.error is not None:
             await self.asking.go_on(run, "failed")
@@ -202,22 +199,21 @@ class RunCommand:
 
 
 @dataclass(frozen=True, slots=True)
-class Elicit:
+class RequestElicitation:
     """Asks the user for something in a form, or to visit an address."""
 
     params: Mapping[str, Json]
-    asking: Asking
+    asking: RequestOptions
 
     async def play(self, run: Run) -> None:
-        """Ask, and go on by what the user did."""
         mode = str(self.params["mode"])
         if not await self.asking.is_offered(run, "elicitation", mode):
             return
         params = {"sessionId": run.session.id, **self.params}
-        question = await self.asking.ask(run, "elicitation/create", params)
-        if question is None:
+        pending = await self.asking.ask(run, "elicitation/create", params)
+        if pending is None:
             return
-        action = members(question.result).get("action")
+        action = members(pending.result).get("action")
         outcomes = {"accept": "accepted", "decline": "declined", "cancel": "cancelled"}
         await self.asking.go_on(run, outcomes.get(str(action), "failed"))
 
@@ -227,10 +223,12 @@ async def withdraw(run: Run) -> None:
 
     In version 2 the agent takes its questions back; in version 1 the client answers them by itself.
     """
-    open_ones = [asked for asked in run.turn.questions if not asked.is_answered.is_set()]
+    open_ones = [
+        pending for pending in run.turn.pending_requests if not pending.is_answered.is_set()
+    ]
     if run.version >= 2:
-        for asked in open_ones:
-            await run.notify("$/cancel_request", {"requestId": asked.id})
+        for pending in open_ones:
+            await run.notify("$/cancel_request", {"requestId": pending.id})
     with anyio.move_on_after(CALM):
-        for asked in open_ones:
-            await asked.is_answered.wait()
+        for pending in open_ones:
+            await pending.is_answered.wait()

@@ -34,13 +34,13 @@ steps = [
 """
 
 
-async def said(client: Client, text: str = "Ada") -> list[Json]:
+async def shown(client: Client, text: str = "Ada") -> list[Json]:
     before = len(client.updates)
     await client.prompt(text)
     return client.updates[before:]
 
 
-def complaints(client: Client, version: int) -> list[str]:
+def problems(client: Client, version: int) -> list[str]:
     return [
         str(complaint)
         for message in client.messages
@@ -53,15 +53,15 @@ def complaints(client: Client, version: int) -> list[str]:
 async def test_what_is_said_in_no_version_fits_the_shapes_of_both(version: int) -> None:
     async with played(NEUTRAL, version=version) as client:
         await client.prompt("Ada")
-    assert complaints(client, version) == []
+    assert problems(client, version) == []
     assert client.lint == []
     assert client.text == "Hello, Ada! More.Again."
 
 
 async def test_version_1_has_its_words() -> None:
     async with played(NEUTRAL) as client:
-        told = await said(client)
-    assert [each["sessionUpdate"] for each in told] == [
+        fields = await shown(client)
+    assert [each["sessionUpdate"] for each in fields] == [
         "agent_thought_chunk",
         "agent_message_chunk",
         "agent_message_chunk",
@@ -76,7 +76,7 @@ async def test_version_1_has_its_words() -> None:
         "session_info_update",
         "usage_update",
     ]
-    call, _, edited, one, two, ended = told[4:10]
+    call, _, edited, one, two, ended = fields[4:10]
     assert (call["title"], call["status"]) == ("Edit", "pending")
     assert edited["content"] == [{"type": "diff", "path": "/a", "oldText": "1\n", "newText": "2\n"}]
     assert [len(each["content"]) for each in (one, two)] == [2, 3]
@@ -85,8 +85,8 @@ async def test_version_1_has_its_words() -> None:
 
 async def test_version_2_has_its_words() -> None:
     async with played(NEUTRAL, version=2) as client:
-        told = await said(client)
-    kinds = [each["sessionUpdate"] for each in told]
+        fields = await shown(client)
+    kinds = [each["sessionUpdate"] for each in fields]
     assert kinds[:2] == ["user_message", "state_update"]
     assert kinds[2:11] == [
         "agent_thought_chunk",
@@ -99,11 +99,11 @@ async def test_version_2_has_its_words() -> None:
         "tool_call_content_chunk",
         "tool_call_content_chunk",
     ]
-    thought, first, second, again = (told[number]["messageId"] for number in (2, 3, 4, 12))
+    thought, first, second, again = (fields[number]["messageId"] for number in (2, 3, 4, 12))
     assert first == second
     assert len({thought, first, again}) == 3
-    assert told[8]["content"][0]["patch"]["format"] == "git_patch"
-    assert told[11]["status"] == "cancelled"
+    assert fields[8]["content"][0]["patch"]["format"] == "git_patch"
+    assert fields[11]["status"] == "cancelled"
     assert "config_option_update" in kinds
     assert kinds[-1] == "state_update"
 
@@ -112,17 +112,17 @@ async def test_version_2_has_its_words() -> None:
 async def test_pieces_are_the_text(pieces: str) -> None:
     text = "Grüße aus Köln,  und 你好 🙂."
     async with played(steps(f"{{ text = '{text}', pieces = {pieces} }}")) as client:
-        told = await said(client)
+        fields = await shown(client)
     assert client.text == text
-    assert all(each["content"]["text"] for each in told)
+    assert all(each["content"]["text"] for each in fields)
     if pieces in {"1", "3"}:
-        assert len(told) == int(pieces)
+        assert len(fields) == int(pieces)
 
 
 async def test_a_text_of_nothing_is_said_all_the_same() -> None:
     async with played(steps("{ text = '', pieces = 3 }")) as client:
-        (told,) = await said(client)
-    assert told["content"]["text"] == ""
+        (fields,) = await shown(client)
+    assert fields["content"]["text"] == ""
 
 
 async def test_pieces_may_have_pauses() -> None:
@@ -143,10 +143,10 @@ async def test_a_message_may_be_said_anew() -> None:
         await client.prompt()
     assert client.kinds == ["agent_message_chunk"] * 2
     async with played(text, version=2) as client:
-        _, _, chunk, whole, _ = await said(client)
+        _, _, chunk, whole, _ = await shown(client)
     assert whole["sessionUpdate"] == "agent_message"
     assert (whole["messageId"], whole["content"][0]["text"]) == (chunk["messageId"], "b")
-    assert complaints(client, 2) == []
+    assert problems(client, 2) == []
 
 
 TERMINAL = steps(
@@ -159,7 +159,7 @@ TERMINAL = steps(
 async def test_version_2_has_terminals_of_the_agent() -> None:
     async with played(TERMINAL, version=2) as client:
         await client.prompt()
-    assert complaints(client, 2) == []
+    assert problems(client, 2) == []
     assert client.kinds[2:-1] == [
         "tool_call_update",
         "terminal_update",
@@ -177,14 +177,14 @@ async def test_version_2_has_terminals_of_the_agent() -> None:
 async def test_version_1_shows_the_output_of_a_terminal_as_text() -> None:
     async with played(TERMINAL) as client:
         await client.prompt()
-    assert complaints(client, 1) == []
+    assert problems(client, 1) == []
     assert client.kinds == ["tool_call", "tool_call_update", "tool_call_update"]
     assert [each["content"]["text"] for each in client.updates[-1]["content"]] == ["ä", "öü"]
 
 
 async def test_a_message_may_have_an_id_of_ones_own() -> None:
     async with played(steps("{ text = 'a', message = 'm1' }", "{ text = 'b' }")) as client:
-        first, second = await said(client)
+        first, second = await shown(client)
     assert first["messageId"] == "m1"
     assert "messageId" not in second
 
@@ -211,8 +211,8 @@ async def test_steps_are_repeated_and_left_to_chance() -> None:
 async def test_an_update_may_be_about_a_session_that_nobody_knows() -> None:
     async with played(steps("{ text = 'a', session = 'nobody' }", "{ text = 'b' }")) as client:
         await client.prompt()
-    told = [each["params"]["sessionId"] for each in client.messages if "params" in each]
-    assert told == ["nobody", "session-1"]
+    fields = [each["params"]["sessionId"] for each in client.messages if "params" in each]
+    assert fields == ["nobody", "session-1"]
 
 
 @pytest.mark.parametrize("accident", ["crash = 3", "hang = 5", "noise = 'oh'"])

@@ -9,18 +9,17 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from acp_agent.scripted.run import Place, Talk
+from acp_agent.scripted.messages import MODE, MessagesV1, MessagesV2
+from acp_agent.scripted.run import ConnectionState, SessionState
 from acp_agent.scripted.scenario import PROMPT, Scenario
 from acp_agent.scripted.values import members, merged
-from acp_agent.scripted.words import Words
-from acp_agent.scripted.words_v2 import MODE, WordsV2
 from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import Json, Request
 
 Params: TypeAlias = Mapping[str, Json]
 GREATEST: Final = 65535
-"""The greatest number that may stand for a version."""
+"""The greatest valid version number."""
 OPENING: Final = ("session/new", "session/load", "session/resume")
 """Methods behind whose answer the client knows a session."""
 OFFERS_V1: Final[Json] = {
@@ -38,16 +37,16 @@ OFFERS_V2: Final[Json] = {
 }
 
 
-def words_of(version: int) -> type[Words]:
+def words_of(version: int) -> type[MessagesV1]:
     """Return the words of a version."""
-    return WordsV2 if version >= 2 else Words
+    return MessagesV2 if version >= 2 else MessagesV1
 
 
-class Answers:
+class Responses:
     """The usual answers on one connection."""
 
-    def __init__(self, talk: Talk, scenario: Scenario) -> None:
-        self._talk = talk
+    def __init__(self, connection: ConnectionState, scenario: Scenario) -> None:
+        self._talk = connection
         self._scenario = scenario
         self._card = scenario.card
         self._opened = 0
@@ -56,7 +55,7 @@ class Answers:
         """Whether a version was agreed on."""
         self._chosen: dict[str, list[Json]] = {}
         """The options of each session, with what was chosen."""
-        self._answerers: Mapping[str, Callable[[Params], Json]] = {
+        self._handlers: Mapping[str, Callable[[Params], Json]] = {
             "initialize": self._initialize,
             "authenticate": self._log_in,
             "auth/login": self._log_in,
@@ -81,7 +80,7 @@ class Answers:
         Raises:
             RequestFailedError: a good agent refuses it.
         """
-        answerer = self._answerers.get(request.method)
+        handler = self._handlers.get(request.method)
         version = self._talk.version
         if request.method != "initialize":
             # What the other version has is as unknown as what none has.
@@ -90,14 +89,14 @@ class Answers:
             if not self.has_begun:
                 raise RequestFailedError(jsonrpc.INVALID_REQUEST, "The first request is initialize")
             if find_method(request.method, version, kind="request") is None:
-                answerer = None
-        if answerer is None:
+                handler = None
+        if handler is None:
             raise RequestFailedError(
                 jsonrpc.METHOD_NOT_FOUND, "Method not found", {"method": request.method}
             )
-        return answerer(self._checked(request, version))
+        return handler(self._checked(request, version))
 
-    def offered(self, session: Place) -> dict[str, Json]:
+    def offered(self, session: SessionState) -> dict[str, Json]:
         """Return what a session offers to choose from, as members of the answer that opens it."""
         card, version = self._card, self._talk.version
         offered: dict[str, Json] = {}
@@ -111,13 +110,13 @@ class Answers:
             ]
         return offered
 
-    def announced(self, session: Place) -> Sequence[Json]:
+    def announced(self, session: SessionState) -> Sequence[Json]:
         """Return the updates that come behind the answer that opens a session."""
         if self._talk.version >= 2 or not self._card.commands:
             return ()
         return (session.words.commands(self._card.commands),)
 
-    def rename(self, session: Place, session_id: Json) -> None:
+    def rename(self, session: SessionState, session_id: Json) -> None:
         """Know a session by the id that the scenario gives it."""
         if isinstance(session_id, str) and session_id != session.id:
             del self._talk.sessions[session.id]
@@ -130,19 +129,21 @@ class Answers:
         # The shapes come in with the first request, not with the start of the agent.
         from acp_protocol.schema.validate import read_params
 
-        params, complaints = read_params(request.method, request.params, version, kind="request")
-        if wrong := [str(complaint) for complaint in complaints if not complaint.lenient]:
+        params, problems = read_params(request.method, request.params, version, kind="request")
+        if wrong := [str(problem) for problem in problems if not problem.lenient]:
             raise invalid("; ".join(wrong))
         return members(params)
 
     def _initialize(self, params: Params) -> Json:
-        talk, card = self._talk, self._card
-        asked = params.get("protocolVersion")
-        if type(asked) is not int or not 0 <= asked <= GREATEST:
+        connection, card = self._talk, self._card
+        requested = params.get("protocolVersion")
+        if type(requested) is not int or not 0 <= requested <= GREATEST:
             raise invalid(f"params.protocolVersion is no integer from 0 to {GREATEST}")
-        talk.version = max(1, min(asked, self._scenario.newest))
-        is_second = talk.version >= 2
-        talk.offers = members(params.get("capabilities" if is_second else "clientCapabilities"))
+        connection.version = max(1, min(requested, self._scenario.newest))
+        is_second = connection.version >= 2
+        connection.offers = members(
+            params.get("capabilities" if is_second else "clientCapabilities")
+        )
         self._know_saved()
         self.has_begun = True
         offers = OFFERS_V2 if is_second else OFFERS_V1
@@ -151,7 +152,7 @@ class Answers:
         if card.auth and not is_second:
             offers = merged({"auth": {"logout": {}}}, offers)
         return {
-            "protocolVersion": talk.version,
+            "protocolVersion": connection.version,
             "info" if is_second else "agentInfo": info,
             "capabilities" if is_second else "agentCapabilities": offers,
             "authMethods": [_spelled(way, is_second=is_second) for way in card.auth],
@@ -246,7 +247,7 @@ class Answers:
         self._active(params)
         raise invalid("it cannot be cancelled by itself")
 
-    def _known(self, params: Params) -> Place:
+    def _known(self, params: Params) -> SessionState:
         session_id = params.get("sessionId")
         place = self._talk.sessions.get(session_id) if isinstance(session_id, str) else None
         if place is None:
@@ -254,7 +255,7 @@ class Answers:
             raise RequestFailedError(jsonrpc.RESOURCE_NOT_FOUND, "Session not found", data)
         return place
 
-    def _active(self, params: Params) -> Place:
+    def _active(self, params: Params) -> SessionState:
         place = self._known(params)
         if not place.is_open:
             data = {"sessionId": place.id}
@@ -267,16 +268,16 @@ def invalid(sentence: str) -> RequestFailedError:
     return RequestFailedError(jsonrpc.INVALID_PARAMS, f"Invalid params: {sentence}")
 
 
-def _listed(place: Place) -> Json:
+def _listed(place: SessionState) -> Json:
     more = {"title": place.title, "updatedAt": place.updated_at}
-    told = {name: value for name, value in more.items() if value is not None}
-    return {"sessionId": place.id, "cwd": place.cwd, **told}
+    fields = {name: value for name, value in more.items() if value is not None}
+    return {"sessionId": place.id, "cwd": place.cwd, **fields}
 
 
 def _spelled(way: Json, *, is_second: bool) -> Json:
     """Return a way to log in as the version spells it."""
-    told = members(way)
-    if is_second and "id" in told:
-        told = {"type": "agent", "methodId": told["id"], **told}
-        del told["id"]
-    return told
+    fields = members(way)
+    if is_second and "id" in fields:
+        fields = {"type": "agent", "methodId": fields["id"], **fields}
+        del fields["id"]
+    return fields

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from acp_agent.scripted.reading import tables as vocabulary
+from acp_agent.scripted import parser as vocabulary
 from acp_agent.tools.tool import KINDS
 
 

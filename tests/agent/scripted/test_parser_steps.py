@@ -5,47 +5,46 @@ from __future__ import annotations
 import pytest
 
 from acp_agent.config.source import InvalidFileError
-from acp_agent.scripted import course, deeds, output, questions
-from acp_agent.scripted.faults import Duplicate, InPieces
-from acp_agent.scripted.reading.file import read_scenario
-from acp_agent.scripted.reading.steps import DEEDS
-from acp_agent.scripted.run import Deed, Step
+from acp_agent.scripted import actions, requests
+from acp_agent.scripted.faults import DuplicateFault, SplitFault
+from acp_agent.scripted.parser import ACTIONS, read_scenario
+from acp_agent.scripted.run import Action, ScriptStep
 
-SAMPLES: dict[str, tuple[str, type[Deed]]] = {
-    "run": ("['echo', 'a']", questions.RunCommand),
-    "terminal": ("'a'", deeds.ShowTerminal),
-    "tool": ("'a'", deeds.CallTool),
-    "permission": ("'a'", questions.AskConsent),
-    "read": ("'/a'", questions.ReadFile),
-    "write": ("'/a'", questions.WriteFile),
-    "elicit": ("'who?'", questions.Elicit),
-    "ask": ("'a/b'", questions.AskAnything),
-    "tell": ("'a/b'", output.Notify),
-    "text": ("'a'", deeds.Say),
-    "thought": ("'a'", deeds.Say),
-    "user": ("'a'", deeds.Say),
-    "block": ("{ type = 'text', text = 'a' }", deeds.ShowBlock),
-    "plan": ("['a']", deeds.ShowPlan),
-    "update": ("{ sessionUpdate = 'plan' }", deeds.Update),
-    "mode": ("'ask'", deeds.ChangeMode),
-    "commands": ("['a']", deeds.ShowCommands),
-    "state": ("'idle'", deeds.ShowState),
-    "title": ("'a'", deeds.Rename),
-    "frame": ("'null'", output.SendFrame),
-    "line": ("'a'", output.WriteText),
-    "raw": ("'a'", output.WriteText),
-    "hex": ("'ff 0a'", output.WriteBytes),
-    "stderr": ("'a'", output.Complain),
-    "wait": ("1.5", course.Wait),
-    "close": ("'stdout'", output.CloseStdout),
-    "batch": ("[{ text = 'a' }]", course.Batch),
-    "one_of": ("[[{ text = 'a' }], []]", course.OneOf),
-    "beside": ("[[{ text = 'a' }], []]", course.Beside),
-    "steps": ("[{ text = 'a' }]", course.Group),
+SAMPLES: dict[str, tuple[str, type[Action]]] = {
+    "run": ("['echo', 'a']", requests.RequestRunCommand),
+    "terminal": ("'a'", actions.SendTerminal),
+    "tool": ("'a'", actions.SendToolCall),
+    "permission": ("'a'", requests.RequestPermission),
+    "read": ("'/a'", requests.RequestReadFile),
+    "write": ("'/a'", requests.RequestWriteFile),
+    "elicit": ("'who?'", requests.RequestElicitation),
+    "ask": ("'a/b'", requests.SendRequest),
+    "tell": ("'a/b'", actions.SendNotification),
+    "text": ("'a'", actions.SendText),
+    "thought": ("'a'", actions.SendText),
+    "user": ("'a'", actions.SendText),
+    "block": ("{ type = 'text', text = 'a' }", actions.SendBlock),
+    "plan": ("['a']", actions.SendPlan),
+    "update": ("{ sessionUpdate = 'plan' }", actions.SendUpdate),
+    "mode": ("'ask'", actions.SetMode),
+    "commands": ("['a']", actions.SendCommands),
+    "state": ("'idle'", actions.SendState),
+    "title": ("'a'", actions.SetTitle),
+    "frame": ("'null'", actions.SendFrame),
+    "line": ("'a'", actions.WriteText),
+    "raw": ("'a'", actions.WriteText),
+    "hex": ("'ff 0a'", actions.WriteBytes),
+    "stderr": ("'a'", actions.WriteStderr),
+    "wait": ("1.5", actions.WaitSeconds),
+    "close": ("'stdout'", actions.CloseStdout),
+    "batch": ("[{ text = 'a' }]", actions.SendBatch),
+    "one_of": ("[[{ text = 'a' }], []]", actions.PlayOneOf),
+    "beside": ("[[{ text = 'a' }], []]", actions.PlayConcurrently),
+    "steps": ("[{ text = 'a' }]", actions.PlaySteps),
 }
 
 
-def read(step: str) -> Step:
+def read(step: str) -> ScriptStep:
     scenario, _ = read_scenario(f"start = [{step}]", "it.toml")
     (found,) = scenario.start
     return found
@@ -58,16 +57,16 @@ def wrong(step: str) -> str:
 
 
 def test_every_deed_has_a_sample() -> None:
-    assert set(SAMPLES) == set(DEEDS)
+    assert set(SAMPLES) == set(ACTIONS)
 
 
-@pytest.mark.parametrize("word", DEEDS)
+@pytest.mark.parametrize("word", ACTIONS)
 def test_a_deed_is_read(word: str) -> None:
     value, kind = SAMPLES[word]
-    assert isinstance(read(f"{{ {word} = {value} }}").deed, kind)
+    assert isinstance(read(f"{{ {word} = {value} }}").action, kind)
 
 
-@pytest.mark.parametrize("word", [word for word in DEEDS if word != "frame"])
+@pytest.mark.parametrize("word", [word for word in ACTIONS if word != "frame"])
 def test_a_deed_of_the_wrong_kind_is_told_with_its_line(word: str) -> None:
     assert wrong(f"{{ {word} = false }}").startswith("it.toml:1: `start` step 1: ")
 
@@ -76,14 +75,14 @@ def test_what_stands_beside_any_deed_is_read() -> None:
     how = "chance = 0.5, repeat = 3, only = 2, session = 's'"
     step = read(f"{{ text = 'a', {how}, duplicate = 2, split = 4 }}")
     assert (step.chance, step.repeat, step.version, step.session) == (0.5, 3, 2, "s")
-    assert step.faults == (Duplicate(2), InPieces(4, 0.001))
+    assert step.faults == (DuplicateFault(2), SplitFault(4, 0.001))
     assert step.place == "it.toml:1: `start` step 1"
 
 
 @pytest.mark.parametrize("accident", ["crash = 3", "hang = true", "noise = 'a'"])
 def test_an_accident_needs_no_deed(accident: str) -> None:
     step = read(f"{{ {accident} }}")
-    assert step.deed is None
+    assert step.action is None
     assert len(step.faults) == 1
 
 

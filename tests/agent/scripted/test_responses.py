@@ -41,7 +41,7 @@ def code(answer: Json) -> int:
 async def fitting(client: Client, method: str, **params: Any) -> Json:
     """Ask, and return the result, which fits its shape."""
     answer = await client.ask(method, **params)
-    assert check_result(method, answer["result"], client.player.talk.version) == ()
+    assert check_result(method, answer["result"], client.player.connection.version) == ()
     return answer["result"]
 
 
@@ -105,8 +105,8 @@ async def test_a_session_is_told_again_as_it_was() -> None:
         again = client.updates[before:]
         await fitting(client, "session/load", sessionId="old", **OPENED)
         old = client.updates[before + len(again) :]
-    said = [(each["sessionUpdate"], each.get("content", {}).get("text")) for each in again[:4]]
-    assert said == [
+    shown = [(each["sessionUpdate"], each.get("content", {}).get("text")) for each in again[:4]]
+    assert shown == [
         ("user_message_chunk", "Really?"),
         ("agent_message_chunk", "Ye"),
         ("agent_message_chunk", "s."),
@@ -134,18 +134,18 @@ async def test_a_session_that_is_opened_twice_is_told_the_same_twice(
     version: int, method: str, more: Json
 ) -> None:
     async with played(SAVED, version=version) as client:
-        told: list[list[Json]] = []
+        fields: list[list[Json]] = []
         for number in range(3):
             before = len(client.updates)
             await fitting(client, method, sessionId="old", **OPENED, **more)
-            told.append([each for each in client.updates[before:] if "state" not in each])
+            fields.append([each for each in client.updates[before:] if "state" not in each])
             if number == 1:
                 await client.prompt("Go on", "old")
-    saved = told[0]
-    assert told[1] == saved
-    assert told[2][: len(saved)] == saved
-    assert [each["sessionUpdate"] for each in told[2][len(saved) :]][-1] == "tool_call_update"
-    ids = [each.get("messageId") for each in told[2] if "messageId" in each]
+    saved = fields[0]
+    assert fields[1] == saved
+    assert fields[2][: len(saved)] == saved
+    assert [each["sessionUpdate"] for each in fields[2][len(saved) :]][-1] == "tool_call_update"
+    ids = [each.get("messageId") for each in fields[2] if "messageId" in each]
     assert len(set(ids)) == (4 if version == 2 else 0)
     assert client.lint == []
 
@@ -171,7 +171,7 @@ async def test_a_mode_is_chosen(version: int) -> None:
             assert chosen["configOptions"][0]["currentValue"] == "code"
             mode["configId"] = "speed"
             wrong = await client.ask("session/set_config_option", value="x", **mode)
-        assert client.player.talk.sessions["session-1"].mode == "code"
+        assert client.player.connection.sessions["session-1"].mode == "code"
     assert code(wrong) == -32602
 
 

@@ -1,0 +1,121 @@
+"""The flags of `acp-agent`; those of settings are made of the table of keys.
+
+A flag overrides what the configuration sets; the key is the option's `dest`.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from acp_agent.models.choice import MODEL
+from acp_agent.models.services import SERVICES
+from acp_agent.setting_types import BOOLEAN, SECONDS
+from acp_agent.settings import SettingKey, setting_keys
+from acp_protocol.version import SCHEMA_ID, VERSION
+
+
+def new_parser() -> argparse.ArgumentParser:
+    """Return the parser for serving."""
+    parser = argparse.ArgumentParser(
+        prog="acp-agent",
+        description="An ACP agent on stdio; its built-in demo model needs no network and no key.",
+        epilog="Other commands: acp-agent config show|init|check and acp-agent agent-json; see "
+        "their --help, and docs/configuration.md.",
+    )
+    version = f"acp-agent {VERSION} (ACP schema {SCHEMA_ID})"
+    parser.add_argument("--version", action="version", version=version)
+    add_config_options(parser)
+    parser.add_argument(
+        "--pace",
+        type=SECONDS,
+        default=0.0,
+        metavar="SECONDS",
+        help="pause between pieces of streamed text, to watch them arrive",
+    )
+    add_setting_options(parser)
+    group = parser.add_argument_group("login")
+    group.add_argument(
+        "--login",
+        choices=[service.prefix for service in SERVICES.values() if service.needs_key],
+        help="read a provider's key from this terminal, store it, and exit",
+    )
+    group = parser.add_argument_group("testing clients")
+    group.add_argument(
+        "--script",
+        type=Path,
+        metavar="FILE",
+        help="play this scenario and its faults instead of an agent: a file, or one of hello, "
+        "tour, editor, cancel, sessions, faults, chaos. Of the other options, only --protocol "
+        "and --dialect apply",
+    )
+    group.add_argument(
+        "--seed", type=int, metavar="N", help="random seed (overrides the one in the scenario)"
+    )
+    group.add_argument(
+        "--check",
+        action="store_true",
+        help="only check the scenario; exit code 1 if it is invalid",
+    )
+    return parser
+
+
+def add_config_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that name the configuration."""
+    group = parser.add_mutually_exclusive_group()
+    group.add_argument(
+        "--config",
+        type=Path,
+        metavar="FILE",
+        help="the configuration to read, TOML or YAML (default: $ACP_AGENT_CONFIG, or "
+        "acp-console/acp-agent.toml in your configuration directory)",
+    )
+    group.add_argument(
+        "--no-config",
+        action="store_true",
+        help="read no configuration, neither from a file nor from ACP_AGENT_… variables",
+    )
+
+
+def add_setting_options(parser: argparse.ArgumentParser) -> None:
+    """Add the flags of settings; those that are not given have no attribute."""
+    groups: dict[str, Any] = {
+        "model": parser.add_argument_group(
+            "model", "Keys and URLs come from the environment, see docs/models.md."
+        ),
+        "protocol": parser.add_argument_group("protocol"),
+        "sessions": parser.add_argument_group("sessions"),
+    }
+    for key in setting_keys().values():
+        if key.flag is not None:
+            group = groups.get(key.section, parser)
+            group.add_argument(
+                key.flag,
+                dest=key.path,
+                default=argparse.SUPPRESS,
+                help=_help(key),
+                **_argument(key),
+            )
+
+
+def _argument(key: SettingKey) -> dict[str, Any]:
+    if key.type is BOOLEAN:
+        # A flag can only turn on what is off by default.
+        is_off = key.default is False
+        return {"action": "store_true" if is_off else argparse.BooleanOptionalAction}
+    if key.type.choices:
+        return {"choices": key.type.choices}
+    return {"type": MODEL if key.path == "model.name" else key.type, "metavar": key.metavar}
+
+
+def _help(key: SettingKey) -> str:
+    default = key.dump(key.default)
+    return key.about if default is None or default is False else f"{key.about} (default: {default})"
+
+
+def given_settings(options: argparse.Namespace) -> dict[str, Any]:
+    """Return the values of flags by their keys."""
+    members: Mapping[str, Any] = vars(options)
+    return {name: value for name, value in members.items() if "." in name}
