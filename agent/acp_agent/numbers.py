@@ -1,4 +1,4 @@
-"""Numbers that JSON can spell and nobody can hold, such as 1e400: they could not be said again."""
+"""Numbers that are valid JSON but too large for a float, such as 1e400."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from acp_protocol.jsonrpc import Json
 
 
 def is_finite(value: Json) -> bool:
-    """Whether no number in `value` was too large to be read as what it is."""
+    """Return whether every number in `value` is finite."""
     waiting: list[Json] = [value]
     while waiting:
         each = waiting.pop()

@@ -1,4 +1,4 @@
-"""Typing in a key, on a real terminal."""
+"""`acp-agent --login` on a real terminal."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def typed(tmp_path: Path, answer: str) -> tuple[int, str]:
         process.wait(LIMIT)
 
 
-def test_a_key_that_is_typed_in_is_kept_and_not_shown(tmp_path: Path) -> None:
+def test_typed_key_is_stored_and_not_shown(tmp_path: Path) -> None:
     code, shown = typed(tmp_path, f"{KEY}\n")
     ring = keyring({"XDG_CONFIG_HOME": str(tmp_path)})
     assert (code, ring.get("openai")) == (0, KEY)
@@ -56,12 +56,12 @@ def test_a_key_that_is_typed_in_is_kept_and_not_shown(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("answer", "code"), [("\n", 2), ("two words\n", 2), ("\x04", 130)])
-def test_what_is_no_key_changes_nothing(tmp_path: Path, answer: str, code: int) -> None:
+def test_invalid_key_changes_nothing(tmp_path: Path, answer: str, code: int) -> None:
     assert typed(tmp_path, answer)[0] == code
     assert keyring({"XDG_CONFIG_HOME": str(tmp_path)}).get("openai") is None
 
 
-def test_without_a_terminal_nobody_is_asked(tmp_path: Path) -> None:
+def test_login_needs_a_terminal(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "acp_agent", "--login", "anthropic"],
         input=b"sk-x\n",
@@ -70,4 +70,6 @@ def test_without_a_terminal_nobody_is_asked(tmp_path: Path) -> None:
         timeout=LIMIT,
     )
     assert (done.returncode, done.stdout) == (2, b"")
-    assert done.stderr == b"acp-agent: To log in, a key is typed in on a terminal; this is none.\n"
+    assert done.stderr == (
+        b"acp-agent: To log in, type a key in a terminal; stdin is not a terminal.\n"
+    )

@@ -1,3 +1,3 @@
-"""What the agent is started with: one configuration from a file, the environment and flags."""
+"""Reads the settings from a file, the environment, and flags, and shows them."""
 
 __all__: list[str] = []

@@ -116,7 +116,7 @@ class HandlersV1(Handlers):
             client=self.services.client,
             client_reads=self._files.get("readTextFile") is True,
             client_writes=self._files.get("writeTextFile") is True,
-            terminal_tasks=self.household.servers.tasks if self._has_terminals else None,
+            terminal_tasks=self.services.mcp_client.tasks if self._has_terminals else None,
         )
 
     def _unstable(self) -> Mapping[str, Handler]:

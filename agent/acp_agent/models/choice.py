@@ -5,19 +5,30 @@ The demo model needs nothing, and nothing of what the others need is imported fo
 
 from __future__ import annotations
 
-import argparse
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, assert_never
+from typing import TYPE_CHECKING, Annotated, Final, assert_never
 
-from acp_agent.config.values import PATH, Kind, UnfitError, whole
 from acp_agent.models.demo import DemoModel
 from acp_agent.models.keyring import keyring
 from acp_agent.models.model import Effort, Model, ModelOptions, Prices, takes_images
 from acp_agent.models.routed import RoutedModel
 from acp_agent.models.services import SERVICES, Service, SettingsError, service_at, service_found
+from acp_agent.setting_types import (
+    BOOLEAN,
+    PATH,
+    TEXT,
+    URL,
+    VARIABLE,
+    InvalidSettingError,
+    Key,
+    SettingType,
+    number_from_text,
+    one_of,
+    whole,
+)
 
 if TYPE_CHECKING:
     from acp_agent.models.http import Tape
@@ -35,27 +46,112 @@ _ELSEWHERE: Final = (
 _NAMES: Final = ", ".join(f"{each}:NAME" for each in SERVICES)
 
 
+def _parse_thinking(raw: object) -> Effort | int:
+    for effort in EFFORTS:
+        if raw == effort:
+            return effort
+    if type(raw) is not int or not LEAST_THOUGHT <= raw < 10**9:
+        raise ValueError
+    return raw
+
+
+def _parse_prices(raw: object) -> Prices:
+    if not isinstance(raw, str) or not _PRICES.fullmatch(raw):
+        raise ValueError
+    return Prices(*map(float, raw.split("/")))
+
+
+def _dump_prices(prices: Prices) -> str:
+    each = (prices.read, prices.written, prices.cached_read, prices.cached_written)
+    return "/".join(f"{price:g}" for price in each if price is not None)
+
+
+_PRICES: Final = re.compile(r"\d{1,6}(\.\d{1,6})?(/\d{1,6}(\.\d{1,6})?){1,3}", re.ASCII)
+CASSETTE_MODES: Final = ("record", "replay")
+THINKING: Final = SettingType(
+    f"one of {', '.join(EFFORTS)}, or a whole number of at least {LEAST_THOUGHT}",
+    _parse_thinking,
+    number_from_text,
+)
+TOKENS: Final = whole(1)
+PRICES: Final = SettingType("prices like 3/15 or 3/15/0.3/3.75", _parse_prices, str, _dump_prices)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelChoice:
-    """A model, and what its user wants of it; None leaves it to the service."""
+    """A model and its options; None leaves an option to the provider."""
 
-    name: str = DemoModel.name
-    """The demo, or SERVICE:NAME."""
-    base_url: str | None = None
-    """Where the service is; None: where the environment says, or where everybody finds it."""
-    api_key_env: str | None = None
-    """The variable that holds the key; None: the service's own, unless `base_url` is set."""
-    thinking: Effort | int | None = None
-    max_tokens: int | None = None
-    window: int | None = None
-    prices: Prices | None = None
-    images: bool | None = None
-    system_prompt: str | None = None
-    """What the model is told besides."""
-    coding_agent_mode: bool = True
-    """Whether the model is told how to work as a coding agent."""
-    cassette: Path | None = None
-    cassette_mode: str = "replay"
+    service: Annotated[
+        str | None, one_of(*SERVICES), Key("the provider of the model, if its name has no prefix")
+    ] = None
+    """Only files and variables set it: `name` begins with the provider once they are read."""
+    name: Annotated[
+        str,
+        TEXT,
+        Key(
+            'model to use: "demo" or PROVIDER:NAME, e.g. ollama:qwen3; PROVIDER:* for all models '
+            "that the provider has",
+            "--model",
+            "NAME",
+        ),
+    ] = DemoModel.name
+    base_url: Annotated[
+        str | None,
+        URL,
+        Key("the provider's URL; requests to it carry no key but that of api_key_env"),
+    ] = None
+    """None: the URL in the environment, or the provider's own."""
+    api_key_env: Annotated[
+        str | None, VARIABLE, Key("the environment variable that holds the key")
+    ] = None
+    """None: the provider's own variable, unless `base_url` is set."""
+    thinking: Annotated[
+        Effort | int | None,
+        THINKING,
+        Key(
+            "how hard to think before answering: low, medium, high, or a number of tokens",
+            "--thinking",
+            "EFFORT",
+        ),
+    ] = None
+    max_tokens: Annotated[
+        int | None, TOKENS, Key("the longest reply, in tokens", "--max-tokens", "N")
+    ] = None
+    window: Annotated[
+        int | None,
+        TOKENS,
+        Key("the context window of the model, in tokens, to show how full it is", "--window", "N"),
+    ] = None
+    prices: Annotated[
+        Prices | None,
+        PRICES,
+        Key(
+            "US dollars per million tokens read and written, to show the cost: IN/OUT, or "
+            "IN/OUT/CACHED/CACHING with those of a cache",
+            "--prices",
+            "IN/OUT",
+        ),
+    ] = None
+    images: Annotated[bool | None, BOOLEAN, Key("whether the model accepts images", "--images")] = (
+        None
+    )
+    system_prompt: Annotated[
+        str | None, TEXT, Key("text to add to the system prompt of the model")
+    ] = None
+    coding_agent_mode: Annotated[
+        bool, BOOLEAN, Key("whether the system prompt says how to work as a coding agent")
+    ] = True
+    cassette: Annotated[
+        Path | None, PATH, Key("a file for the HTTP traffic with the model", "--cassette", "FILE")
+    ] = None
+    cassette_mode: Annotated[
+        str,
+        one_of(*CASSETTE_MODES),
+        Key(
+            "record: write the cassette; replay: take responses from it instead of the provider",
+            "--cassette-mode",
+        ),
+    ] = "replay"
 
     @property
     def options(self) -> ModelOptions:
@@ -69,73 +165,6 @@ class ModelChoice:
             system_prompt=self.system_prompt,
             is_coding=self.coding_agent_mode,
         )
-
-
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that choose a model, and tell of it; those not given are left out."""
-    group = parser.add_argument_group(
-        "model",
-        "Keys and addresses come from the environment, see docs/models.md.",
-        argument_default=argparse.SUPPRESS,
-    )
-    prefixes = ", ".join(SERVICES)
-    group.add_argument(
-        "--model",
-        dest="model.name",
-        type=MODEL,
-        metavar="NAME",
-        help="who decides what is said and done: demo, or SERVICE:NAME as in ollama:qwen3, or "
-        "SERVICE:* to choose from all models that it has; "
-        f"services: {prefixes} (default: {DemoModel.name})",
-    )
-    group.add_argument(
-        "--thinking",
-        dest="model.thinking",
-        type=THINKING,
-        metavar="EFFORT",
-        help="how hard to think before answering: low, medium, high, or a number of tokens",
-    )
-    group.add_argument(
-        "--max-tokens",
-        dest="model.max_tokens",
-        type=TOKENS,
-        metavar="N",
-        help="the most that one reply may be long",
-    )
-    group.add_argument(
-        "--window",
-        dest="model.window",
-        type=TOKENS,
-        metavar="N",
-        help="tokens that the model can bear in mind, to tell the client how full that is",
-    )
-    group.add_argument(
-        "--prices",
-        dest="model.prices",
-        type=PRICES,
-        metavar="IN/OUT",
-        help="US dollars for a million tokens read and written, to tell the client the cost; "
-        "IN/OUT/CACHED/CACHING with those of a cache",
-    )
-    group.add_argument(
-        "--images",
-        dest="model.images",
-        action=argparse.BooleanOptionalAction,
-        help="whether the model looks at images (default: as the service's models mostly do)",
-    )
-    group.add_argument(
-        "--cassette",
-        dest="model.cassette",
-        type=PATH,
-        metavar="FILE",
-        help="keep the traffic with the model in a file",
-    )
-    group.add_argument(
-        "--cassette-mode",
-        dest="model.cassette_mode",
-        choices=CASSETTE_MODES,
-        help="write the file, or let it answer instead of the service (default: replay)",
-    )
 
 
 def chosen(choice: ModelChoice, environment: Mapping[str, str]) -> Model:
@@ -223,11 +252,13 @@ def full_name(name: str, service: str | None = None) -> str:
     """Return the name of a model with its service before it.
 
     Raises:
-        UnfitError: it has none that is known, or that of another service.
+        InvalidSettingError: it has none that is known, or that of another service.
     """
     named = name.partition(":")[0]
     if service is not None and ":" in name and named in SERVICES and named != service:
-        raise UnfitError(f"must be a model of {service}, not of {named}; one of the two has to go")
+        raise InvalidSettingError(
+            f"must be a model of {service}, not of {named}; one of the two has to go"
+        )
     if service is not None and not name.startswith(f"{service}:"):
         name = f"{service}:{name}"
     if name == DemoModel.name:
@@ -235,7 +266,7 @@ def full_name(name: str, service: str | None = None) -> str:
     prefix, colon, rest = name.partition(":")
     if prefix not in SERVICES or not colon or not rest.strip() or not rest.isprintable():
         hint = f"; {_ELSEWHERE}" if colon and prefix not in SERVICES else ""
-        raise UnfitError(f"must be one of {DemoModel.name}, {_NAMES}{hint}")
+        raise InvalidSettingError(f"must be one of {DemoModel.name}, {_NAMES}{hint}")
     return name
 
 
@@ -263,37 +294,4 @@ def _tape(path: Path | None, mode: str) -> Tape | None:
     return RecordingCassette(path) if mode == "record" else ReplayingCassette(path)
 
 
-def _read_thinking(raw: object) -> Effort | int:
-    for effort in EFFORTS:
-        if raw == effort:
-            return effort
-    if type(raw) is not int or not LEAST_THOUGHT <= raw < 10**9:
-        raise ValueError
-    return raw
-
-
-def _raw_thinking(told: str) -> object:
-    return int(told) if re.fullmatch(r"\d{1,9}", told, re.ASCII) else told
-
-
-def _read_prices(raw: object) -> Prices:
-    if not isinstance(raw, str) or not _PRICES.fullmatch(raw):
-        raise ValueError
-    return Prices(*map(float, raw.split("/")))
-
-
-def _write_prices(prices: Prices) -> str:
-    told = (prices.read, prices.written, prices.cached_read, prices.cached_written)
-    return "/".join(f"{each:g}" for each in told if each is not None)
-
-
-_PRICES: Final = re.compile(r"\d{1,6}(\.\d{1,6})?(/\d{1,6}(\.\d{1,6})?){1,3}", re.ASCII)
-CASSETTE_MODES: Final = ("record", "replay")
-MODEL: Final = Kind(f"one of {DemoModel.name}, {_NAMES}", full_name)
-THINKING: Final = Kind(
-    f"one of {', '.join(EFFORTS)}, or a whole number of at least {LEAST_THOUGHT}",
-    _read_thinking,
-    _raw_thinking,
-)
-TOKENS: Final = whole(1)
-PRICES: Final = Kind("prices like 3/15 or 3/15/0.3/3.75", _read_prices, write=_write_prices)
+MODEL: Final = SettingType(f"one of {DemoModel.name}, {_NAMES}", full_name)

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, cast
 
-from acp_agent.config.place import config_directory
 from acp_agent.models.services import SettingsError
+from acp_agent.paths import config_directory
 
 NAME: Final = "acp-agent-keys.json"
 

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from acp_agent.config.configuration import configuration_of
-from acp_agent.flags import given
+from acp_agent.flags import given_settings, new_parser
 from acp_agent.models.anthropic import MessagesModel
-from acp_agent.models.choice import add_options, chosen
+from acp_agent.models.choice import chosen
 from acp_agent.models.demo import DemoModel
 from acp_agent.models.model import Model, UserSaid, takes_images
 from acp_agent.models.openai import ChatModel
 from acp_agent.models.routed import RoutedModel
 from acp_agent.models.services import SERVICES, SettingsError
+from acp_agent.settings import settings_with
 from acp_protocol.jsonrpc import Json
 from tests.agent.models.provider import providing, replied, sse, streamed
 
@@ -24,10 +24,10 @@ STOP: Json = {"choices": [{"finish_reason": "stop"}]}
 
 
 def choice(*arguments: str, environment: Mapping[str, str] | None = None) -> Model:
-    parser = argparse.ArgumentParser(exit_on_error=False)
-    add_options(parser)
-    configuration = configuration_of(given(parser.parse_args(arguments)))
-    return chosen(configuration.model, environment or {})
+    parser = new_parser()
+    parser.exit_on_error = False
+    settings = settings_with(given_settings(parser.parse_args(arguments)))
+    return chosen(settings.model, environment or {})
 
 
 def test_nothing_said_means_the_demo_model() -> None:

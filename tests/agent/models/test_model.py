@@ -20,7 +20,7 @@ from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import Json
 from tests.agent.conftest import talk
 from tests.agent.models.provider import found, providing, refused, sse, streamed
-from tests.agent.test_main import COMMAND, LIMIT, Agent, has_content
+from tests.agent.test_cli import COMMAND, LIMIT, Agent, has_content
 
 KEY = "sk-canary-0123456789"
 WISHES = ModelOptions(window=1000, prices=Prices(1.0, 1.0))

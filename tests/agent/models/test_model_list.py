@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from acp_agent.config.assembly import models_of
-from acp_agent.config.configuration import Configuration
+from acp_agent.config.build import build_models
 from acp_agent.models.choice import ModelChoice, expanded
 from acp_agent.models.model_list import MODEL_LIMIT, PAGE_LIMIT, SIZE_LIMIT, list_models
 from acp_agent.models.services import SERVICES, SettingsError
+from acp_agent.settings import Settings
 from acp_protocol.jsonrpc import Json
 from tests.agent.models.provider import found
 
@@ -178,14 +178,14 @@ def test_all_models_of_a_service_can_be_chosen(caplog: pytest.LogCaptureFixture)
     with serving(Listing(listed("b", "a"))) as listing:
         here = ModelChoice(name="ollama:*", base_url=listing.url, max_tokens=7)
         gone = ModelChoice(name="vllm:*", base_url="http://127.0.0.1:1")
-        configuration = Configuration(model=ModelChoice(), others=[here, gone])
-        names = [model.name for model in models_of(configuration, {})]
+        configuration = Settings(model=ModelChoice(), others=[here, gone])
+        names = [model.name for model in build_models(configuration, {})]
         assert [each.max_tokens for each in expanded(here, {})] == [7, 7]
     assert names == ["demo", "ollama:b", "ollama:a"]
     assert "vLLM at http://127.0.0.1:1 does not say which models it has" in caplog.text
     assert "or check base_url" in caplog.text
     with pytest.raises(SettingsError, match="Name one of them"):
-        models_of(Configuration(model=gone), {})
+        build_models(Settings(model=gone), {})
 
 
 def test_one_cassette_is_not_for_all_models() -> None:

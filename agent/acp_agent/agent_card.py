@@ -1,0 +1,50 @@
+"""The agent's entry for registries and routers: `agent.json`.
+
+The document has two readers. The registry of the protocol reads `id`, `name`, `version`,
+`description` and `distribution`; Continuum Router also shows `displayName`, `transport` and
+`capabilities`.
+
+Source: ACP Registry, "Registry Format" and `agent.schema.json`; Continuum Router, ACP, "Agent
+Registry Metadata".
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from acp_agent.models.choice import looks_at_images
+from acp_agent.settings import Settings
+from acp_protocol.jsonrpc import Json
+from acp_protocol.version import VERSION
+
+ID: Final = "acp-agent"
+PACKAGE: Final = "acp-console"
+"""The distribution; its command runs the agent as `acp-console agent`."""
+
+
+def agent_json(settings: Settings) -> dict[str, Json]:
+    """Return the entry of the agent as it is configured."""
+    agent = settings.agent
+    return {
+        "id": ID,
+        "name": agent.name,
+        "displayName": agent.name,
+        "version": VERSION,
+        "description": agent.description,
+        "license": "MIT",
+        "distribution": {"uvx": {"package": f"{PACKAGE}=={VERSION}", "args": ["agent"]}},
+        "transport": [{"type": "stdio"}],
+        "capabilities": capabilities(settings),
+    }
+
+
+def capabilities(settings: Settings) -> dict[str, Json]:
+    """Return what the agent can do, in the words of Continuum Router."""
+    choices = (settings.model, *settings.others)
+    return {
+        "loadSession": True,
+        "image": any(looks_at_images(choice) for choice in choices),
+        "audio": False,
+        "embeddedContext": True,
+        "mcp": True,
+    }

@@ -1,0 +1,227 @@
+"""The command `acp-agent`: the agent on stdin and stdout, or another command."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import signal
+import sys
+from collections.abc import Callable, Coroutine, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import Any, Final, TypeAlias
+
+import anyio
+
+from acp_agent.config.build import build_conduct, build_mcp, build_models, build_store
+from acp_agent.flags import given_settings, new_parser
+from acp_agent.models.services import SERVICES, SettingsError, check_key
+from acp_agent.paths import ConfigPathError, config_file
+from acp_agent.server import AgentServer, Keeping
+from acp_agent.sessions.errors import StoreError
+from acp_agent.settings import PREFIX, Settings, settings_with
+from acp_protocol.connection import Connection
+from acp_protocol.dialects.names import BATCHES
+from acp_protocol.errors import AcpError
+from acp_protocol.tasks import OwnedTasks
+from acp_protocol.transport import Transport
+from acp_protocol.transport.stdio import open_stdio
+from acp_protocol.transport.translated import TranslatedTransport
+
+logger = logging.getLogger(__name__)
+
+CLOSE_TIMEOUT_S: Final = 5.0
+"""How long running turns may take to end their programs and to be answered."""
+AdminServer: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
+"""Serves the status endpoints until it is cancelled."""
+COMMANDS: Final = frozenset({"agent-json", "config"})
+"""First arguments that are commands; without one, the agent serves."""
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Serve one client until it closes stdin; return the exit code."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    if arguments[:1] and arguments[0] in COMMANDS:
+        from acp_agent.config.commands import run_command
+
+        return run_command(arguments)
+    options = new_parser().parse_args(arguments)
+    logging.basicConfig(level=logging.WARNING, format="acp-agent: %(message)s", stream=sys.stderr)
+    # Python leaves out the streams that are closed at its start; their numbers mean other files.
+    if None in (sys.stdin, sys.stdout):
+        logger.error("stdin and stdout are needed: an ACP client talks to the agent there")
+        return 2
+    if options.login is not None:
+        return log_in(options.login, os.environ)
+    if options.script is not None:
+        from acp_agent.scripted.command import run_script
+
+        return run_script(options)
+    if options.seed is not None or options.check:
+        logger.error("--seed and --check need a scenario: --script FILE")
+        return 2
+    if sys.stdin.isatty():
+        sys.stderr.write(
+            "acp-agent is an agent: an ACP client, such as an editor or acp-console, starts it "
+            "and talks to it on stdin and stdout. Ctrl-D ends it.\n"
+        )
+    return _run_agent(options)
+
+
+def _run_agent(options: argparse.Namespace) -> int:
+    where = "memory"
+    try:
+        settings, notes = _load(options)
+        logging.getLogger().setLevel(settings.log.level.upper())
+        for note in notes:
+            logger.info("%s", note)
+        where = str(settings.sessions.storage or where)
+        keeping = build_store(settings)
+        server = _server(settings, keeping, options.pace)
+        with _admin(server, settings) as admin:
+            anyio.run(_serve, server, settings.protocol.dialect, admin)
+        keeping.store.close()
+    except StoreError as error:
+        logger.error("sessions in %s: %s", where, error)  # noqa: TRY400 - no traceback for a user
+        return 2
+    except (AcpError, ConfigPathError, SettingsError) as error:
+        for line in str(error).splitlines():
+            logger.error("%s", line)  # noqa: TRY400 - as above
+        return 2
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+def log_in(prefix: str, environment: Mapping[str, str]) -> int:
+    """Read a provider's key from this terminal and store it; return the exit code.
+
+    Source: ACP, Authentication, "Terminal Auth".
+    """
+    import getpass
+
+    from acp_agent.models.keyring import keyring
+
+    def log(sentence: str) -> None:
+        sys.stderr.write(f"acp-agent: {sentence}\n")
+
+    if not sys.stdin.isatty():
+        log("To log in, type a key in a terminal; stdin is not a terminal.")
+        return 2
+    try:
+        # Not echoed, and not in the arguments of any program.
+        key = getpass.getpass(f"Key of {SERVICES[prefix].title}: ", sys.stderr).strip()
+    except (EOFError, KeyboardInterrupt):
+        log("\nNothing was changed.")
+        return 130
+    if not key:
+        log("No key was entered; nothing was changed.")
+        return 2
+    ring = keyring(environment)
+    try:
+        check_key(key, "The key")
+        ring.put(prefix, key)
+    except SettingsError as error:
+        log(str(error))
+        return 2
+    log(f"The key is stored in {ring.path}, which only you can read.")
+    return 0
+
+
+def _load(options: argparse.Namespace) -> tuple[Settings, Sequence[str]]:
+    """Return the settings, and notes about what has no effect.
+
+    If there are only flags, nothing is imported to read them.
+    """
+    flags = given_settings(options)
+    if options.no_config:
+        return settings_with(flags), ()
+    path = config_file(options.config, os.environ)
+    if path is None and not any(name.startswith(PREFIX) for name in os.environ):
+        return settings_with(flags), ()
+    from acp_agent.config.load import load_settings
+
+    loaded = load_settings(path, os.environ, flags)
+    return loaded.settings(), loaded.notes
+
+
+def _server(settings: Settings, keeping: Keeping, pace: float) -> AgentServer:
+    protocol = settings.protocol
+    model, *others = build_models(settings, os.environ)
+    return AgentServer(
+        model=model,
+        others=others,
+        pace=pace,
+        newest=max(protocol.version, 2) if protocol.dialect == BATCHES else protocol.version,
+        keeping=keeping,
+        mcp=build_mcp(settings.mcp, os.environ),
+        conduct=build_conduct(settings),
+        auth=settings.auth.mode,
+        namespace=settings.agent.namespace,
+        title=settings.agent.name,
+    )
+
+
+@contextmanager
+def _admin(server: AgentServer, settings: Settings) -> Generator[AdminServer | None]:
+    """Open the socket of the status endpoints, if there are any; yield what serves them."""
+    listen = settings.admin.listen
+    if listen is None:
+        yield None
+        return
+    # An HTTP server takes longer to import than the rest of the agent takes to start.
+    from acp_agent.continuum.admin import AddressInUseError, AdminSocket, serve_admin
+
+    try:
+        opened = AdminSocket(listen, os.environ, settings.admin.token_env)
+    except AddressInUseError as error:
+        # Two windows of an editor start two agents; the second one must serve its client.
+        logger.error("%s It serves no status endpoints.", error)  # noqa: TRY400 - as above
+        yield None
+        return
+    with opened:
+        yield partial(serve_admin, opened, server, settings)
+
+
+async def _serve(server: AgentServer, dialect: str | None, admin: AdminServer | None) -> None:
+    is_over = anyio.Event()
+    server.connection = Connection(_transport(dialect), server, takes_batches=dialect == BATCHES)
+    async with OwnedTasks() as server.tasks, server.connection as connection:
+        server.tasks.start_soon(_wait_for_signal, is_over)
+        server.tasks.start_soon(_wait_for_end, connection, is_over)
+        server.tasks.start_soon(server.rest_idle)
+        if admin is not None:
+            server.tasks.start_soon(admin)
+        await is_over.wait()
+        server.cancel_all()
+        with anyio.move_on_after(CLOSE_TIMEOUT_S):
+            await connection.wait_settled()
+
+
+def _transport(dialect: str | None) -> Transport:
+    """Return stdin and stdout in a dialect; None: detect the client's."""
+    if dialect == BATCHES:
+        return open_stdio()
+    if dialect is None:
+        return TranslatedTransport(open_stdio(framing=None), "agent")
+    # Dialects are rare, and what they import takes time.
+    from acp_protocol.dialects.catalogue import open_dialect
+
+    opened = open_dialect(dialect)
+    return TranslatedTransport(open_stdio(framing=opened.framing), "agent", opened)
+
+
+async def _wait_for_end(connection: Connection, is_over: anyio.Event) -> None:
+    await connection.wait_closed()
+    is_over.set()
+
+
+async def _wait_for_signal(is_over: anyio.Event) -> None:
+    with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGHUP) as signals:
+        async for _ in signals:
+            is_over.set()
+
+
+if __name__ == "__main__":
+    sys.exit(run())

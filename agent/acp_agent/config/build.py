@@ -1,0 +1,129 @@
+"""What the agent is started with, made of its settings."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Mapping
+from typing import Final, cast
+
+from acp_agent.audit import Audit
+from acp_agent.conduct import Conduct, TurnLimits
+from acp_agent.mcp.declarations import Server, configured_servers
+from acp_agent.mcp.limits import Limits
+from acp_agent.mcp.servers import McpSettings
+from acp_agent.models.choice import chosen, expanded
+from acp_agent.models.model import Model
+from acp_agent.models.services import SettingsError
+from acp_agent.rules import PermissionRules
+from acp_agent.server import Keeping
+from acp_agent.sessions.errors import StoreError
+from acp_agent.sessions.store import Store
+from acp_agent.settings import Mcp, Settings
+from acp_agent.tools.addresses import PrivateHosts
+from acp_agent.tools.catalogue import fetch_tool
+from acp_protocol.jsonrpc import Json
+
+logger = logging.getLogger(__name__)
+
+REFERENCE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+"""A reference to an environment variable, in `env` and `headers` of a server."""
+
+
+class _UnsetVariableError(Exception):
+    """A variable is not set; the message names the reference to it."""
+
+
+def build_models(settings: Settings, environment: Mapping[str, str]) -> list[Model]:
+    """Return the models; the first one is the default.
+
+    Raises:
+        SettingsError: the settings of a model are invalid.
+    """
+    choices = expanded(settings.model, environment)
+    for other in settings.others:
+        try:
+            choices += expanded(other, environment)
+        except SettingsError as error:
+            # Its provider may not be running; the first model works without it.
+            logger.warning("%s", error)
+    return [chosen(choice, environment) for choice in choices]
+
+
+def build_store(settings: Settings) -> Keeping:
+    """Return how sessions are kept; the caller closes the open store.
+
+    Raises:
+        StoreError: the store cannot be opened.
+    """
+    sessions = settings.sessions
+    if sessions.storage is not None and sessions.storage.is_file():
+        raise StoreError("it is a file; sessions are kept in a directory")
+    return Keeping(
+        Store(sessions.storage),
+        sessions.max_concurrent,
+        sessions.idle_timeout,
+        settings.protocol.unstable,
+    )
+
+
+def build_conduct(settings: Settings) -> Conduct:
+    """Return the permissions and limits of turns."""
+    permissions, limits, private = (
+        settings.permissions,
+        settings.limits,
+        settings.fetch.allow_private,
+    )
+    return Conduct(
+        PermissionRules(
+            permissions.default_policy,
+            frozenset(permissions.auto_allow),
+            frozenset(permissions.always_ask),
+            permissions.rules,
+        ),
+        Audit(permissions.audit) if permissions.audit is not None else None,
+        TurnLimits(limits.requests, limits.tokens, limits.seconds),
+        fetch_tool(PrivateHosts(private)) if private else {},
+        settings.agent.instructions,
+    )
+
+
+def build_mcp(mcp: Mcp, environment: Mapping[str, str]) -> McpSettings:
+    """Return the MCP servers, with the variables that they refer to.
+
+    A server that refers to a variable that is not set is left out.
+    """
+    tables: dict[str, Mapping[str, Json]] = {}
+    for id_, members in mcp.servers.items():
+        if mcp.allowed_servers and id_ not in mcp.allowed_servers:
+            continue
+        try:
+            # Variables may hold secrets, which belong nowhere else.
+            tables[id_] = {
+                name: _expanded(value, environment, name) if name in {"env", "headers"} else value
+                for name, value in members.items()
+            }
+        except _UnsetVariableError as error:
+            logger.error("mcp.servers.%s is left out: %s", id_, error)  # noqa: TRY400 - no bug
+    servers: tuple[Server, ...] = configured_servers(tables)
+    limits = Limits(connections=mcp.max_connections, spawn_timeout=mcp.spawn_timeout)
+    return McpSettings(servers, mcp.allowed_servers, limits)
+
+
+def _expanded(value: Json, environment: Mapping[str, str], where: str) -> Json:
+    """Return `value` with variables in place of the references in all its strings."""
+    if isinstance(value, str):
+
+        def variable(found: re.Match[str]) -> str:
+            if found[1] not in environment:
+                raise _UnsetVariableError(f"{where}: the variable {found[1]} is not set")
+            return environment[found[1]]
+
+        return REFERENCE.sub(variable, value)
+    if isinstance(value, list):
+        values = cast("list[Json]", value)
+        return [_expanded(each, environment, f"{where}.{at}") for at, each in enumerate(values)]
+    if isinstance(value, dict):
+        pairs = cast("dict[str, Json]", value).items()
+        return {name: _expanded(each, environment, f"{where}.{name}") for name, each in pairs}
+    return value

@@ -1,0 +1,173 @@
+"""The commands `acp-agent config` and `acp-agent agent-json`, which serve no client."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from acp_agent.agent_card import agent_json
+from acp_agent.config.load import LoadedSettings, load_settings, unknown_variables
+from acp_agent.config.show import as_json, as_toml, template
+from acp_agent.config.source import InvalidFileError
+from acp_agent.flags import add_config_options, add_setting_options, given_settings
+from acp_agent.models.choice import check
+from acp_agent.models.services import SettingsError
+from acp_agent.paths import CONFIG_NAMES, ConfigPathError, config_directory, config_file
+from acp_protocol.errors import describe_os_error
+
+OK: Final = 0
+INVALID: Final = 1
+"""The file to check is invalid."""
+UNUSABLE: Final = 2
+
+
+def run_command(arguments: Sequence[str]) -> int:
+    """Run the command in `arguments`; return the exit code."""
+    options = _parser().parse_args(arguments)
+    try:
+        return options.run(options)
+    except (InvalidFileError, ConfigPathError, SettingsError) as error:
+        _log(str(error))
+        return UNUSABLE
+    except BrokenPipeError:
+        # The reader has read enough; the interpreter must not report this at its exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return OK
+
+
+def _show(options: argparse.Namespace) -> int:
+    loaded = _loaded(options)
+    _print(as_json(loaded) + "\n" if options.format == "json" else as_toml(loaded))
+    return OK
+
+
+def _init(options: argparse.Namespace) -> int:
+    if options.file == Path("-"):
+        _print(template())
+        return OK
+    path: Path = options.file or config_directory(os.environ) / CONFIG_NAMES[0]
+    write_template(path, overwrite=options.force)
+    _print(f"{path}\n")
+    return OK
+
+
+def _check(options: argparse.Namespace) -> int:
+    path: Path = options.file
+    if not path.exists():
+        raise InvalidFileError(f"{path}: there is no such file")
+    try:
+        loaded = load_settings(path, {}, {})
+        settings = loaded.settings()
+        for choice in (settings.model, *settings.others):
+            check(choice)
+    except InvalidFileError as error:
+        _print(f"{error}\n")
+        return INVALID
+    except SettingsError as error:
+        _print(f"{path}: {error}\n")
+        return INVALID
+    # Nothing else in the environment can make a file valid or invalid.
+    for note in (*loaded.notes, *unknown_variables(os.environ)):
+        _log(note)
+    _print(f"{path}: valid\n")
+    return OK
+
+
+def _agent_json(options: argparse.Namespace) -> int:
+    _print(json.dumps(agent_json(_loaded(options).settings()), indent=2) + "\n")
+    return OK
+
+
+def write_template(path: Path, *, overwrite: bool) -> None:
+    """Write the template for its owner alone.
+
+    Raises:
+        InvalidFileError: it cannot be written, or the file exists and `overwrite` is false.
+    """
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        # The file appears under its name only when it is complete; mkstemp makes it 0600.
+        descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        draft = Path(name)
+        try:
+            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+                file.write(template())
+            if overwrite:
+                draft.replace(path)
+            else:
+                _link(draft, path)
+        finally:
+            draft.unlink(missing_ok=True)
+    except (OSError, ValueError) as error:
+        reason = describe_os_error(error) if isinstance(error, OSError) else str(error)
+        raise InvalidFileError(f"{path} cannot be written: {reason}") from None
+
+
+def _link(draft: Path, path: Path) -> None:
+    try:
+        path.hardlink_to(draft)
+    except FileExistsError:
+        raise InvalidFileError(f"{path} exists; --force overwrites it") from None
+
+
+def _loaded(options: argparse.Namespace) -> LoadedSettings:
+    flags = given_settings(options)
+    if options.no_config:
+        return load_settings(None, {}, flags)
+    loaded = load_settings(config_file(options.config, os.environ), os.environ, flags)
+    for note in loaded.notes:
+        _log(note)
+    return loaded
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="acp-agent")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    about = "print the agent's entry for registries"
+    card = commands.add_parser("agent-json", help=about, description=about.capitalize() + ".")
+    add_config_options(card)
+    add_setting_options(card)
+    card.set_defaults(run=_agent_json)
+    about = "show, create or check a configuration"
+    config = commands.add_parser("config", help=about, description=about.capitalize() + ".")
+    commands = config.add_subparsers(required=True, metavar="COMMAND")
+    about = "print all settings and where they are set; takes the flags of the agent, too"
+    show = commands.add_parser("show", help=about, description=about.capitalize() + ".")
+    show.add_argument(
+        "--format", choices=("toml", "json"), default="toml", help="(default: %(default)s)"
+    )
+    add_config_options(show)
+    add_setting_options(show)
+    show.set_defaults(run=_show)
+    about = "write a file with every key and what it does, readable for you alone (0600)"
+    init = commands.add_parser("init", help=about, description=about.capitalize() + ".")
+    init.add_argument(
+        "file",
+        type=Path,
+        nargs="?",
+        metavar="FILE",
+        help='"-" for stdout (default: the file that is read if none is named)',
+    )
+    init.add_argument("--force", action="store_true", help="overwrite the file if it exists")
+    init.set_defaults(run=_init)
+    about = "report every mistake in a file; exit code 1 if there is one"
+    check_ = commands.add_parser("check", help=about, description=about.capitalize() + ".")
+    check_.add_argument("file", type=Path, metavar="FILE")
+    check_.set_defaults(run=_check)
+    return parser
+
+
+def _print(text: str) -> None:
+    sys.stdout.write(text)
+    sys.stdout.flush()
+
+
+def _log(text: str) -> None:
+    for line in text.splitlines():
+        sys.stderr.write(f"acp-agent: {line}\n")

@@ -1,0 +1,111 @@
+"""JSON values of a scenario: how names in them are replaced, and how they are compared."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Final, cast
+
+from acp_protocol.jsonrpc import Json
+
+ANY: Final = "*"
+"""Matches any value in an expectation."""
+_NAME: Final = re.compile(r"\$(?:\$|([a-z_]+)((?:\.\w+)*))")
+_WIDTH: Final = 200
+"""Characters of a value that a sentence shows, at most."""
+
+
+def members(value: Json) -> dict[str, Json]:
+    """Return the members of an object; none for anything else."""
+    return cast("dict[str, Json]", value) if isinstance(value, dict) else {}
+
+
+def entries(value: Json) -> list[Json]:
+    """Return the entries of a list; none for anything else."""
+    return cast("list[Json]", value) if isinstance(value, list) else []
+
+
+def merged(value: Json, over: Json) -> Json:
+    """Return `value` with the members of `over` put over it, object by object."""
+    if not (isinstance(value, dict) and isinstance(over, dict)):
+        return over
+    whole = dict(members(value))
+    for name, member in members(over).items():
+        whole[name] = merged(whole[name], member) if name in whole else member
+    return whole
+
+
+def filled(value: Json, known: Mapping[str, Json]) -> Json:
+    """Return `value` with `$name` replaced by what is known under it; `$$` is a dollar.
+
+    A text that is a name and nothing else becomes the value itself; within a text, values that are
+    no texts stand as Python writes them. Names that are not known stay as they are.
+    """
+    if isinstance(value, dict):
+        return {name: filled(member, known) for name, member in members(value).items()}
+    if isinstance(value, list):
+        return [filled(entry, known) for entry in entries(value)]
+    if not isinstance(value, str) or "$" not in value:
+        return value
+    if (whole := _NAME.fullmatch(value)) and whole[1] in known:
+        return _within(known[whole[1]], whole[2])
+
+    def named(found: re.Match[str]) -> str:
+        if found[1] is None:
+            return "$"
+        return str(_within(known[found[1]], found[2])) if found[1] in known else found[0]
+
+    return _NAME.sub(named, value)
+
+
+def _within(whole: Json, path: str) -> Json:
+    value: Json = whole
+    for step in path.split(".")[1:]:
+        listed = entries(value)
+        if step.isdecimal() and int(step) < len(listed):
+            value = listed[int(step)]
+        else:
+            value = members(value).get(step)
+    return value
+
+
+def difference(expected: Json, actual: Json, path: str = "$") -> str | None:
+    """Return the first place in which `actual` is not as expected; None if there is none.
+
+    Objects may have more members than expected; `*` is anything that is there.
+    """
+    if expected == ANY:
+        return None
+    kinds = {expected.__class__, actual.__class__}
+    if kinds == {dict}:
+        return _among_members(members(expected), members(actual), path)
+    if kinds == {list}:
+        return _among_entries(entries(expected), entries(actual), path)
+    if len(kinds) == 1 and expected == actual:
+        return None
+    return f"{path} is {_shown(actual)}, not {_shown(expected)}"
+
+
+def _among_members(
+    expected: Mapping[str, Json], actual: Mapping[str, Json], path: str
+) -> str | None:
+    for name, member in expected.items():
+        if name not in actual:
+            return f"{path}.{name} is missing"
+        if found := difference(member, actual[name], f"{path}.{name}"):
+            return found
+    return None
+
+
+def _among_entries(expected: Sequence[Json], actual: Sequence[Json], path: str) -> str | None:
+    if len(expected) != len(actual):
+        return f"{path} has {len(actual)} entries, not {len(expected)}"
+    for number, (want, entry) in enumerate(zip(expected, actual, strict=True)):
+        if found := difference(want, entry, f"{path}.{number}"):
+            return found
+    return None
+
+
+def _shown(value: Json) -> str:
+    text = repr(value)
+    return text if len(text) <= _WIDTH else f"{text[:_WIDTH]}…"

@@ -1,0 +1,434 @@
+"""`acp-agent --script FILE` in processes of its own, with our client and the official SDK's."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import acp
+import anyio
+import anyio.lowlevel
+import pytest
+from acp.schema import (
+    TextContentBlock,
+    ToolCallStart,
+)
+
+from acp_agent.scripted.command import EXAMPLES
+from acp_agent.scripted.parser import load_scenario
+from acp_console.client.agents import command_agent
+from acp_console.client.host import ClientHost
+from acp_console.client.link import open_link
+from acp_console.client.permissions import PolicyDecider
+from acp_inspector.journal import Frame, Journal
+from acp_inspector.recording.reader import read_recording
+from acp_protocol.jsonrpc import (
+    Json,
+    Notification,
+    Request,
+    notification_line,
+    read_message,
+    request_line,
+)
+from acp_protocol.schema.validate import check_params, check_result
+from tests.agent.scripted.sdk_client import AGENT, LIMIT, sdk
+from tests.agent.scripted.stages import HELLO
+from tests.agent.visits import lint_errors
+
+EXEC = [sys.executable, "-m", "acp_console", "exec"]
+CLEAN = {
+    "hello": ["hello"],
+    "tour": ["show me"],
+    "editor": ["read", "write", "run", "form", "?"],
+    "cancel": ["ask"],
+    "sessions": [],
+}
+"""The examples that do as a good agent does, and what to say to them."""
+SURVIVED = {
+    "noise": "Hello there.",
+    "split": "Grüße aus Köln — 你好 🙂",
+    "slow": "Slowly.",
+    "huge": None,
+    "padded": "Little of it.",
+    "deep": None,
+    "crlf": "With a carriage return.",
+    "glued": None,
+    "invalid": None,
+    "latin": None,
+    "batch": None,
+    "flood": None,
+    "stranger": None,
+    "unknown": "It was refused.",
+    "malformed": None,
+    "twins": None,
+    "twice": "You said: twice",
+    "delayed": "You said: delayed",
+    "reason": "You said: reason",
+    "overtaken": "Overtaken.",
+    "reordered": "You said: reordered",
+    "swapped": "Whose?",
+    "late": None,
+}
+"""Faults behind which our client goes on, and what it has heard then, if that is certain."""
+ENDED = {
+    "error": 4,
+    "cut": 3,
+    "close": 3,
+    "exit": 3,
+    "kill": 3,
+    "never": 124,
+    "other id": 124,
+    "retyped": 124,
+    "hang": 124,
+}
+"""Faults that end it, with its exit code."""
+
+
+def ran(*arguments: str, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        [*AGENT, *arguments], input=stdin, capture_output=True, timeout=LIMIT, check=False
+    )
+
+
+def executed(words: str, script: str, *options: str, protocol: int = 1) -> Any:
+    """Say something to a scenario through our own client."""
+    agent = [*AGENT, "--script", script, "--protocol", str(protocol)]
+    command = [*EXEC, "--protocol", str(protocol), *options, words, "--", *agent]
+    return subprocess.run(command, capture_output=True, timeout=LIMIT, check=False, text=True)
+
+
+def misshapen(frames: list[Frame], version: int) -> list[str]:
+    """Return what does not fit the published shapes."""
+    found: list[str] = []
+    asked: dict[Json, str] = {}
+    for frame in frames:
+        message = read_message(frame.raw)
+        if isinstance(message, Request) and frame.side == "client":
+            asked[message.id] = message.method
+        fields: Any = json.loads(frame.raw)
+        if frame.side == "agent" and "method" in fields:
+            found += map(str, check_params(fields["method"], fields["params"], version))
+        elif frame.side == "agent" and "result" in fields:
+            found += map(str, check_result(asked[fields["id"]], fields["result"], version))
+    return found
+
+
+def test_an_example_is_found_by_its_name_and_is_right() -> None:
+    done = ran("--script", "faults", "--check")
+    assert done.returncode == 0
+    assert done.stdout.decode() == f"{EXAMPLES / 'faults'}.toml: can be played\n"
+    assert b"`stop` is `out_of_coffee`, which is no stop reason" in done.stderr
+
+
+@pytest.mark.parametrize("protocol", [1, 2])
+@pytest.mark.parametrize(
+    ("name", "words"), [(name, words) for name, all_ in CLEAN.items() for words in all_]
+)
+def test_a_clean_example_is_a_good_agent_to_our_client(
+    tmp_path: Path, name: str, words: str, protocol: int
+) -> None:
+    (tmp_path / "notes.md").write_text("Buy milk.\n")
+    record = tmp_path / "it.acp.ndjson"
+    options = ("--allow", "all", "--cwd", str(tmp_path), "--record", str(record))
+    done = executed(words, name, *options, protocol=protocol)
+    assert done.returncode == 0, done.stderr
+    recording = read_recording(record)
+    entries = list(recording.entries)
+    assert lint_errors(entries, unstable=False) == []
+    frames = [entry for entry in entries if isinstance(entry, Frame)]
+    assert misshapen(frames, protocol) == []
+    if (name, words, protocol) == ("editor", "read", 1):
+        assert done.stdout == "It says: Buy milk.\n"
+
+
+@pytest.mark.parametrize("words", ["noise", "split", "huge", "malformed"])
+def test_our_client_bears_a_fault(words: str) -> None:
+    done = executed(words, "faults", "--timeout", "30")
+    assert (done.returncode, done.stderr) == (0, "")
+    if (shown := SURVIVED[words]) is not None:
+        assert done.stdout.strip() == shown
+
+
+async def test_our_client_bears_one_fault_after_the_other_in_one_session(tmp_path: Path) -> None:
+    journal = Journal()
+    host = ClientHost(PolicyDecider("all", lambda _: None))
+    spec = command_agent([*AGENT, "--script", "faults"])
+    with anyio.fail_after(LIMIT):
+        async with open_link(spec, cwd=tmp_path, journal=journal, host=host) as link:
+            session = await link.new_session(tmp_path)
+            for words, shown in SURVIVED.items():
+                begin = len(journal.entries)
+                answer = await link.prompt(session["sessionId"], words)
+                assert answer["stopReason"] == (
+                    "out_of_coffee" if words == "reason" else "end_turn"
+                )
+                frames = [each for each in journal.entries[begin:] if isinstance(each, Frame)]
+                assert shown is None or _text_of(frames) == shown
+
+
+def _text_of(frames: list[Frame]) -> str:
+    texts: list[str] = []
+    for frame in frames:
+        message = read_message(frame.raw)
+        if isinstance(message, Notification) and message.method == "session/update":
+            texts.append(message.params["update"].get("content", {}).get("text", ""))
+    return "".join(texts)
+
+
+@pytest.mark.parametrize("words", ENDED)
+def test_our_client_tells_of_a_fault_that_ends_it(words: str) -> None:
+    done = executed(words, "faults", "--timeout", "1" if ENDED[words] == 124 else "30")
+    assert done.returncode == ENDED[words], done.stderr
+    assert done.stderr.startswith("acp-console: ")
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("seed", ["1", "2"])
+def test_our_client_bears_what_chance_brings(seed: str) -> None:
+    agent = [*AGENT, "--script", "chaos", "--seed", seed]
+    done = subprocess.run(
+        [*EXEC, "--timeout", "3", "hello", "--", *agent],
+        capture_output=True,
+        timeout=LIMIT,
+        check=False,
+        text=True,
+    )
+    assert done.returncode in {0, 4, 124}
+    assert "Traceback" not in done.stderr
+
+
+def opening(version: int = 1) -> bytes:
+    lines = [
+        request_line(0, "initialize", HELLO[version]),
+        request_line(1, "session/new", {"cwd": "/project", "mcpServers": []}),
+    ]
+    return b"".join(line + b"\n" for line in lines)
+
+
+def prompt_line(id_: int, text: str) -> bytes:
+    prompt = [{"type": "text", "text": text}]
+    return request_line(id_, "session/prompt", {"sessionId": "session-1", "prompt": prompt}) + b"\n"
+
+
+def test_the_same_seed_gives_the_same_bytes() -> None:
+    stdin = opening() + prompt_line(2, "hello")
+    outs = [ran("--script", "chaos", "--seed", seed, stdin=stdin).stdout for seed in "112"]
+    assert outs[0] == outs[1]
+    assert len(set(outs)) == 2
+
+
+def test_what_is_wrong_is_told_before_anything_is_played(tmp_path: Path) -> None:
+    path = tmp_path / "it.toml"
+    path.write_text("[[prompt]]\nsteps = [\n  { txet = 'a' },\n  { text = 1 },\n]\n")
+    sentence = "prompt 1, step 1: `txet` is not known here; did you mean `text`?"
+    played = ran("--script", str(path), stdin=opening())
+    assert (played.returncode, played.stdout) == (2, b"")
+    assert played.stderr.decode().splitlines()[0] == f"acp-agent: {path}:3: {sentence}"
+    checked = ran("--script", str(path), "--check")
+    assert (checked.returncode, checked.stderr) == (1, b"")
+    assert checked.stdout.decode().splitlines()[0] == f"{path}:3: {sentence}"
+
+
+@pytest.mark.parametrize("options", [("--seed", "1"), ("--check",), ("--seed", "x")])
+def test_options_of_a_scenario_are_nothing_without_one(options: tuple[str, ...]) -> None:
+    done = ran(*options)
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert b"Traceback" not in done.stderr
+
+
+def test_a_file_that_is_not_there_is_told() -> None:
+    done = ran("--script", "none.toml")
+    assert (done.returncode, done.stdout) == (2, b"")
+    sentence = b"acp-agent: none.toml: there is no such file; examples that need none are cancel, "
+    assert done.stderr.startswith(sentence)
+
+
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [
+        (("--dialect", "continuum"), 0),
+        (("--dialect", "openoxide"), 0),
+        (("--dialect", "continuum", "--protocol", "2"), 2),
+        (("--dialect", "v2-batch"), 2),
+    ],
+)
+def test_any_scenario_of_version_1_is_played_in_a_dialect(
+    options: tuple[str, ...], code: int
+) -> None:
+    done = ran("--script", "hello", *options, stdin=opening())
+    assert done.returncode == code
+    assert bool(done.stderr) == bool(code), done.stderr
+    assert (b"authMethods" in done.stdout or b"slash_commands" in done.stdout) == (not code)
+
+
+def test_what_was_not_as_expected_is_its_exit_code(tmp_path: Path) -> None:
+    (tmp_path / "it.toml").write_text("[[prompt]]\nexpect = { prompt = [] }\n")
+    stdin = opening() + prompt_line(2, "hello")
+    done = ran("--script", str(tmp_path / "it.toml"), stdin=stdin)
+    assert done.returncode == 1
+    assert b"prompt 1: $.prompt has 1 entries, not 0" in done.stderr
+    assert ran("--script", str(tmp_path / "it.toml"), stdin=opening()).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("crash", "code"),
+    [("3", 3), ("0", 0), ("'KILL'", -signal.SIGKILL), ("'TERM'", -signal.SIGTERM)],
+)
+def test_it_ends_as_it_is_told(tmp_path: Path, crash: str, code: int) -> None:
+    path = tmp_path / "it.toml"
+    path.write_text(f"start = [{{ line = 'a' }}, {{ crash = {crash} }}, {{ line = 'b' }}]")
+    done = ran("--script", str(path))
+    assert (done.returncode, done.stdout) == (code, b"a\n")
+
+
+async def test_who_hangs_hears_neither_the_end_nor_a_signal(tmp_path: Path) -> None:
+    path = tmp_path / "it.toml"
+    path.write_text("start = [{ line = 'a' }, { hang = { seconds = 60, ignore = ['TERM'] } }]")
+    pipe = subprocess.PIPE
+    with subprocess.Popen([*AGENT, "--script", str(path)], stdin=pipe, stdout=pipe) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.close()
+        assert process.stdout.readline() == b"a\n"
+        with anyio.fail_after(LIMIT):
+            while not _ignores(Path(f"/proc/{process.pid}/status"), signal.SIGTERM):
+                await anyio.lowlevel.checkpoint()
+        process.send_signal(signal.SIGTERM)
+        assert process.poll() is None
+        process.kill()
+    assert process.returncode == -signal.SIGKILL
+
+
+def _ignores(status: Path, which: signal.Signals) -> bool:
+    (line,) = [line for line in status.read_text().splitlines() if line.startswith("SigIgn:")]
+    return bool(int(line.split()[1], 16) & 1 << (which - 1))
+
+
+def test_the_end_of_input_ends_what_waits() -> None:
+    stdin = opening() + prompt_line(2, "hello")
+    done = ran("--script", "cancel", stdin=stdin)
+    assert done.returncode == 0
+    assert json.loads(done.stdout.splitlines()[-1])["result"] == {"stopReason": "end_turn"}
+
+
+def test_a_cancel_is_ignored_where_that_is_wanted() -> None:
+    cancel = notification_line("session/cancel", {"sessionId": "session-1"}) + b"\n"
+    done = ran("--script", "cancel", stdin=opening() + prompt_line(2, "be stubborn") + cancel)
+    assert b"heard" in done.stdout
+    assert json.loads(done.stdout.splitlines()[-1])["result"] == {"stopReason": "end_turn"}
+
+
+def test_it_starts_without_what_only_the_agent_needs() -> None:
+    program = "import sys, acp_agent.scripted.command; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
+    heavy = {"pydantic", "httpx", "mcp", "sqlite3", "acp_inspector", "acp_console"}
+    assert heavy.isdisjoint(done.stdout.decode().split())
+
+
+def test_every_clean_example_is_without_faults() -> None:
+    names = {path.stem for path in EXAMPLES.glob("*.toml")}
+    assert names == {*CLEAN, "faults", "chaos"}
+    for name in CLEAN:
+        scenario, remarks = load_scenario(EXAMPLES / f"{name}.toml")
+        assert not scenario.fault_rules
+        assert not remarks
+
+
+def shown(words: str) -> list[Any]:
+    return [TextContentBlock(type="text", text=words)]
+
+
+@pytest.mark.parametrize(
+    ("name", "words", "text"),
+    [
+        ("hello", "hi", "Hello from the scripted agent."),
+        ("tour", "hi", "You said: hi\n\nChanged.That was all."),
+        ("editor", "read", "It says: Buy milk.\n"),
+        ("editor", "write", "Written."),
+        ("editor", "run", "It printed: hello\n"),
+        ("editor", "form", "You have no forms."),
+        ("cancel", "ask", "That was decided."),
+        ("faults", "noise", "Hello there."),
+        ("faults", "split", "Grüße aus Köln — 你好 🙂"),
+        ("faults", "late", "Before"),
+        ("faults", "twice", "You said: twice"),
+    ],
+)
+async def test_the_official_client_is_played_to(name: str, words: str, text: str) -> None:
+    async with sdk(name) as (client, agent):
+        opened = await agent.new_session(cwd="/project")
+        ended = await agent.prompt(session_id=opened.session_id, prompt=shown(words))
+        assert ended.stop_reason == "end_turn"
+        assert client.text.startswith(text)
+
+
+@pytest.mark.parametrize(("words", "reason"), [("wait", "cancelled"), ("wrong", "refusal")])
+async def test_the_official_client_cancels(words: str, reason: str) -> None:
+    async with sdk("cancel") as (client, agent):
+        opened = await agent.new_session(cwd="/project")
+        async with anyio.create_task_group() as tasks:
+
+            async def cancel() -> None:
+                await client.has_heard.wait()
+                await agent.cancel(session_id=opened.session_id)
+
+            tasks.start_soon(cancel)
+            ended = await agent.prompt(session_id=opened.session_id, prompt=shown(words))
+            assert ended.stop_reason == reason
+
+
+async def test_the_official_client_hears_the_first_last() -> None:
+    """It does not mind, because answers may come in any order."""
+    async with sdk("faults") as (_, agent):
+        first, second = [(await agent.new_session(cwd="/project")).session_id for _ in range(2)]
+        ended: list[str] = []
+        async with anyio.create_task_group() as tasks:
+
+            async def ask(session: str, words: str) -> None:
+                await agent.prompt(session_id=session, prompt=shown(words))
+                ended.append(session)
+
+            tasks.start_soon(ask, first, "reordered")
+            await anyio.lowlevel.checkpoint()
+            tasks.start_soon(ask, second, "?")
+        assert ended == [second, first]
+
+
+async def test_the_official_client_takes_the_answer_of_another_session_for_its_own() -> None:
+    async with sdk("faults") as (client, agent):
+        first, second = [(await agent.new_session(cwd="/project")).session_id for _ in range(2)]
+        async with anyio.create_task_group() as tasks:
+            for session in (first, second):
+                tasks.start_soon(partial(agent.prompt, session_id=session, prompt=shown("swapped")))
+                await anyio.lowlevel.checkpoint()
+        assert client.text == "Whose?Whose?"
+
+
+async def test_the_official_client_loads_the_sessions_of_a_scenario() -> None:
+    async with sdk("sessions") as (client, agent):
+        with pytest.raises(acp.RequestError) as caught:
+            await agent.new_session(cwd="/project")
+        assert caught.value.code == -32000
+        await agent.authenticate(method_id="key")
+        listed = await agent.list_sessions()
+        assert [entry.session_id for entry in listed.sessions] == ["monday", "tuesday"]
+        rest = await agent.list_sessions(cursor=listed.next_cursor)
+        assert [entry.session_id for entry in rest.sessions] == ["wednesday"]
+        await agent.load_session(session_id="monday", cwd="/project")
+        assert client.text == "Nine o'clock."
+        assert [each.title for each in client.updates if isinstance(each, ToolCallStart)] == [
+            "Look at the clock"
+        ]
+
+
+def test_options_that_do_not_count_beside_a_scenario_are_told_of() -> None:
+    done = ran("--script", "hello", "--config", "nowhere.toml", "--namespace", "x", "--check")
+    assert done.returncode == 0
+    fields = "acp-agent: --script takes no account of --config, agent.namespace"
+    assert done.stderr.decode().splitlines() == [fields]
+    assert ran("--script", "hello", "--protocol", "2", "--seed", "1", "--check").stderr == b""

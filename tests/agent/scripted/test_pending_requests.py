@@ -1,0 +1,75 @@
+"""What one side was asked and has not answered yet."""
+
+from __future__ import annotations
+
+import pytest
+
+from acp_agent.scripted.run import ClientRequests, PendingRequests
+from acp_protocol.jsonrpc import Json, Request, RequestId, read_message, request_line
+
+
+def request(id_: RequestId, method: str = "session/prompt") -> Request:
+    read = read_message(request_line(id_, method, {}))
+    assert isinstance(read, Request)
+    return read
+
+
+def test_an_id_keeps_its_type() -> None:
+    pending_requests = PendingRequests()
+    first, second = pending_requests.ask(1), pending_requests.ask("1")
+    assert pending_requests.answered("1", "text", None)
+    assert pending_requests.answered(1, "number", None)
+    assert (first.result, second.result) == ("number", "text")
+
+
+def test_of_two_questions_of_one_id_the_first_is_answered_first() -> None:
+    pending_requests = PendingRequests()
+    twins = [pending_requests.ask("same"), pending_requests.ask("same")]
+    for result in ("one", "two"):
+        pending_requests.answered("same", result, None)
+    assert [each.result for each in twins] == ["one", "two"]
+    assert not pending_requests.answered("same", "three", None)
+
+
+def test_who_has_left_answers_nothing() -> None:
+    pending_requests = PendingRequests()
+    before = pending_requests.ask()
+    pending_requests.leave()
+    after = pending_requests.ask()
+    assert before.is_answered.is_set()
+    assert before.error == after.error == {"code": -32603, "message": "the client has left"}
+
+
+def test_a_request_is_answered_under_its_id() -> None:
+    requests = ClientRequests()
+    requests.begin(asked := request(7))
+    assert (requests.previous, requests.answer(asked), requests.previous) == (None, 7, 7)
+
+
+@pytest.mark.parametrize("early", [0, 1])
+def test_those_who_trade_are_answered_under_each_others_id(early: int) -> None:
+    requests, both = ClientRequests(), [request(1), request("1")]
+    for each in both:
+        requests.begin(each)
+    requests.trade(both[early])
+    requests.trade(both[1 - early])
+    ids: dict[int, Json] = {place: requests.answer(both[place]) for place in (early, 1 - early)}
+    assert ids == {0: "1", 1: 1}
+
+
+def test_who_finds_nobody_to_trade_with_keeps_its_id() -> None:
+    requests, mine = ClientRequests(), request(1)
+    for each in (mine, request(2, "session/list"), answered := request(3)):
+        requests.begin(each)
+    requests.answer(answered)
+    requests.trade(mine)
+    assert requests.answer(mine) == 1
+
+
+def test_nobody_is_traded_with_twice() -> None:
+    requests, asked = ClientRequests(), [request(id_) for id_ in (1, 2, 3)]
+    for each in asked:
+        requests.begin(each)
+    requests.trade(asked[1])
+    requests.trade(asked[2])
+    assert [requests.answer(each) for each in asked] == [2, 1, 3]

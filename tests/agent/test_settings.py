@@ -1,0 +1,128 @@
+"""The settings, their keys, and the table of keys in the docs."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from acp_agent.conduct import TurnLimits
+from acp_agent.config.show import toml
+from acp_agent.continuum.config import ALIASES, STORAGE_PATH
+from acp_agent.flags import new_parser
+from acp_agent.instructions import NAMES
+from acp_agent.mcp.limits import Limits
+from acp_agent.models.choice import ModelChoice
+from acp_agent.rules import PermissionRules
+from acp_agent.server import SURFACES
+from acp_agent.settings import AuthMode, SettingKey, Settings, setting_keys, settings_with
+from acp_agent.slumber import IDLE_TIMEOUT
+from acp_agent.surface import SESSION_LIMIT, TITLE
+from acp_agent.surface_auth import AuthMode as HandlerAuthMode
+
+PAGE = Path(__file__).parents[2] / "docs/configuration.md"
+KEYS = setting_keys()
+
+
+def test_every_alias_means_a_key() -> None:
+    assert set(ALIASES.values()) <= set(KEYS)
+    assert not set(ALIASES) & set(KEYS)
+
+
+def test_no_two_keys_have_the_same_variable() -> None:
+    variables = [key.variable for key in KEYS.values() if key.variable is not None]
+    assert len(set(variables)) == len(variables)
+
+
+@pytest.mark.parametrize("key", KEYS.values(), ids=lambda key: key.path)
+def test_every_default_is_a_valid_value(key: SettingKey) -> None:
+    dumped = key.dump(key.default)
+    if dumped is not None:
+        assert key.type.validate(dumped) == key.default
+
+
+def test_defaults_are_those_of_the_parts_they_are_for() -> None:
+    settings = settings_with({})
+    assert settings == Settings()
+    rules, limits = PermissionRules(), TurnLimits()
+    assert settings.permissions.default_policy == rules.default_policy
+    assert set(settings.permissions.auto_allow) == rules.auto_allow
+    assert set(settings.permissions.always_ask) == rules.always_ask
+    assert settings.limits.requests == limits.requests
+    assert settings.limits.tokens == limits.tokens
+    assert settings.limits.seconds == limits.seconds
+    assert settings.mcp.max_connections == Limits().connections
+    assert settings.mcp.spawn_timeout == Limits().spawn_timeout
+    assert settings.agent.name == TITLE
+    assert settings.agent.instructions == NAMES
+    assert settings.sessions.max_concurrent == SESSION_LIMIT
+    assert settings.sessions.idle_timeout == IDLE_TIMEOUT
+    assert get_args(AuthMode) == get_args(HandlerAuthMode)
+    assert KEYS["protocol.version"].type.expected == f"a whole number from 1 to {max(SURFACES)}"
+
+
+def test_values_are_set_in_the_section_of_their_key() -> None:
+    settings = settings_with(
+        {"model.name": "ollama:x", "limits.tokens": 5}, [ModelChoice(name="demo")]
+    )
+    assert settings.model == ModelChoice(name="ollama:x")
+    assert settings.limits.tokens == 5
+    assert [other.name for other in settings.others] == ["demo"]
+
+
+def test_unknown_key_in_code_raises() -> None:
+    with pytest.raises(TypeError):
+        settings_with({"limits.token": 5})
+
+
+def test_every_flag_of_a_key_is_in_the_parser() -> None:
+    actions = new_parser()._actions
+    flags = {action.option_strings[0]: action.dest for action in actions if "." in action.dest}
+    assert flags == {key.flag: key.path for key in KEYS.values() if key.flag is not None}
+
+
+def row(key: SettingKey) -> str:
+    """Return the row of a key in the docs."""
+    default = key.dump(key.default)
+    shown = f"`{toml(default)}`" if default is not None else ""
+    flag = f"`{key.flag}`" if key.flag is not None else ""
+    return f"| `{key.path}` | {key.type.expected} | {shown} | {key.about} | {flag} |"
+
+
+def test_docs_list_every_key_as_it_is_and_no_other() -> None:
+    section = PAGE.read_text().partition("## Keys\n")[2].partition("\n## ")[0]
+    rows = [line for line in section.splitlines() if line.startswith("| `")]
+    assert rows[-1].startswith("| `model.others` |")
+    assert rows[:-1] == [row(key) for key in KEYS.values()]
+
+
+def test_docs_list_every_alias() -> None:
+    page = PAGE.read_text()
+    assert [name for name in ALIASES if f"`{name}`" not in page] == []
+
+
+def test_docs_list_defaults_that_differ_from_continuum_router(shared: Path) -> None:
+    [text] = [
+        told
+        for told in (path.read_text() for path in (shared / "seeds").glob("*.txt"))
+        if "Configuration Reference\n\nTop-Level Options" in told
+    ]
+    reference = text.partition("Configuration Reference\n")[2]
+    pattern = r"(?m)^([a-z][\w.]+) (?:bool|int|enum|list|string) (\[.*?\]|\S+) "
+    by_itself: dict[str, str] = dict(re.findall(pattern, reference))
+    assert len(by_itself) == 15
+    others: dict[str, tuple[str, str]] = {}
+    for path, there in by_itself.items():
+        if path == STORAGE_PATH:
+            continue
+        key = KEYS[ALIASES.get(path, path)]
+        told = key.dump(key.default)
+        here = toml(told) if told is not None else "none"
+        plain = re.sub(r"[\w]+", lambda word: f'"{word[0]}"', there) if "[" in there else there
+        if path != "default_model" and here.strip('"') != plain.strip('"'):
+            others[path] = (plain, here)
+    section = PAGE.read_text().partition("by themselves there:")[2].partition("\n## ")[0]
+    rows = re.findall(r"(?m)^\| `([^`]+)` \| `([^`]+)` \| `([^`]+)` \|", section)
+    assert {path: (there.strip('"'), here) for path, there, here in rows} == others
