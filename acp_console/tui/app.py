@@ -21,6 +21,7 @@ from acp_console.tui.screens.help import HelpScreen
 from acp_console.tui.screens.home import HomeScreen
 from acp_console.tui.screens.watch import WatchScreen
 from acp_console.tui.sources import Source
+from acp_console.tui.widgets.permission import PermissionTiming
 
 ENDING: Final = (signal.SIGTERM, signal.SIGHUP)
 """Signals by which the console is told to end; a terminal that is closed sends the second."""
@@ -42,8 +43,10 @@ class ConsoleApp(App[int]):
         cwd: Path,
         record: Path | None = None,
         watch: Sequence[Source] = (),
+        timing: PermissionTiming | None = None,
     ) -> None:
         super().__init__()
+        self._timing = timing
         self._agents = AGENTS if agent is None or agent in AGENTS else (agent, *AGENTS)
         self._start_agent = agent if start == "chat" else None
         self._cwd = cwd
@@ -90,7 +93,7 @@ class ConsoleApp(App[int]):
 
     def _chat_with(self, agent: AgentSpec) -> None:
         record, self._record = self._record, None
-        self.push_screen(ChatScreen(agent, self._cwd, record))
+        self.push_screen(ChatScreen(agent, self._cwd, record, self._timing))
 
 
 def run_console(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime
+from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Final
 
@@ -13,29 +13,20 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.command import Provider
 from textual.containers import Horizontal, Vertical
+from textual.message import Message
 from textual.screen import Screen
+from textual.timer import Timer
 from textual.widgets import Footer, Static
 
 from acp_console.client.agents import AgentSpec
+from acp_console.state.chat_session import ChatSession
 from acp_console.tui.commands import bindings
-from acp_console.tui.messages import (
-    JournalGrew,
-    LinkEnded,
-    LinkOpened,
-    PermissionAsked,
-    TurnFailed,
-)
-from acp_console.tui.talk import Talk
 from acp_console.tui.widgets.analysis_palette import AnalysisDeeds
 from acp_console.tui.widgets.conversation import ConversationView
 from acp_console.tui.widgets.editor import PromptEditor
 from acp_console.tui.widgets.inspection import Inspection
-from acp_console.tui.widgets.permission import PermissionPrompt
+from acp_console.tui.widgets.permission import PermissionPrompt, PermissionTiming
 from acp_console.tui.widgets.traffic_palette import TrafficDeeds
-from acp_inspector.analysis.conversation import Conversation
-from acp_inspector.analysis.conversations import Conversations
-from acp_inspector.journal import Frame, Journal
-from acp_protocol.errors import AcpError
 from acp_protocol.host.text import one_line, visible
 
 WIDE: Final = 120
@@ -76,31 +67,39 @@ class ChatScreen(Screen[None]):
     inspection = getters.query_one("#inspection", Inspection)
     editor = getters.query_one("#editor", PromptEditor)
 
-    def __init__(self, agent: AgentSpec, cwd: Path, record: Path | None = None) -> None:
+    @dataclass
+    class Changed(Message, bubble=False):
+        """The chat session has something new to show."""
+
+        def can_replace(self, message: Message) -> bool:
+            return isinstance(message, ChatScreen.Changed)
+
+    def __init__(
+        self,
+        agent: AgentSpec,
+        cwd: Path,
+        record: Path | None = None,
+        timing: PermissionTiming | None = None,
+    ) -> None:
         super().__init__()
-        self._agent = agent
-        self._cwd = cwd
-        self._record = record
-        self._title = agent.title
-        self._talk: Talk | None = None
-        self._journal = Journal()
-        """Of all talks of this screen: who started the agent anew still wants to see why."""
-        self._read = 0
-        self._conversations = Conversations(self._agent.opened_dialect())
-        self._session_id: str | None = None
-        self._state = "starting"
-        self._queued: str | None = None
+        self._timing = timing or PermissionTiming()
+        self._is_ours = agent.is_ours
+        self._focus_timer: Timer | None = None
+        self._has_warned = False
+        self.chat = ChatSession(
+            agent, cwd, record=record, on_change=lambda: self.post_message(self.Changed())
+        )
 
     def compose(self) -> ComposeResult:
         yield Static(id="status", classes="bar")
         with Horizontal(id="panes"):
             with Vertical(id="talk"):
-                welcome = WELCOME_DEMO if self._agent.is_ours else WELCOME
-                yield ConversationView(welcome, id="conversation")
+                welcome = WELCOME_DEMO if self._is_ours else WELCOME
+                yield ConversationView(welcome, timing=self._timing, id="conversation")
                 yield Static(id="problem", markup=False)
                 yield Static(id="hints", markup=False)
-                yield PromptEditor(id="editor")
-            yield ChatInspection(now=self._now, id="inspection")
+                yield PromptEditor(clock=self._timing.clock, id="editor")
+            yield ChatInspection(now=self.chat.now, id="inspection")
         yield Footer()
 
     def on_mount(self) -> None:
@@ -109,70 +108,27 @@ class ChatScreen(Screen[None]):
         self.query_one("#problem").display = False
         self.query_one("#hints").display = False
         self.editor.focus()
-        self._start()
+        self.run_worker(self.chat.run(), group="chat", exit_on_error=True)
 
     async def on_unmount(self) -> None:
         """End the agent with the screen."""
-        if self._talk is not None:
-            await self._talk.close()
+        await self.chat.close()
 
-    # What the talk tells
-
-    async def on_journal_grew(self, message: JournalGrew) -> None:
-        """Catch up with the journal, and show what changed."""
-        del message
-        await self._catch_up()
-
-    async def _catch_up(self) -> None:
-        entries = self._journal.entries[self._read :]
-        self._read += len(entries)
+    async def on_chat_screen_changed(self) -> None:
+        """Show what is new."""
+        entries, items = self.chat.take_changes()
         self.inspection.extend(entries)
-        changes = [
-            change
-            for entry in entries
-            if isinstance(entry, Frame)
-            for change in self._conversations.apply(entry)
-            if change.session_id == self._session_id or self._session_id is None
-        ]
-        await self.conversation.sync([change.item for change in changes if change.item])
+        await self.conversation.sync(items)
+        if self.chat.state in {"starting", "stopped"}:
+            await self.conversation.close_prompts()
         self._offer_focus()
-        self._tell_status()
-
-    def on_link_opened(self, message: LinkOpened) -> None:
-        """Say that the agent is there."""
-        self._session_id = message.session_id
-        self._title = message.title
-        self._state = "ready"
-        self._tell_status()
-        self._send_queued()
-
-    def on_link_ended(self, message: LinkEnded) -> None:
-        """Say what happened to the agent, and what can be done."""
-        self._state = "stopped"
-        self._show_problem(message.problem, "F5 starts the agent anew, F3 goes to the agents.")
-        self._tell_status()
-
-    def on_turn_failed(self, message: TurnFailed) -> None:
-        """Say why the prompt was refused."""
-        self._show_problem(message.problem, "The agent is still there; write another prompt.")
-        self._tell_status()
-
-    def on_permission_asked(self, message: PermissionAsked) -> None:
-        """Let the user see the question; it comes up with its tool call."""
-        del message
-        self._offer_focus()
-
-    # What the user does
+        self._show_status()
+        self._show_error()
 
     @on(PromptEditor.Submitted, "#editor")
     def send(self, event: PromptEditor.Submitted) -> None:
-        """Send the prompt, or keep one until the running turn has ended."""
-        self.query_one("#problem").display = False
-        if self._session_id is None or self._is_busy():
-            self._queued = event.text if self._queued is None else f"{self._queued}\n{event.text}"
-        else:
-            self._prompt(event.text)
-        self._tell_status()
+        """Send the prompt, or queue it until the agent is ready."""
+        self.chat.send(event.text)
 
     @on(PromptEditor.Changed, "#editor")
     def hint_commands(self) -> None:
@@ -185,18 +141,20 @@ class ChatScreen(Screen[None]):
 
     @on(PermissionPrompt.Chosen)
     def answer_permission(self, event: PermissionPrompt.Chosen) -> None:
-        """Give the agent the user's answer."""
-        if self._talk is not None:
-            self._talk.decider.answer(event.request_id, event.option_id)
+        """Send the user's answer to the agent."""
+        self.chat.answer(event.permission, event.option_id)
+        self.editor.focus()
+
+    @on(PermissionPrompt.Typed)
+    def type_in_editor(self, event: PermissionPrompt.Typed) -> None:
+        """Go on in the editor with what was typed at a permission prompt."""
+        self.editor.insert(event.character)
+        self.editor.last_key_at = self._timing.clock()
         self.editor.focus()
 
     def action_cancel(self) -> None:
-        """Stop the running turn; forget what waits to be sent."""
-        self._queued = None
-        if self._talk is not None and self._is_busy():
-            self._state = "stopping"
-            self._talk.cancel()
-        self._tell_status()
+        """Cancel the running turn and drop the queued prompt."""
+        self.chat.cancel()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Offer the whole width to the traffic where it has not got it anyway."""
@@ -224,63 +182,37 @@ class ChatScreen(Screen[None]):
             self.call_after_refresh(self.inspection.focus_content)
         else:
             self.remove_class("-alone")
-            # An open question is what the next key should answer.
+            # An open permission prompt is what the next key should answer.
             (self.conversation.open_prompt() or self.editor).focus()
 
-    async def action_restart(self) -> None:
-        """End the agent and start it anew, in a session of its own."""
-        if self._talk is not None:
-            await self._talk.close()
-            await self._catch_up()
-        self._state = "starting"
-        self._session_id = None
-        self.query_one("#problem").display = False
-        self._start()
+    def action_restart(self) -> None:
+        """End the agent and start it again, in a new session."""
+        self.chat.restart()
 
     def action_home(self) -> None:
         """Leave for the list of agents; the agent ends."""
         self.dismiss(None)
 
-    # Inside
-
-    def _start(self) -> None:
-        self._conversations = Conversations(self._agent.opened_dialect())
-        record, self._record = self._record, None
-        self._talk = Talk(self, self._agent, self._cwd, self._journal, record)
-        self.run_worker(self._talk.run(), group="talk", exclusive=True, exit_on_error=True)
-        self._tell_status()
-
-    def _prompt(self, text: str) -> None:
-        if self._talk is not None:
-            self._state = "working"
-            self._talk.prompt(text)
-
-    def _send_queued(self) -> None:
-        if self._queued is not None and not self._is_busy():
-            text, self._queued = self._queued, None
-            self._prompt(text)
-
-    def _is_busy(self) -> bool:
-        return self._talk is not None and self._talk.is_busy
-
-    def _now(self) -> float | None:
-        """Return the seconds since the journal began, while an agent is there."""
-        if self._state == "stopped":
-            return None
-        return (datetime.now(UTC) - self._journal.created).total_seconds()
-
     def _offer_focus(self) -> None:
-        """Put a question for consent under the keys, unless the user is writing."""
+        """Focus a new permission prompt, once, after a pause in typing in an empty editor."""
+        if self._focus_timer is not None:
+            self._focus_timer.stop()
+            self._focus_timer = None
         prompt = self.conversation.open_prompt()
-        if prompt is not None and not self.editor.text and self.focused is self.editor:
-            prompt.focus()
-        if prompt is not None:
-            prompt.scroll_visible(animate=False)
+        if prompt is None or prompt.had_focus:
+            return
+        prompt.scroll_visible(animate=False)
+        pause = self._timing.typing_pause_s
+        has_paused = self._timing.clock() - self.editor.last_key_at >= pause
+        if has_paused and self.focused is self.editor and not self.editor.text:
+            prompt.take_focus()
+        else:
+            self._focus_timer = self.set_timer(pause, self._offer_focus)
 
     def _command_lines(self, text: str) -> list[str]:
-        talk = self._current()
+        conversation = self.chat.conversation
         lines: list[str] = []
-        for command in talk.commands if talk else []:
+        for command in conversation.commands if conversation else []:
             match command:
                 case {"name": str(name), "description": str(about)} if f"/{name}".startswith(text):
                     lines.append(f"/{one_line(name, 20):<12} {one_line(about, 80)}")
@@ -288,32 +220,36 @@ class ChatScreen(Screen[None]):
                     continue
         return lines
 
-    def _current(self) -> Conversation | None:
-        return self._conversations.sessions.get(self._session_id or "")
-
-    def _show_problem(self, problem: AcpError, advice: str) -> None:
-        tail: tuple[str, ...] = getattr(problem, "stderr_tail", ())
-        last = "".join(f"\n  | {line}" for line in tail[-5:])
+    def _show_error(self) -> None:
+        error = self.chat.error
         box = self.query_one("#problem", Static)
-        box.update(Text(visible(f"✗ {problem}{last}\n{advice}")))
-        box.display = True
+        box.display = error is not None
+        if error is None:
+            return
+        tail: tuple[str, ...] = getattr(error, "stderr_tail", ())
+        lines = [f"✗ {error}", *(f"  | {line}" for line in tail[-5:])]
+        if self.chat.state == "stopped":
+            lines.append("F5 starts the agent again, F3 goes to the agents.")
+        else:
+            lines.append("The agent is still there; write another prompt.")
+        box.update(Text(visible("\n".join(lines))))
 
-    def _tell_status(self) -> None:
-        talk = self._current()
-        state = self._state
-        if self._session_id is not None and state not in {"stopped", "stopping"}:
-            is_asking = self.conversation.open_prompt() is not None
-            state = "waits for you" if is_asking else "working" if self._is_busy() else "ready"
-        if state == "stopping" and not self._is_busy():
-            state = self._state = "ready"
+    def _show_status(self) -> None:
+        chat = self.chat
+        state = "waits for you" if chat.is_waiting_for_user else chat.state
         sign = {"ready": "●", "stopped": "✗", "waits for you": "?"}.get(state, "◐")
-        parts = [f"{sign} {state}", one_line(self._title, 40)]
-        if talk is not None and talk.current_mode:
-            parts.append(f"mode {one_line(talk.current_mode, 20)}")
-        if talk is not None and talk.title:
-            parts.append(one_line(talk.title, 40))
-        if self._queued is not None:
+        parts = [f"{sign} {state}"]
+        if chat.recording_failure:
+            parts.append("✗ not recorded")
+            if not self._has_warned:
+                self._has_warned = True
+                self.notify(visible(chat.recording_failure), severity="error", markup=False)
+        parts.append(one_line(chat.title, 40))
+        conversation = chat.conversation
+        if conversation is not None and conversation.current_mode:
+            parts.append(f"mode {one_line(conversation.current_mode, 20)}")
+        if conversation is not None and conversation.title:
+            parts.append(one_line(conversation.title, 40))
+        if chat.queued is not None:
             parts.append("1 prompt queued")
         self.query_one("#status", Static).update(Text("  ·  ".join(parts), no_wrap=True))
-        if state == "ready":
-            self._send_queued()

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
+from math import inf
 from typing import ClassVar
 
 from textual.binding import Binding, BindingType
@@ -31,17 +34,26 @@ class PromptEditor(TextArea):
             """The editor it was written in."""
             return self.editor
 
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's word
+    def __init__(
+        self,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        id: str | None = None,  # noqa: A002 - Textual's word
+    ) -> None:
         super().__init__(
             id=id,
             compact=True,
             highlight_cursor_line=False,
             placeholder="Write to the agent; Enter sends",
         )
+        self.last_key_at = -inf
+        """When the last key was pressed, by `clock`."""
+        self._clock = clock
         self._history: list[str] = []
         self._position = 0
 
     async def _on_key(self, event: Key) -> None:
+        self.last_key_at = self._clock()
         if event.key == "enter":
             event.prevent_default()
             event.stop()

@@ -16,7 +16,7 @@ from textual.containers import Vertical
 from textual.widgets import Collapsible, Markdown, Static
 
 from acp_console.tui.widgets.diff import changes_text, diff_text, patch_text
-from acp_console.tui.widgets.permission import PermissionPrompt
+from acp_console.tui.widgets.permission import PermissionPrompt, PermissionTiming
 from acp_inspector.analysis.items import (
     AgentMessage,
     Elicitation,
@@ -113,9 +113,10 @@ class PlanView(Static):
 class ToolCallView(Vertical):
     """A tool call: what it is, how far it is, and what it brought."""
 
-    def __init__(self, item: ToolCall) -> None:
+    def __init__(self, item: ToolCall, timing: PermissionTiming) -> None:
         super().__init__(classes="item tool")
         self.item = item
+        self._timing = timing
         self._head = Static(classes="tool-head")
         self._body = Static(classes="tool-body")
 
@@ -144,7 +145,7 @@ class ToolCallView(Vertical):
         shown = self.query(PermissionPrompt)
         is_open = permission is not None and permission.outcome is None
         if is_open and not shown and permission is not None:
-            await self.mount(PermissionPrompt(permission))
+            await self.mount(PermissionPrompt(permission, self._timing))
         if not is_open and shown:
             await shown.remove()
 
@@ -187,7 +188,7 @@ class NoticeView(Static):
 ItemView = UserView | AgentView | ThoughtView | PlanView | ToolCallView | TurnEndView | NoticeView
 
 
-def view_of(item: Item) -> ItemView:
+def view_of(item: Item, timing: PermissionTiming) -> ItemView:
     """Return a new widget that shows `item`."""
     match item:
         case UserMessage():
@@ -199,7 +200,7 @@ def view_of(item: Item) -> ItemView:
         case Plan():
             return PlanView(item)
         case ToolCall():
-            return ToolCallView(item)
+            return ToolCallView(item, timing)
         case TurnEnd():
             return TurnEndView(item)
         case Notice():

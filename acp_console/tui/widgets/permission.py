@@ -1,7 +1,9 @@
-"""A question for consent: the options that the agent offers, by key and by mouse."""
+"""A permission prompt: the options that the agent offers, by key and by mouse."""
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, cast
 
@@ -14,7 +16,7 @@ from textual.widgets import Button, Static
 
 from acp_inspector.analysis.items import Permission
 from acp_protocol.host.text import one_line
-from acp_protocol.jsonrpc import Json, RequestId
+from acp_protocol.jsonrpc import Json
 
 NAME: Final = 160
 """Characters of an option's name that are shown: what it covers must not be cut off."""
@@ -30,6 +32,21 @@ KINDS: Final = {
 }
 
 
+FOCUSED: Final = "Allow this? Press a number or click."
+UNFOCUSED: Final = "Allow this? Click, or press Shift+Tab and a number."
+
+
+@dataclass(frozen=True, slots=True)
+class PermissionTiming:
+    """When keys and clicks count as an answer, so that nobody allows something by accident."""
+
+    typing_pause_s: float = 1.0
+    """Seconds without a key after which a prompt may take the focus from an empty editor."""
+    settle_s: float = 0.5
+    """Seconds for which a prompt that has just come under the keys or the mouse accepts nothing."""
+    clock: Callable[[], float] = time.monotonic
+
+
 class PermissionPrompt(Vertical, can_focus=True):
     """Offers the options; the choice goes up as a message."""
 
@@ -38,7 +55,7 @@ class PermissionPrompt(Vertical, can_focus=True):
         """The user chose an option."""
 
         prompt: PermissionPrompt
-        request_id: RequestId
+        permission: Permission
         option_id: str
 
         @property
@@ -46,32 +63,59 @@ class PermissionPrompt(Vertical, can_focus=True):
             """The prompt that was answered."""
             return self.prompt
 
-    def __init__(self, permission: Permission) -> None:
+    @dataclass
+    class Typed(Message):
+        """The user typed what is no choice, and probably begins a message."""
+
+        character: str
+
+    def __init__(self, permission: Permission, timing: PermissionTiming) -> None:
         super().__init__(classes="permission")
         self.permission = permission
+        self.had_focus = False
+        """Whether it had the focus once; then it takes it only if the user wants it to."""
         self._ids = [_string(option, "optionId") for option in permission.options]
+        self._timing = timing
+        self._settled_at = timing.clock() + timing.settle_s
 
     def compose(self) -> ComposeResult:
-        yield Static("May the agent do this? Answer by number or mouse.", classes="question")
+        yield Static(UNFOCUSED, classes="question", markup=False)
         buttons = [_button(*each) for each in enumerate(self.permission.options)]
         widest = max((Content.from_text(each.label).cell_length for each in buttons), default=0)
         with ItemGrid(min_column_width=max(NARROWEST, widest + MARGIN), classes="choices"):
             yield from buttons
 
+    def take_focus(self) -> None:
+        """Take the focus unasked; keys meant for the editor decide nothing for a while."""
+        self._settled_at = self._timing.clock() + self._timing.settle_s
+        self.focus()
+
+    def on_focus(self) -> None:
+        self.had_focus = True
+        self.query_one(".question", Static).update(FOCUSED)
+
+    def on_blur(self) -> None:
+        self.query_one(".question", Static).update(UNFOCUSED)
+
     def on_key(self, event: Key) -> None:
-        """Choose by number."""
-        if event.character and event.character in "123456789":
-            self._choose(int(event.character) - 1)
-            event.stop()
+        """Choose by number; what is no choice goes to the editor."""
+        character = event.character
+        if character is None or not event.is_printable:
+            return
+        event.stop()
+        if not (character in "123456789" and self._choose(int(character) - 1)):
+            self.post_message(self.Typed(character))
 
     def on_button_pressed(self, event: Button.Pressed) -> None:
         """Choose by mouse."""
         event.stop()
         self._choose(int(event.button.name or "0"))
 
-    def _choose(self, position: int) -> None:
-        if position < len(self._ids):
-            self.post_message(self.Chosen(self, self.permission.request_id, self._ids[position]))
+    def _choose(self, position: int) -> bool:
+        if position >= len(self._ids) or self._timing.clock() < self._settled_at:
+            return False
+        self.post_message(self.Chosen(self, self.permission, self._ids[position]))
+        return True
 
 
 def _button(position: int, option: Json) -> Button:

@@ -7,7 +7,7 @@ from textual.app import App, ComposeResult
 from textual.widgets import Button
 
 from acp_console.tui.screens import chat
-from acp_console.tui.widgets.permission import PermissionPrompt
+from acp_console.tui.widgets.permission import PermissionPrompt, PermissionTiming
 from acp_inspector.analysis.items import Permission
 from acp_protocol.jsonrpc import Json
 
@@ -30,7 +30,7 @@ class Asking(App[None]):
         self._names = names
 
     def compose(self) -> ComposeResult:
-        yield PermissionPrompt(permission(*self._names))
+        yield PermissionPrompt(permission(*self._names), PermissionTiming())
 
 
 @pytest.mark.parametrize(
