@@ -12,10 +12,12 @@ from typing import ClassVar, Final, Literal, TextIO, cast
 
 from textual.app import App, SystemCommand
 from textual.binding import BindingType
+from textual.command import Provider
 from textual.screen import Screen
 
 from acp_console.client.agents import AGENTS, AgentSpec
-from acp_console.tui.commands import COMMANDS, bindings
+from acp_console.tui.commands import bindings
+from acp_console.tui.palette import CommandProvider
 from acp_console.tui.screens.chat import ChatScreen
 from acp_console.tui.screens.help import HelpScreen
 from acp_console.tui.screens.home import HomeScreen
@@ -34,6 +36,10 @@ class ConsoleApp(App[int]):
     CSS_PATH = "app.tcss"
     BINDINGS: ClassVar[list[BindingType]] = bindings("everywhere")
     ENABLE_COMMAND_PALETTE = True
+    COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {
+        *App.COMMANDS,
+        CommandProvider,
+    }
 
     def __init__(
         self,
@@ -75,12 +81,9 @@ class ConsoleApp(App[int]):
         self.exit(return_code=128 + number)
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
-        """Offer every deed of this screen in the palette, beside Textual's own."""
-        yield from super().get_system_commands(screen)
-        for command in COMMANDS:
-            if hasattr(screen, f"action_{command.action}"):
-                deed = getattr(screen, f"action_{command.action}")
-                yield SystemCommand(command.title, command.help, deed)
+        """Return Textual's own commands, except for the one that stands in our table too."""
+        commands = super().get_system_commands(screen)
+        return (command for command in commands if command.title != "Quit")
 
     def on_home_screen_agent_chosen(self, message: HomeScreen.AgentChosen) -> None:
         """Open the chat with the agent that was chosen."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Final
@@ -11,7 +10,6 @@ from rich.text import Text
 from textual import getters, on
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.command import Provider
 from textual.containers import Horizontal, Vertical
 from textual.message import Message
 from textual.screen import Screen
@@ -21,12 +19,10 @@ from textual.widgets import Footer, Static
 from acp_console.client.agents import AgentSpec
 from acp_console.state.chat_session import ChatSession
 from acp_console.tui.commands import bindings
-from acp_console.tui.widgets.analysis_palette import AnalysisDeeds
 from acp_console.tui.widgets.conversation import ConversationView
 from acp_console.tui.widgets.editor import PromptEditor
 from acp_console.tui.widgets.inspection import Inspection
 from acp_console.tui.widgets.permission import PermissionPrompt, PermissionTiming
-from acp_console.tui.widgets.traffic_palette import TrafficDeeds
 from acp_protocol.host.text import one_line, visible
 
 WIDE: Final = 120
@@ -57,10 +53,6 @@ class ChatScreen(Screen[None]):
 
     CSS_PATH = "chat.tcss"
     BINDINGS: ClassVar[list[BindingType]] = bindings("chat")
-    COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {
-        TrafficDeeds,
-        AnalysisDeeds,
-    }
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (WIDE, "-wide")]  # noqa: RUF012 - Textual's own
 
     conversation = getters.query_one("#conversation", ConversationView)

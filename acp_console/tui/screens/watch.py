@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import ClassVar, Final
@@ -10,7 +10,6 @@ from typing import ClassVar, Final
 from textual import getters
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.command import Provider
 from textual.containers import Horizontal
 from textual.screen import Screen
 from textual.widgets import Footer, Static
@@ -18,10 +17,8 @@ from textual.widgets import Footer, Static
 from acp_console.tui.commands import bindings
 from acp_console.tui.desk import Desk
 from acp_console.tui.sources import FileSource, Presence, ProxySource, Reading, Source
-from acp_console.tui.widgets.analysis_palette import AnalysisDeeds
 from acp_console.tui.widgets.inspection import Inspection
 from acp_console.tui.widgets.intercept import InterceptPane
-from acp_console.tui.widgets.traffic_palette import TrafficDeeds
 from acp_inspector.filter.entries import EntryList
 from acp_inspector.journal import JournalEvent
 from acp_inspector.recording.file import RecordingFile
@@ -43,10 +40,6 @@ class WatchScreen(Screen[None]):
 
     CSS_PATH = "watch.tcss"
     BINDINGS: ClassVar[list[BindingType]] = bindings("watch")
-    COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {
-        TrafficDeeds,
-        AnalysisDeeds,
-    }
 
     inspection = getters.query_one("#inspection", Inspection)
 
