@@ -9,6 +9,7 @@ from textual import getters
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
+from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Footer, Static
 
@@ -109,11 +110,11 @@ class AnswerScreen(ModalScreen[Answer | None]):
     def _name_it(self) -> None:
         box = self.query_one("#answer-box")
         other = "an error" if self._kind == "result" else "a result"
-        box.border_title = f"Answer frame {self._number}: the {self._kind} (F5: {other})"
+        box.border_title = Content(f"Answer frame {self._number}: the {self._kind} (F5: {other})")
 
     def _count_down(self) -> None:
         box = self.query_one("#answer-box")
-        box.border_subtitle = self._countdown.look(self.editor.text)
+        box.border_subtitle = Content(self._countdown.look(self.editor.text))
         box.set_class(self._countdown.has_left, "-gone")
 
 

@@ -83,7 +83,7 @@ class ChatScreen(Screen[None]):
         )
 
     def compose(self) -> ComposeResult:
-        yield Static(id="status", classes="bar")
+        yield Static(id="status", classes="bar", markup=False)
         with Horizontal(id="panes"):
             with Vertical(id="talk"):
                 welcome = WELCOME_DEMO if self._is_ours else WELCOME

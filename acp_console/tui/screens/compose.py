@@ -90,7 +90,7 @@ class ComposeScreen(ModalScreen[None]):
         try:
             self.editor.write(spread(sent.text.encode()))
         except NoTextError as problem:
-            self.notify(f"It cannot be edited here: {problem}", severity="error")
+            self.notify(f"It cannot be edited here: {problem}", severity="error", markup=False)
         if sent.side != self._side:
             self.action_side()
         self.editor.area.focus()

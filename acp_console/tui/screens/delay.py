@@ -8,6 +8,7 @@ from textual import getters, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
+from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Footer, Input, Static
 
@@ -41,7 +42,7 @@ class DelayScreen(ModalScreen[float | None]):
 
     def on_mount(self) -> None:
         """Name the box."""
-        self.query_one("#delay-box").border_title = f"Delay frame {self._number}"
+        self.query_one("#delay-box").border_title = Content(f"Delay frame {self._number}")
         self.input.focus()
         self.input.select_all()
 

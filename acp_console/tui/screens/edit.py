@@ -9,6 +9,7 @@ from textual import getters
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
+from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Footer
 
@@ -58,7 +59,7 @@ class EditScreen(ModalScreen[Edited | None]):
     def on_mount(self) -> None:
         """Name the box and begin to count."""
         whose = "client → agent" if self._hold.side == "client" else "agent → client"
-        self.query_one("#edit-box").border_title = f"Edit frame {self._hold.n}, {whose}"
+        self.query_one("#edit-box").border_title = Content(f"Edit frame {self._hold.n}, {whose}")
         self.editor.area.focus()
         self.set_interval(LOOK, self._count_down)
         self._count_down()
@@ -99,5 +100,5 @@ class EditScreen(ModalScreen[Edited | None]):
 
     def _count_down(self) -> None:
         box = self.query_one("#edit-box")
-        box.border_subtitle = self._countdown.look(self.editor.text)
+        box.border_subtitle = Content(self._countdown.look(self.editor.text))
         box.set_class(self._countdown.has_left, "-gone")

@@ -30,7 +30,7 @@ class HelpScreen(ModalScreen[None]):
 
     def compose(self) -> ComposeResult:
         with VerticalScroll(id="help-box"):
-            yield Static(self._tables(), id="help-table")
+            yield Static(self._tables(), id="help-table", markup=False)
 
     def action_dismiss_help(self) -> None:
         """Go back."""

@@ -50,13 +50,13 @@ class HomeScreen(Screen[None]):
 
     def compose(self) -> ComposeResult:
         with Vertical(id="home"):
-            yield Static(Content.from_markup("[b]acp-console[/b]"), id="name")
+            yield Static(Content.styled("acp-console", "bold"), id="name", markup=False)
             yield Static("Chat with ACP agents and see every frame on the wire.", id="claim")
             yield Input(placeholder="Type to filter the agents", id="agent-filter")
-            yield OptionList(id="agents")
+            yield OptionList(id="agents", markup=False)
             yield Static("No agent matches. Esc clears the filter.", id="nothing")
-            yield Static(HINT, id="hint")
-            yield Static(f"version {VERSION} · ACP schema {SCHEMA_ID}", id="versions")
+            yield Static(HINT, id="hint", markup=False)
+            yield Static(f"version {VERSION} · ACP schema {SCHEMA_ID}", id="versions", markup=False)
         yield Footer()
 
     def on_mount(self) -> None:

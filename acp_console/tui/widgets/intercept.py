@@ -151,7 +151,8 @@ class InterceptPane(Vertical):
     def sync(self) -> None:
         """Show the newest state, and tell what was refused; nothing unless all parts are there."""
         while self._desk.refusals:
-            self.notify(one_line(self._desk.refusals.popleft(), 200), severity="error")
+            refusal = one_line(self._desk.refusals.popleft(), 200)
+            self.notify(refusal, severity="error", markup=False)
         state, width = self._desk.state, self.size.width
         if state is self._shown and width == self._width:
             return
@@ -278,6 +279,7 @@ class InterceptPane(Vertical):
             f"Frame cannot be edited here: {one_line(reason, 120)}. "
             "A shell can: acp-console attach --ask",
             severity="error",
+            markup=False,
         )
 
     def _decide(self, deed: Callable[[Any], object]) -> Callable[[Any], None]:
@@ -340,7 +342,7 @@ class InterceptPane(Vertical):
             for place, hold in enumerate(state.holds):
                 self.holds.replace_option_prompt_at_index(place, self._line(hold, state))
         least = min((hold.left for hold in state.holds), default=0.0)
-        self.border_subtitle = (
+        self.border_subtitle = Content(
             f"{len(ids)} held · {least:.0f} s left, k for more · F1 has all keys" if ids else ""
         )
 

@@ -13,6 +13,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 from textual.app import ComposeResult
 from textual.containers import Vertical
+from textual.content import Content
 from textual.widgets import Collapsible, Markdown, Static
 
 from acp_console.tui.widgets.diff import changes_text, diff_text, patch_text
@@ -80,14 +81,15 @@ class ThoughtView(Collapsible):
     """What the agent thought, folded."""
 
     def __init__(self, item: Thought) -> None:
-        self._body = Static(classes="thought-text")
+        self._body = Static(classes="thought-text", markup=False)
         super().__init__(self._body, title="Thought", collapsed=True, classes="item thought")
         self.item = item
 
     async def sync(self) -> None:
         """Write the thought anew, its beginning in the title."""
         text = self.item.text
-        self.title = f"Thought  {one_line(text, 60)}".replace("[", "\\[")
+        # Textual declares a string here and renders content too.
+        self.title = Content(f"Thought  {one_line(text, 60)}")  # pyright: ignore[reportAttributeAccessIssue]
         self._body.update(Text(visible(text)))
 
 
@@ -117,8 +119,8 @@ class ToolCallView(Vertical):
         super().__init__(classes="item tool")
         self.item = item
         self._timing = timing
-        self._head = Static(classes="tool-head")
-        self._body = Static(classes="tool-body")
+        self._head = Static(classes="tool-head", markup=False)
+        self._body = Static(classes="tool-body", markup=False)
 
     def compose(self) -> ComposeResult:
         yield self._head

@@ -10,6 +10,7 @@ from textual.actions import SkipAction
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
+from textual.content import Content
 from textual.timer import Timer
 from textual.widgets import Static
 
@@ -254,7 +255,7 @@ class TrafficPane(Vertical):
 
     def _set_filter(self, text: str, without: str) -> None:
         if not text:
-            self.notify(without, severity="warning")
+            self.notify(without, severity="warning", markup=False)
         else:
             self.bar.set_filter(text)
 
@@ -441,7 +442,7 @@ class TrafficPane(Vertical):
             parts.append("following")
         box = self.query_one("#frame-list")
         box.border_title = "Traffic"
-        box.border_subtitle = " · ".join(parts)
+        box.border_subtitle = Content(" · ".join(parts))
         self.table.instead = self._why_empty()
 
     def _why_empty(self) -> str:

@@ -126,7 +126,7 @@ class FilterBar(Vertical):
             placeholder=PLACEHOLDER, id="frame-filter", compact=True, select_on_focus=False
         )
         yield Static(id="filter-problem", markup=False)
-        yield OptionList(id="filter-offers", compact=True)
+        yield OptionList(id="filter-offers", compact=True, markup=False)
 
     def on_mount(self) -> None:
         """Offer nothing yet."""

@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
+from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Footer
 
@@ -45,7 +46,7 @@ class ValueScreen(ModalScreen[None]):
         """Show it."""
         lines = self.query_one("#value", TextLines)
         lines.border_title = "Whole value"
-        lines.border_subtitle = f"{number(len(self._text))} characters"
+        lines.border_subtitle = Content(f"{number(len(self._text))} characters")
         lines.show(self._text, is_json=self._is_json)
         lines.focus()
 
@@ -55,4 +56,4 @@ class ValueScreen(ModalScreen[None]):
 
     def action_copy(self) -> None:
         """Copy all of it, as it is shown."""
-        self.notify(f"Copied {copy(self._text, self.app.copy_to_clipboard)}")
+        self.notify(f"Copied {copy(self._text, self.app.copy_to_clipboard)}", markup=False)
