@@ -14,6 +14,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Footer, OptionList, Select, Static
 from textual.widgets.option_list import Option
 
+from acp_console.render.values import arrow
 from acp_console.tui.desk import Desk, Sent
 from acp_console.tui.desk_remarks import on_call
 from acp_console.tui.widgets.intercept_editor import FrameEditor
@@ -178,11 +179,10 @@ def _title(row: Method) -> str:
 
 
 def _line(sent: Sent, width: int) -> str:
-    arrow = "→" if sent.side == "client" else "←"
     said = jsonrpc.read_message(sent.text.encode())
     is_call = isinstance(said, Request | Notification)
     what = (said.method if is_call else "") or sent.text
-    return one_line(f"{arrow} {one_line(what, width // 2)}  {_outcome(sent)}", width)
+    return one_line(f"{arrow(sent.side)} {one_line(what, width // 2)}  {_outcome(sent)}", width)
 
 
 def _outcome(sent: Sent) -> str:

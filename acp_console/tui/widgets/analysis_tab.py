@@ -14,9 +14,9 @@ from textual.containers import Vertical
 from textual.message import Message
 from textual.widgets import Static
 
+from acp_console.render.values import format_number
 from acp_console.tui.studies import Asked, Folding, Progress
 from acp_console.tui.widgets.analysis_lines import Line, LineList, WrappedLines
-from acp_console.tui.widgets.numbers import number
 
 T = TypeVar("T")
 A = TypeVar("A")
@@ -191,9 +191,9 @@ class AnalysisTab(Vertical, Generic[T, A]):
 def progress_text(progress: Progress, verb: str) -> str:
     """Return how far a fold has come, in words; empty if it is where the traffic is."""
     if progress.problem:
-        return f"stopped at {number(progress.read)}: {progress.problem}"
+        return f"stopped at {format_number(progress.read)}: {progress.problem}"
     if not progress.is_behind:
         return ""
-    known = number(progress.known) + ("" if progress.is_whole else "+")
-    told = f"{verb} {number(progress.read)} of {known} frames"
+    known = format_number(progress.known) + ("" if progress.is_whole else "+")
+    told = f"{verb} {format_number(progress.read)} of {known} frames"
     return f"{told}, p goes on" if progress.is_resting else f"{told}, p stops"

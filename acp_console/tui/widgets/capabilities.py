@@ -8,11 +8,11 @@ from typing import ClassVar, Final
 
 from textual.binding import BindingType
 
-from acp_console.cli.views import CAPABILITIES, capability_cells
+from acp_console.render.capabilities import CAPABILITIES, capability_cells
+from acp_console.render.values import plural
 from acp_console.tui.commands import bindings
 from acp_console.tui.widgets.analysis_tab import AnalysisTab
 from acp_console.tui.widgets.analysis_table import TableLines, TableRow
-from acp_console.tui.widgets.numbers import many
 from acp_inspector.analysis.capabilities import Capability, Mark
 from acp_inspector.analysis.study import Study
 from acp_protocol.host.text import one_line
@@ -58,7 +58,7 @@ class CapabilitiesTab(AnalysisTab[Study, Claims]):
 
     def show(self, answer: Claims) -> None:
         """Show what was claimed or used, or every capability there is."""
-        told = f"Version {answer.version}: {many(answer.contradictions, 'contradiction')}"
+        told = f"Version {answer.version}: {plural(answer.contradictions, 'contradiction')}"
         how = "are shown too" if self.shows_every else "are hidden, a shows"
         self.tell(f"{told} · {len(answer.idle)} neither claimed nor used {how}")
         rows = (*answer.rows, *answer.idle) if self.shows_every else answer.rows

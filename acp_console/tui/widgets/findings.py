@@ -14,11 +14,11 @@ from textual.binding import BindingType
 from textual.containers import VerticalScroll
 from textual.widgets import Static
 
+from acp_console.render.values import format_number, plural
 from acp_console.tui.annotations import LETTERS
 from acp_console.tui.commands import bindings
 from acp_console.tui.widgets.analysis_lines import GivenLines, Line, LineList
 from acp_console.tui.widgets.analysis_tab import AnalysisTab
-from acp_console.tui.widgets.numbers import many, number
 from acp_inspector.lint.catalogue import BASES, SEVERITIES, Severity
 from acp_inspector.lint.engine import Finding, Linter
 from acp_protocol.host.text import one_line
@@ -118,13 +118,14 @@ class FindingsTab(AnalysisTab[Linter, Found]):
 
     def _heading(self, found: Found) -> str:
         parts = [
-            f"{LETTERS[each]} {many(found.counts[each], each) if each != 'info' else _infos(found)}"
+            f"{LETTERS[each]} "
+            + (_infos(found) if each == "info" else plural(found.counts[each], each))
             + ("" if each in self.shown else " hidden")
             for each in ORDER
         ]
         said = " · ".join(parts)
         if found.omitted:
-            said += f" · {number(found.omitted)} more of the same not kept"
+            said += f" · {format_number(found.omitted)} more of the same not kept"
         told = f"{found.exercised} of {found.applied} rules had something to look at"
         if found.failed:
             told += f" · broke down: {', '.join(found.failed)}"
@@ -157,7 +158,7 @@ def findings_of(linter: Linter) -> Found:
 
 
 def _infos(found: Found) -> str:
-    return f"{number(found.counts['info'])} info"
+    return f"{format_number(found.counts['info'])} info"
 
 
 def _line(finding: Finding, columns: int) -> Line:

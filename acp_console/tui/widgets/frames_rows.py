@@ -6,8 +6,8 @@ import json
 from dataclasses import dataclass
 from typing import Final, assert_never
 
-from rich.cells import cell_len, set_cell_size
-
+from acp_console.render.tables import fit_cell
+from acp_console.render.values import arrow, sender
 from acp_inspector.analysis.exchanges import Exchanges
 from acp_inspector.analysis.summary import describe
 from acp_inspector.filter.entries import Entries
@@ -32,7 +32,6 @@ MARK: Final = "◆"
 EDGE: Final = 3
 """Columns before the number: for what somebody marked, and for what lint found."""
 
-_ARROWS: Final = {"client": "→", "agent": "←", "": "·"}
 _SIGNS: Final = {
     "request": "?",
     "result": "=",
@@ -157,7 +156,7 @@ def head_text(width: int, digits: int) -> str:
     if width < MIDDLE:
         return f"{'':{EDGE}}{'n':>{digits}}    frame"
     if width < WIDE:
-        said = _fit("   frame", width - digits - EDGE - 29)
+        said = fit_cell("   frame", width - digits - EDGE - 29)
         return f"{'':{EDGE}}{'n':>{digits}} {'time':>9} {said} {'latency':>8} {'size':>7}"
     names = ("n", "time", "delta", "from", "kind", "method", "id", "session", "latency", "size")
     return " " * EDGE + _join((*names, "summary"), width, digits)
@@ -171,11 +170,11 @@ def row_text(row: TableRow, width: int, digits: int, *, delta: float) -> str:
         return f"{number:>{digits}} {_said(row)}"
     at = _seconds(row.at) if row.n or row.at else ""
     if width < WIDE:
-        said = _fit(_said(row), width - digits - EDGE - 29)
+        said = fit_cell(_said(row), width - digits - EDGE - 29)
         return f"{number:>{digits}} {at:>9} {said} {latency:>8} {_size(row.size):>7}"
-    sender = f"{_ARROWS[row.side]} {row.side}"
+    sent_by = sender(row.side)
     after = _delta(delta) if at else ""
-    cells = (number, at, after, sender, row.kind, row.method, row.id, row.session, latency)
+    cells = (number, at, after, sent_by, row.kind, row.method, row.id, row.session, latency)
     return _join((*cells, _size(row.size), row.summary), width, digits)
 
 
@@ -185,7 +184,7 @@ def _said(row: TableRow) -> str:
     said = row.summary if is_update else f"{row.method} {row.summary}".strip()
     if row.kind in {"event", "end", "header", "unreadable", "large"}:
         said = f"{row.kind}: {said}" if row.kind != "event" else said
-    return f"{_ARROWS[row.side]}{_SIGNS.get(row.kind, ' ')} {said}"
+    return f"{arrow(row.side)}{_SIGNS.get(row.kind, ' ')} {said}"
 
 
 _WIDTHS: Final = {1: 9, 2: 9, 3: 8, 4: 12, 5: 26, 6: 8, 7: 12, 8: 8, 9: 7}
@@ -200,15 +199,8 @@ def _join(cells: tuple[str, ...], width: int, digits: int) -> str:
         if place in _ONLY_WIDEST and width < WIDEST:
             continue
         columns = _WIDTHS.get(place, digits)
-        parts.append(_fit(cell, columns, is_right=place in _RIGHT))
+        parts.append(fit_cell(cell, columns, is_right=place in _RIGHT))
     return " ".join([*parts, cells[-1]])
-
-
-def _fit(cell: str, width: int, *, is_right: bool = False) -> str:
-    if cell_len(cell) > width:
-        return set_cell_size(cell, width - 1) + "…"
-    fill = " " * (width - cell_len(cell))
-    return fill + cell if is_right else cell + fill
 
 
 def _latency(row: TableRow) -> str:

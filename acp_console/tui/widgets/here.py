@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
-from acp_console.cli.transcript import WIDTH, change_lines, item_lines, transcript_lines
+from acp_console.render.transcript import WIDTH, change_lines, item_lines, transcript_lines
+from acp_console.render.values import format_number
 from acp_console.tui.widgets.analysis_lines import Line
 from acp_console.tui.widgets.analysis_tab import AnalysisTab
-from acp_console.tui.widgets.numbers import number
 from acp_inspector.analysis.changes import Difference, differences
 from acp_inspector.analysis.snapshot import Snapshot
 from acp_inspector.analysis.study import Study
@@ -58,10 +58,12 @@ class HereTab(AnalysisTab[Study, Here]):
     def show(self, answer: Here) -> None:
         """Show them, what has changed first."""
         if self.moment.n is not None and self.moment.n > answer.studied:
-            self.tell(f"After frame {number(self.moment.n)}")
-            self.show_note(f"Not there yet: {number(answer.studied)} is the last that was studied.")
+            self.tell(f"After frame {format_number(self.moment.n)}")
+            self.show_note(
+                f"Not there yet: {format_number(answer.studied)} is the last that was studied."
+            )
             return
-        self.tell(f"After frame {number(answer.n)} (← → go on); + and * is what it changed")
+        self.tell(f"After frame {format_number(answer.n)} (← → go on); + and * is what it changed")
         self.show_wrapped((*answer.changes, Line((("", ""),)), *answer.lines))
 
 
@@ -74,14 +76,14 @@ def here(study: Study, n: int | None) -> Here:
     changes = differences(before, after)
     told = [_change(each) for each in changes[:CHANGES]]
     if len(changes) > CHANGES:
-        told.append(_muted(f"… and {number(len(changes) - CHANGES)} more changes"))
+        told.append(_muted(f"… and {format_number(len(changes) - CHANGES)} more changes"))
     if not changes:
         told.append(_muted("This frame changed nothing in a conversation."))
     touched = {change.session_id for change in changes}
     sessions = sorted(after.values(), key=lambda each: each.session_id not in touched)
     lines = [line for each in sessions[:SESSIONS] for line in _session(each)]
     if len(sessions) > SESSIONS:
-        lines.append(_muted(f"… and {number(len(sessions) - SESSIONS)} more sessions"))
+        lines.append(_muted(f"… and {format_number(len(sessions) - SESSIONS)} more sessions"))
     if not sessions:
         lines.append(_muted("No session is known yet."))
     return Here(n, study.n, tuple(told), tuple(lines))
@@ -91,7 +93,7 @@ def _session(snapshot: Snapshot) -> Iterable[Line]:
     yield Line((("strong", next(transcript_lines(snapshot))),))
     left = max(len(snapshot.items) - ITEMS, 0)
     if left:
-        yield _muted(f"  … {number(left)} items before")
+        yield _muted(f"  … {format_number(left)} items before")
     for item in snapshot.items[left:]:
         said = list(islice(item_lines(item), ITEM_LINES + 1))
         for place, text in enumerate(said[:ITEM_LINES]):

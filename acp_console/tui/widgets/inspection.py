@@ -15,12 +15,12 @@ from textual.binding import BindingType
 from textual.containers import Horizontal
 from textual.events import Resize
 
+from acp_console.render.values import format_number, plural
 from acp_console.tui.annotations import STUDIED
 from acp_console.tui.commands import bindings
 from acp_console.tui.studies import Folding, Studies
 from acp_console.tui.widgets.analysis import AnalysisPane
 from acp_console.tui.widgets.analysis_tab import AnalysisTab
-from acp_console.tui.widgets.numbers import many, number
 from acp_console.tui.widgets.traffic import TrafficPane
 from acp_inspector.filter.entries import EntryList
 from acp_inspector.journal import Entry
@@ -176,10 +176,10 @@ class Inspection(Horizontal):
         told: list[str] = []
         study, linter = self.studies.study.progress, self.studies.linter.progress
         if STUDIED & self.traffic.needs and study.is_behind:
-            told.append(f"turns known of {number(study.read)}")
+            told.append(f"turns known of {format_number(study.read)}")
         found = self.studies.annotations.found
         if found or (linter.read and not linter.is_behind):
-            told.append(many(found, "finding"))
+            told.append(plural(found, "finding"))
         if linter.read and linter.is_behind:
-            told.append(f"{number(linter.read)} checked")
+            told.append(f"{format_number(linter.read)} checked")
         return told

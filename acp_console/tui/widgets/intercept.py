@@ -15,6 +15,7 @@ from textual.highlight import highlight
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
+from acp_console.render.values import format_number
 from acp_console.tui.commands import bindings
 from acp_console.tui.desk import Desk, DeskState, HeldFrame, spelled
 from acp_console.tui.screens.answer import Answer, AnswerScreen
@@ -22,7 +23,6 @@ from acp_console.tui.screens.compose import ComposeScreen
 from acp_console.tui.screens.delay import DelayScreen
 from acp_console.tui.screens.edit import Edited, EditScreen
 from acp_console.tui.widgets.intercept_filter import BreakpointInput
-from acp_console.tui.widgets.numbers import number
 from acp_inspector.attach.attachment import AttachError
 from acp_inspector.intercept.spelling import NoTextError, spread
 from acp_protocol.host.text import one_line, visible
@@ -260,7 +260,7 @@ class InterceptPane(Vertical):
         if hold is None:
             return
         if hold.size > EDITABLE:
-            self._refuse_edit(f"it has {number(hold.size)} bytes")
+            self._refuse_edit(f"it has {format_number(hold.size)} bytes")
             return
         try:
             raw = await anyio.to_thread.run_sync(self._desk.whole, hold)
@@ -421,7 +421,7 @@ def _said(hold: HeldFrame) -> str:
         case _ if hold.is_whole:
             return hold.raw.decode(errors="replace")
         case _:
-            return f"{number(hold.size)} bytes, {hold.raw[:200].decode(errors='replace')}"
+            return f"{format_number(hold.size)} bytes, {hold.raw[:200].decode(errors='replace')}"
 
 
 def _drawn(hold: HeldFrame) -> Content:
@@ -429,5 +429,5 @@ def _drawn(hold: HeldFrame) -> Content:
         text = spread(hold.raw) if hold.is_whole else hold.raw.decode(errors="replace")
     except NoTextError:
         text = hold.raw.decode(errors="backslashreplace")
-    more = "" if hold.is_whole else f"\n… {number(hold.size)} bytes in all"
+    more = "" if hold.is_whole else f"\n… {format_number(hold.size)} bytes in all"
     return highlight(visible(text[:SHOWN]), language="json") + Content(more)

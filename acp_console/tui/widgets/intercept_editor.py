@@ -14,7 +14,7 @@ from textual.message import Message
 from textual.timer import Timer
 from textual.widgets import Static, TextArea
 
-from acp_console.tui.widgets.numbers import number
+from acp_console.render.values import format_number
 from acp_inspector.intercept.spelling import Flaw, find_flaw, gather
 from acp_protocol.host.text import one_line
 
@@ -123,7 +123,7 @@ class FrameEditor(Vertical):
                 lines.append(f"! and {len(remarks) - REMARKS} more")
             check.update(
                 Content.assemble(
-                    f"✓ JSON, leaves as one line of {number(len(raw))} bytes",
+                    f"✓ JSON, leaves as one line of {format_number(len(raw))} bytes",
                     *[(f"\n{line}", "$text-warning") for line in lines],
                 )
             )

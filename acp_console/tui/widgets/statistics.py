@@ -8,23 +8,22 @@ from typing import ClassVar, Final, get_args
 
 from textual.binding import BindingType
 
-from acp_console.cli.stats import (
+from acp_console.render.statistics import (
     METHODS,
     SESSIONS,
     TURNS,
     By,
-    arrow,
     counted_turns,
     headline,
     method_cells,
     session_cells,
     turn_cells,
 )
-from acp_console.cli.studies import Layout, safe
+from acp_console.render.tables import Layout
+from acp_console.render.values import cell_text, format_number, sender
 from acp_console.tui.commands import bindings
 from acp_console.tui.widgets.analysis_tab import AnalysisTab
 from acp_console.tui.widgets.analysis_table import TableLines, TableRow
-from acp_console.tui.widgets.numbers import number
 from acp_inspector.analysis.statistics import MethodTally
 from acp_inspector.analysis.study import Study
 from acp_inspector.filter.expressions import All, Compare, spelled
@@ -65,7 +64,7 @@ class StatisticsTab(AnalysisTab[Study, Counted]):
         if answer.by != self.by:
             return
         names = " · ".join(f"[{each}]" if each == self.by else each for each in get_args(By))
-        left = f" · {number(answer.left)} earlier left out" if answer.left else ""
+        left = f" · {format_number(answer.left)} earlier left out" if answer.left else ""
         told = f"by {names}{left}"
         lines = TableLines(LAYOUTS[answer.by], answer.rows)
         hidden = lines.hidden(self.lines.width)
@@ -96,7 +95,7 @@ def counted(study: Study, by: By) -> Counted:
             items = list(study.statistics.sessions.items())
             every = len(items)
             rows = [
-                TableRow((safe(key), *session_cells(study, key, tally)), _begun(study, key))
+                TableRow((cell_text(key), *session_cells(study, key, tally)), _begun(study, key))
                 for key, tally in items[-MOST:]
             ]
         case "turn":
@@ -110,7 +109,7 @@ def _method(tally: MethodTally) -> TableRow:
     alike = Compare("method", "==", tally.method)
     if tally.update:
         alike = All((alike, Compare("update", "==", tally.update)))
-    return TableRow((arrow(tally), *method_cells(tally)), spelled(alike))
+    return TableRow((sender(tally.side), *method_cells(tally)), spelled(alike))
 
 
 def _begun(study: Study, session_id: str) -> int | None:

@@ -11,8 +11,8 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.widgets import ContentSwitcher, Static, TabbedContent, TabPane
 
+from acp_console.render.values import format_number
 from acp_console.tui.widgets.frames_rows import LARGE, size_of
-from acp_console.tui.widgets.numbers import number
 from acp_console.tui.widgets.traffic_text import TextLines
 from acp_console.tui.widgets.traffic_tree import JsonTree, Place
 from acp_console.tui.widgets.traffic_view import TrafficView
@@ -50,7 +50,7 @@ def subject_of(view: TrafficView, row: int | None) -> Subject:
     if row is None:
         return Subject(None)
     if (size := size_of(view.entries, row)) > LARGE:
-        told = f"This frame has {number(size / 2**20)} MB: {WHOLE_KEY} reads and shows it."
+        told = f"This frame has {format_number(size / 2**20)} MB: {WHOLE_KEY} reads and shows it."
         return Subject(None, problem=told)
     try:
         return Subject(view.said(row), *view.pair_of(row))
@@ -226,12 +226,16 @@ class FrameDetail(Vertical):
             self.query_one("#pair-answer", TextLines).show("", note="Has not come.")
             return
         latency = (told.at - asked.at) * 1000
-        answer.update(f"Answer {told.n} · {told.side} · after {number(latency, 1)} ms")
+        answer.update(f"Answer {told.n} · {told.side} · after {format_number(latency, 1)} ms")
         self._fill_pretty("pair-answer", told)
 
     def _lines(self, id_: str, text: str) -> None:
         left = len(text) - SHOWN
-        note = f"… {number(left)} more characters: {WHOLE_KEY} shows all of it" if left > 0 else ""
+        note = (
+            f"… {format_number(left)} more characters: {WHOLE_KEY} shows all of it"
+            if left > 0
+            else ""
+        )
         if self._subject.said is None:
             note = self._subject.problem or NOTHING
         self.query_one(f"#{id_}", TextLines).show(text[:SHOWN], note=note)
@@ -282,17 +286,17 @@ def shortened(value: Json) -> tuple[str, bool]:
 
 def _cut(value: Json) -> tuple[Json, bool]:
     if isinstance(value, str) and len(value) > VALUE_SHOWN:
-        return f"{value[:VALUE_SHOWN]}… {number(len(value) - VALUE_SHOWN)} more", True
+        return f"{value[:VALUE_SHOWN]}… {format_number(len(value) - VALUE_SHOWN)} more", True
     if isinstance(value, list):
         items = [_cut(item) for item in cast("list[Json]", value)[:ITEMS_SHOWN]]
         left = len(cast("list[Json]", value)) - len(items)
-        rest = [f"… {number(left)} more"] if left else []
+        rest = [f"… {format_number(left)} more"] if left else []
         return [item for item, _ in items] + rest, bool(left) or any(cut for _, cut in items)
     if isinstance(value, dict):
         every = list(cast("dict[str, Json]", value).items())
         items = [(key, _cut(member)) for key, member in every[:ITEMS_SHOWN]]
         left = len(every) - len(items)
-        rest = {f"… {number(left)} more": None} if left else {}
+        rest = {f"… {format_number(left)} more": None} if left else {}
         is_cut = bool(left) or any(cut for _, (_, cut) in items)
         return {key: member for key, (member, _) in items} | rest, is_cut
     return value, False

@@ -15,8 +15,8 @@ from textual.binding import Binding, BindingType
 from textual.widgets import Tree
 from textual.widgets.tree import TreeNode
 
+from acp_console.render.values import format_number
 from acp_console.tui.widgets.ink import ink
-from acp_console.tui.widgets.numbers import number
 from acp_protocol.host.text import one_line
 from acp_protocol.jsonrpc import Json
 
@@ -162,7 +162,8 @@ class JsonTree(Tree[Place]):
         if place.is_rest:
             left = _size(place.value) - place.begin
             return Text(
-                f"  … {number(left)} more: Enter shows them", base_style + self._style("note")
+                f"  … {format_number(left)} more: Enter shows them",
+                base_style + self._style("note"),
             )
         signs = ("▼ " if node.is_expanded else "▶ ") if node.allow_expand else "  "
         text = Text(signs, style=base_style)
@@ -180,11 +181,11 @@ class JsonTree(Tree[Place]):
         if isinstance(value, dict | list):
             count = len(cast("list[Json]", value))
             signs = "{}" if isinstance(value, dict) else "[]"
-            return Text(f"{signs[0]}{number(count)}{signs[1]}", self._style("note"))
+            return Text(f"{signs[0]}{format_number(count)}{signs[1]}", self._style("note"))
         if isinstance(value, str):
             text = Text(f'"{one_line(value, shown)}"', self._style("string"))
             if is_long:
-                note = f"  {number(len(value))} characters, v shows all"
+                note = f"  {format_number(len(value))} characters, v shows all"
                 text.append(note, self._style("note"))
             return text
         return Text(one_line(json.dumps(value), shown), self._style("number"))

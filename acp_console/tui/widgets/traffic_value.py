@@ -10,8 +10,8 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Footer
 
+from acp_console.render.values import format_number
 from acp_console.tui.clipboard import copy
-from acp_console.tui.widgets.numbers import number
 from acp_console.tui.widgets.traffic_text import TextLines
 
 
@@ -46,7 +46,7 @@ class ValueScreen(ModalScreen[None]):
         """Show it."""
         lines = self.query_one("#value", TextLines)
         lines.border_title = "Whole value"
-        lines.border_subtitle = Content(f"{number(len(self._text))} characters")
+        lines.border_subtitle = Content(f"{format_number(len(self._text))} characters")
         lines.show(self._text, is_json=self._is_json)
         lines.focus()
 

@@ -11,8 +11,8 @@ import time
 from collections.abc import Iterator
 from typing import Final, Literal, TypeAlias
 
+from acp_console.render.values import format_number
 from acp_console.tui.annotations import JUDGED, STUDIED
-from acp_console.tui.widgets.numbers import number
 from acp_console.tui.widgets.traffic_view import TrafficView
 from acp_inspector.filter.language import Filter
 from acp_inspector.recording.file import RecordingFile
@@ -87,7 +87,11 @@ class TrafficWork:
         """Return in words what is shown, and how far everything is."""
         view, every = self._view, len(self._view.entries)
         is_filtered = not view.wanted.is_empty
-        count = f"{number(len(view))} of {number(every)}" if is_filtered else number(every)
+        count = (
+            f"{format_number(len(view))} of {format_number(every)}"
+            if is_filtered
+            else format_number(every)
+        )
         parts = [f"{count} entries"]
         if is_filtered and view.looked_at < every:
             parts.append(f"{view.looked_at * 100 // every} % looked at")

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Final
 
-from acp_console.cli.studies import safe, seconds
-from acp_console.cli.views import cycle_steps, wait_sentence
+from acp_console.render.values import format_number, plural
+from acp_console.render.waiting import WaitLine, alarms, wait_tree
 from acp_console.tui.widgets.analysis_lines import Line
 from acp_console.tui.widgets.analysis_tab import AnalysisTab
-from acp_console.tui.widgets.numbers import many, number
 from acp_inspector.analysis.study import Study
-from acp_inspector.analysis.waiting import Wait, WaitingGraph
 
 MOST: Final = 1000
 """Lines that are shown."""
-DEEPEST: Final = 30
-"""Waits below each other that are shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,17 +49,19 @@ class WaitingTab(AnalysisTab[Study, Waiting]):
     def show(self, answer: Waiting) -> None:
         """Show them."""
         is_now = self.moment.n is None and self.moment.now is not None
-        then = f"after frame {number(answer.n)}"
+        then = f"after frame {format_number(answer.n)}"
         if answer.n > answer.studied:
             self.tell(f"{then.capitalize()}")
-            self.show_note(f"Not there yet: {number(answer.studied)} is the last that was studied.")
+            self.show_note(
+                f"Not there yet: {format_number(answer.studied)} is the last that was studied."
+            )
             return
         when = "now" if is_now else f"{then} (← → go on)"
         if not answer.waits:
             self.tell(f"{when.capitalize()}: nobody waits")
             self.show_note("Every question has its answer.")
             return
-        self.tell(f"{when.capitalize()}: {many(answer.waits, 'wait')}")
+        self.tell(f"{when.capitalize()}: {plural(answer.waits, 'wait')}")
         self.show_wrapped(answer.lines)
 
 
@@ -79,37 +77,15 @@ def waiting(study: Study, n: int | None, now: float | None) -> Waiting:
         return Waiting(n, study.n, 0, ())
     # Clocks may differ, but nothing has come before its time.
     graph = study.waiting(n, None if now is None else max(study.at, now))
-    trees = (line for root in graph.roots for line in _tree(root, graph, frozenset(), ""))
-    lines = list(islice(chain(_alarms(graph), trees), MOST + 1))
+    told = (Line((("error", f"✗ {text}"),), frame) for text, frame in alarms(graph))
+    lines = list(islice(chain(told, map(_line, wait_tree(graph))), MOST + 1))
     if len(lines) > MOST:
-        lines[-1] = Line((("muted", f"… {number(len(graph.waits))} wait in all"),))
+        lines[-1] = Line((("muted", f"… {format_number(len(graph.waits))} wait in all"),))
     return Waiting(graph.n, study.n, len(graph.waits), tuple(lines))
 
 
-def _alarms(graph: WaitingGraph) -> Iterator[Line]:
-    for cycle in graph.cycles:
-        is_sure = all(one in before.on for before, one in cycle_steps(cycle))
-        frames = " → ".join(str(wait.frame) for wait in (*cycle, cycle[0]))
-        told = f"✗ {'deadlock' if is_sure else 'likely deadlock'}: frames {frames}"
-        yield Line((("error", told),), cycle[0].frame)
-    for wait in graph.hung()[:MOST]:
-        why = "nobody is there to answer"
-        if wait.whom != "nobody":
-            why = f"no sign of life for {seconds(wait.silence)}"
-        told = f"✗ hung: frame {wait.frame}, {safe(wait.method)}: {why}"
-        yield Line((("error", told),), wait.frame)
-
-
-def _tree(
-    wait: Wait, graph: WaitingGraph, above: frozenset[Wait], stem: str, sign: str = ""
-) -> Iterator[Line]:
-    if wait in above or len(above) > DEEPEST:
-        yield Line((("muted", f"{stem}{sign}… frame {wait.frame} again"),), wait.frame)
-        return
-    style = "warning" if wait.whom == "user" else "error" if wait.whom == "nobody" else ""
-    yield Line((("muted", stem + sign), (style, wait_sentence(wait, graph))), wait.frame)
-    below = [(inner, "") for inner in wait.on] + [(inner, "likely: ") for inner in wait.likely]
-    stem += "" if not sign else "   " if sign.startswith("└") else "│  "
-    for place, (inner, how) in enumerate(below):
-        branch = "└─ " if place == len(below) - 1 else "├─ "
-        yield from _tree(inner, graph, above | {wait}, stem, branch + how)
+def _line(line: WaitLine) -> Line:
+    if line.is_repeated:
+        return Line((("muted", line.stem + line.text),), line.wait.frame)
+    style = {"user": "warning", "nobody": "error"}.get(line.wait.whom, "")
+    return Line((("muted", line.stem), (style, line.text)), line.wait.frame)

@@ -10,11 +10,10 @@ from typing import ClassVar, Final
 from rich.cells import set_cell_size
 from textual.binding import BindingType
 
-from acp_console.cli.studies import seconds
+from acp_console.render.values import arrow, format_number, format_seconds, plural
 from acp_console.tui.commands import bindings
 from acp_console.tui.widgets.analysis_lines import Line
 from acp_console.tui.widgets.analysis_tab import AnalysisTab, Moment
-from acp_console.tui.widgets.numbers import many, number
 from acp_inspector.analysis.conversation import Conversation
 from acp_inspector.analysis.exchanges import Exchange
 from acp_inspector.analysis.study import Study
@@ -78,7 +77,7 @@ class BarLines:
         bar = self._bars[place]
         names = max(NAMES[0], min(NAMES[1], width // 3))
         name = one_line(bar.name, names - 2 * bar.depth)
-        took = "open" if bar.ending == "open" else seconds(bar.ended - bar.began)
+        took = "open" if bar.ending == "open" else format_seconds(bar.ended - bar.began)
         took = one_line(took, TIMES)
         room = max(width - names - TIMES - 3, 8)
         parts = (
@@ -140,9 +139,9 @@ class WaterfallTab(AnalysisTab[Study, Waterfall]):
 
     def show(self, answer: Waterfall) -> None:
         """Show the bars."""
-        told = many(answer.exchanges, "exchange")
+        told = plural(answer.exchanges, "exchange")
         if answer.shown < answer.exchanges:
-            told = f"{number(answer.shown)} of {told}, around the chosen frame"
+            told = f"{format_number(answer.shown)} of {told}, around the chosen frame"
         if not answer.bars:
             self.tell(told)
             self.show_note("Nobody has asked anything yet.")
@@ -155,7 +154,7 @@ class WaterfallTab(AnalysisTab[Study, Waterfall]):
             margin = max(bar.ended - bar.began, 1e-4) / 20
             began, ended = bar.began - margin, bar.ended + margin
             told += ", zoomed"
-        when = f"{began:.3f} s … {ended:.3f} s ({seconds(ended - began)})"
+        when = f"{began:.3f} s … {ended:.3f} s ({format_seconds(ended - began)})"
         self.tell(
             f"{told} · {when}\n━ answered  ✗ error  ◌ cancelled  ▶ open  ┄ before first output"
         )
@@ -234,9 +233,8 @@ def _turn(turn: Turn, now: float) -> Bar:
 
 
 def _exchange(exchange: Exchange, depth: int, now: float) -> Bar:
-    arrow = "→" if exchange.asker == "client" else "←"
     return Bar(
-        one_line(f"{arrow} {exchange.request.method}", NAMES[1]),
+        one_line(f"{arrow(exchange.asker)} {exchange.request.method}", NAMES[1]),
         exchange.question.at,
         now if exchange.answer is None else exchange.answer.at,
         exchange.ending,

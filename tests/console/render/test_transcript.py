@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from acp_console.cli.transcript import change_lines, transcript_lines
+from acp_console.render.transcript import change_lines, transcript_lines
 from acp_inspector.analysis.changes import differences
 from acp_inspector.analysis.conversations import Conversations
 from tests.inspector.talks import Said, answer, ask, chunk, frames, prompt, update

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from acp_console.cli.studies import Layout
+from acp_console.render.tables import Layout
 from acp_console.tui.widgets.analysis_table import TableLines, TableRow
 
 LAYOUT = Layout(
