@@ -182,9 +182,9 @@ class ChatSession:
         with anyio.move_on_after(CLOSE_TIMEOUT_S):
             await self._is_over.wait()
 
-    async def decide(self, ask: PermissionAsk) -> str | None:
+    async def decide(self, request: PermissionAsk) -> str | None:
         """Wait for the user's answer; None when the turn was cancelled meanwhile."""
-        key = id_key(ask.request_id)
+        key = id_key(request.request_id)
         pending = self._pending[key] = _PendingPermission()
         self._on_change()
         try:

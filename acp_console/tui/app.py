@@ -16,14 +16,14 @@ from textual.command import Provider
 from textual.screen import Screen
 
 from acp_console.client.agents import AGENTS, AgentSpec
+from acp_console.tui.chat.permission import PermissionTiming
+from acp_console.tui.chat.screen import ChatScreen
 from acp_console.tui.commands import bindings
+from acp_console.tui.help import HelpScreen
+from acp_console.tui.home.screen import HomeScreen
 from acp_console.tui.palette import CommandProvider
-from acp_console.tui.screens.chat import ChatScreen
-from acp_console.tui.screens.help import HelpScreen
-from acp_console.tui.screens.home import HomeScreen
-from acp_console.tui.screens.watch import WatchScreen
 from acp_console.tui.sources import Source
-from acp_console.tui.widgets.permission import PermissionTiming
+from acp_console.tui.watch.screen import WatchScreen
 
 ENDING: Final = (signal.SIGTERM, signal.SIGHUP)
 """Signals by which the console is told to end; a terminal that is closed sends the second."""

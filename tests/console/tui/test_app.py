@@ -12,9 +12,9 @@ from textual.widgets import Input, Markdown
 
 from acp_console.client.agents import DEMO_AGENT, command_agent
 from acp_console.tui.app import ConsoleApp
-from acp_console.tui.screens.chat import ChatScreen
-from acp_console.tui.screens.home import HomeScreen
-from acp_console.tui.widgets.permission import PermissionPrompt, PermissionTiming
+from acp_console.tui.chat.permission import PermissionPrompt, PermissionTiming
+from acp_console.tui.chat.screen import ChatScreen
+from acp_console.tui.home.screen import HomeScreen
 from acp_inspector.journal import JournalEvent
 from acp_inspector.recording.reader import read_recording
 from tests.console.conftest import Agent

@@ -10,8 +10,8 @@ import pytest
 from textual.app import App, ComposeResult
 
 import acp_console.tui
-from acp_console.tui.widgets.intercept import InterceptPane
-from acp_console.tui.widgets.items import ThoughtView
+from acp_console.tui.chat.conversation import ThoughtView
+from acp_console.tui.intercept.pane import InterceptPane
 from acp_inspector.analysis.items import Thought
 from tests.console.tui.conftest import say, until
 from tests.console.tui.desks import StillDesk

@@ -13,9 +13,9 @@ from syrupy.assertion import SnapshotAssertion
 from textual.widgets import TextArea
 
 from acp_console.tui.app import ConsoleApp
-from acp_console.tui.screens.edit import EditScreen
-from acp_console.tui.screens.watch import WatchScreen
+from acp_console.tui.intercept.screens import EditScreen
 from acp_console.tui.sources import FileSource, ProxySource
+from acp_console.tui.watch.screen import WatchScreen
 from acp_inspector.attach.attachment import RunningProxy, find_proxy
 from acp_inspector.recording.file import RecordingFile
 from acp_protocol.jsonrpc import notification_line

@@ -9,8 +9,8 @@ from syrupy.assertion import SnapshotAssertion
 from textual.app import App, ComposeResult
 from textual.widgets import Markdown
 
-from acp_console.tui.screens import chat
-from acp_console.tui.widgets.conversation import ConversationView
+from acp_console.tui.chat import screen as chat
+from acp_console.tui.chat.conversation import ConversationView
 from acp_inspector.analysis.conversations import Conversations
 from acp_inspector.journal import Entry, Frame
 from tests.console.tui.conftest import entries, say, settled, until, update

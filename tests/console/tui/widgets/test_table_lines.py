@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from acp_console.render.tables import Layout
-from acp_console.tui.widgets.analysis_table import TableLines, TableRow
+from acp_console.tui.analysis.tab import TableLines, TableRow
 
 LAYOUT = Layout(
     columns=("from", "method", "count", "size", "note"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from acp_console.tui.widgets.waiting import MOST, waiting
+from acp_console.tui.analysis.waiting_tab import MOST, waiting
 from tests.console.tui.conftest import entries, say, until
 from tests.console.tui.studied import StudiedApp, studied, talk
 
