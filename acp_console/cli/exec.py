@@ -166,7 +166,7 @@ class Turn:
 def _words(words: tuple[str, ...]) -> tuple[str | None, str]:
     match words:
         case ():
-            raise click.UsageError('what shall the agent be told? acp-console exec "hello"')
+            raise click.UsageError('missing PROMPT, e.g. acp-console exec "hello"')
         case (prompt,):
             name = None
         case (name, prompt):
