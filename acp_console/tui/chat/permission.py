@@ -76,7 +76,7 @@ class PermissionPrompt(Vertical, can_focus=True):
         """Whether it had the focus once; then it takes it only if the user wants it to."""
         self._ids = [_string(option, "optionId") for option in permission.options]
         self._timing = timing
-        self._settled_at = timing.clock() + timing.settle_s
+        self._settled_at = self._keys_from = timing.clock() + timing.settle_s
 
     def compose(self) -> ComposeResult:
         yield Static(UNFOCUSED, classes="question", markup=False)
@@ -87,7 +87,7 @@ class PermissionPrompt(Vertical, can_focus=True):
 
     def take_focus(self) -> None:
         """Take the focus unasked; keys meant for the editor decide nothing for a while."""
-        self._settled_at = self._timing.clock() + self._timing.settle_s
+        self._keys_from = self._timing.clock() + self._timing.settle_s
         self.focus()
 
     def on_focus(self) -> None:
@@ -103,7 +103,8 @@ class PermissionPrompt(Vertical, can_focus=True):
         if character is None or not event.is_printable:
             return
         event.stop()
-        if not (character in "123456789" and self._choose(int(character) - 1)):
+        is_choice = character in "123456789" and self._timing.clock() >= self._keys_from
+        if not (is_choice and self._choose(int(character) - 1)):
             self.post_message(self.Typed(character))
 
     def on_button_pressed(self, event: Button.Pressed) -> None:
