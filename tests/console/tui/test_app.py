@@ -462,5 +462,7 @@ async def test_click_on_a_permission_prompt_that_just_appeared_decides_nothing(
         await pilot.pause()
         assert "? waits for you" in say(app)
         clock.now = 0.6
+        # While a button shows that it was pressed, Textual ignores further clicks on it.
+        await until(pilot, lambda: not app.screen.query("PermissionPrompt Button.-active"))
         assert await pilot.click("PermissionPrompt Button.allow")
         await until(pilot, lambda: "● ready" in say(app))
