@@ -16,7 +16,7 @@ from textual.pilot import Pilot
 
 from acp_console.client.agents import DEMO_AGENT
 from acp_console.tui.app import ConsoleApp
-from acp_console.tui.widgets.permission import PermissionPrompt
+from acp_console.tui.chat.permission import PermissionPrompt, PermissionTiming
 
 FOLDER: Final = Path(__file__).parent.parent / "docs" / "pictures"
 LIMIT: Final = 30.0
@@ -29,7 +29,8 @@ async def make(cwd: Path) -> None:
     async with app.run_test(size=(120, 34)) as pilot:
         await _until(pilot, lambda: bool(app.screen.query("#agents")))
         app.save_screenshot("home.svg", str(FOLDER))
-    app = ConsoleApp(agent=DEMO_AGENT, start="chat", cwd=cwd)
+    timing = PermissionTiming(settle_s=0)
+    app = ConsoleApp(agent=DEMO_AGENT, start="chat", cwd=cwd, timing=timing)
     async with app.run_test(size=(150, 40)) as pilot:
         await pilot.press(*"read notes.md then edit notes.md: milk => bread", "enter")
         await _until(pilot, lambda: bool(app.screen.query(PermissionPrompt)))

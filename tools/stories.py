@@ -106,13 +106,13 @@ class Chooser:
         self.cancelling: Callable[[str], Awaitable[None]] | None = None
         """What is done in place of deciding; the turn is cancelled with it."""
 
-    async def decide(self, ask: PermissionAsk) -> str | None:
+    async def decide(self, request: PermissionAsk) -> str | None:
         """Return the id of one of the offered options; None when nothing was decided."""
         if self.cancelling is not None:
-            await self.cancelling(ask.session_id)
+            await self.cancelling(request.session_id)
             # The agent takes its question back, and whoever waits here with it.
             await anyio.sleep_forever()
-        option = ask.option(self._kinds.pop(0) if self._kinds else "allow_once")
+        option = request.option(self._kinds.pop(0) if self._kinds else "allow_once")
         return option.id if option is not None else None
 
 

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Generator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, get_args
 
@@ -29,9 +27,8 @@ from acp_console.client.permissions import (
     PolicyDecider,
     least_that_allows,
 )
+from acp_console.client.recording import record_journal
 from acp_inspector.journal import Journal
-from acp_inspector.recording.origin import header_of_this_run
-from acp_inspector.recording.writer import RecordingWriter
 from acp_protocol.errors import TimeLimitError
 from acp_protocol.host.text import one_line
 
@@ -146,7 +143,7 @@ class Turn:
     async def _run(self, limit: float) -> None:
         deadline = anyio.current_time() + limit
         journal = Journal()
-        with recorded(journal, self._agent, self._cwd, self._record):
+        with record_journal(journal, self._agent, self._cwd, self._record, warn=say):
             journal.subscribe(self._printer.show)
             async with open_link(
                 self._agent,
@@ -166,31 +163,10 @@ class Turn:
         self._scope.cancel()
 
 
-@contextmanager
-def recorded(journal: Journal, agent: AgentSpec, cwd: Path, path: Path | None) -> Generator[None]:
-    """Record what `journal` gets while the block runs, if there is a `path` to record to.
-
-    Raises:
-        RecordingError: the file exists already or cannot be written.
-    """
-    if path is None:
-        yield
-        return
-    writer = RecordingWriter(path, header_of_this_run(agent.command, cwd), warn=say)
-    leave = journal.subscribe(lambda entry: writer.write([entry]))
-    try:
-        yield
-    finally:
-        leave()
-        # An agent that never started has said nothing: the name stays free for the next try.
-        writer.withdraw()
-        writer.close()
-
-
 def _words(words: tuple[str, ...]) -> tuple[str | None, str]:
     match words:
         case ():
-            raise click.UsageError('what shall the agent be told? acp-console exec "hello"')
+            raise click.UsageError('missing PROMPT, e.g. acp-console exec "hello"')
         case (prompt,):
             name = None
         case (name, prompt):

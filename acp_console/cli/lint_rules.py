@@ -9,7 +9,8 @@ import click
 
 from acp_console.cli import exits
 from acp_console.cli.printer import ascii_json
-from acp_console.cli.studies import Layout, print_table
+from acp_console.cli.studies import print_table
+from acp_console.render.tables import Layout
 from acp_inspector.lint.catalog import BASES, FAMILIES, LintRule, rules
 from acp_inspector.lint.registry import registry
 from acp_protocol.jsonrpc import Json

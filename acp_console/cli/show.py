@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final, Literal, TypeAlias, get_args
 
 import click
-from rich.cells import cell_len, set_cell_size
+from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
@@ -21,6 +21,8 @@ from acp_console.cli.printer import ascii_json
 from acp_console.cli.problems import say
 from acp_console.cli.studies import filter_of, tell_complaint
 from acp_console.cli.views import ViewCommand
+from acp_console.render.tables import GAP, join_cells
+from acp_console.render.values import sender
 from acp_inspector.analysis.annotations import Annotations
 from acp_inspector.analysis.exchanges import Exchanges
 from acp_inspector.analysis.summary import SUMMARY_WIDTH, Row, describe
@@ -93,8 +95,6 @@ WIDTHS: Final = {
 LOOK: Final = 0.1
 """Seconds between two looks at what has been written behind."""
 _NUMBERS: Final = frozenset({"n", "t", "latency", "size"})
-_ARROWS: Final = {"client": "→", "agent": "←", None: "·"}
-_GAP: Final = "  "
 _LEAST_SUMMARY: Final = 20
 
 
@@ -306,7 +306,7 @@ def _print_table(rows: list[Shown], names: list[str], known: Annotations) -> Non
     ]
     widths = [max(map(cell_len, column)) for column in zip(names, *cells, strict=True)]
     if console.is_terminal and names[-1] == "summary":
-        others = sum(widths[:-1]) + len(_GAP) * len(widths[:-1])
+        others = sum(widths[:-1]) + GAP * len(widths[:-1])
         widths[-1] = max(console.width - others, _LEAST_SUMMARY)
     lines = [Text(_line(names, names, widths), style="bold")]
     lines += [
@@ -322,7 +322,7 @@ def _print_lines(rows: Iterable[Shown], names: list[str]) -> None:
     console = Console(highlight=False)
     widths = [WIDTHS.get(name, len(name)) for name in names]
     if console.is_terminal and names[-1] == "summary":
-        others = sum(widths[:-1]) + len(_GAP) * len(widths[:-1])
+        others = sum(widths[:-1]) + GAP * len(widths[:-1])
         widths[-1] = max(console.width - others, _LEAST_SUMMARY)
     click.echo(_line(names, names, widths))
     for row in rows:
@@ -331,14 +331,8 @@ def _print_lines(rows: Iterable[Shown], names: list[str]) -> None:
 
 
 def _line(cells: list[str], names: list[str], widths: list[int]) -> str:
-    padded: list[str] = []
-    for cell, name, width in zip(cells, names, widths, strict=True):
-        fill = " " * (width - cell_len(cell))
-        if cell_len(cell) > width:
-            padded.append(set_cell_size(cell, width - 1) + "…")
-        else:
-            padded.append(fill + cell if name in _NUMBERS else cell + fill)
-    return _GAP.join(padded).rstrip()
+    right = {place for place, name in enumerate(names) if name in _NUMBERS}
+    return join_cells(cells, widths, right).rstrip()
 
 
 def _cell(name: str, row: Shown) -> str:
@@ -346,7 +340,7 @@ def _cell(name: str, row: Shown) -> str:
         case "t":
             return f"{row.at:.3f}"
         case "from":
-            return f"{_ARROWS[row.side]} {row.side or ''}".strip()
+            return sender(row.side)
         case "latency":
             return "" if row.latency is None else f"{row.latency * 1000:.1f} ms"
         case "id":

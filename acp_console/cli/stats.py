@@ -11,29 +11,28 @@ import click
 
 from acp_console.cli import exits
 from acp_console.cli.printer import ascii_json
-from acp_console.cli.studies import (
-    FATES,
-    Layout,
-    filter_of,
-    filter_option,
-    print_table,
-    safe,
-    seconds,
-    size,
-    study_of,
+from acp_console.cli.studies import FATES, filter_of, filter_option, print_table, study_of
+from acp_console.render.statistics import (
+    METHODS,
+    SESSIONS,
+    TURNS,
+    By,
+    counted_turns,
+    headline,
+    method_cells,
+    session_cells,
+    session_turns,
+    turn_cells,
 )
+from acp_console.render.values import cell_text, sender
 from acp_inspector.analysis.conversation import Turn
 from acp_inspector.analysis.statistics import Durations, MethodTally, Tally
 from acp_inspector.analysis.study import Study
 from acp_inspector.messages import member
-from acp_protocol.host.text import one_line
 from acp_protocol.jsonrpc import Json
 
-By: TypeAlias = Literal["method", "session", "turn"]
 Format: TypeAlias = Literal["table", "json"]
 
-ID_WIDTH: Final = 12
-"""Characters of the id of a session, where it is not what a line stands for."""
 VERSION: Final = 1
 """Of the JSON that is printed."""
 
@@ -78,11 +77,11 @@ def print_statistics(study: Study, by: By) -> None:
     """Print one table."""
     if by == "method":
         tallies = sorted(study.statistics.methods.values(), key=lambda tally: -tally.count)
-        rows = [[arrow(tally), *method_cells(tally)] for tally in tallies]
+        rows = [[sender(tally.side), *method_cells(tally)] for tally in tallies]
         print_table(METHODS, rows)
     elif by == "session":
         items = study.statistics.sessions.items()
-        sessions = [[safe(key), *session_cells(study, key, tally)] for key, tally in items]
+        sessions = [[cell_text(key), *session_cells(study, key, tally)] for key, tally in items]
         print_table(SESSIONS, sessions)
     else:
         turns = [turn_cells(turn, tally) for turn, tally in counted_turns(study)]
@@ -97,154 +96,13 @@ def statistics_json(study: Study, by: By) -> dict[str, Json]:
         rows = [_method_json(tally) for tally in statistics.methods.values()]
     elif by == "session":
         rows = [
-            {"session": key, "turns": len(_session_turns(study, key)), **_tally_json(tally)}
+            {"session": key, "turns": len(session_turns(study, key)), **_tally_json(tally)}
             for key, tally in statistics.sessions.items()
         ]
     else:
         rows = [_turn_json(turn, tally) for turn, tally in counted_turns(study)]
     total = _tally_json(statistics.total)
     return {"acp_stats": VERSION, "by": by, "total": total, "rows": rows}
-
-
-# Tables
-
-METHODS: Final = Layout(
-    columns=(
-        *("from", "method", "count", "errors", "open", "size"),
-        *("min", "p50", "p90", "p99", "max"),
-    ),
-    words=("from", "method"),
-    flexible="method",
-    spare=("p99", "min", "size", "max", "open", "from", "p90"),
-)
-SESSIONS: Final = Layout(
-    columns=(
-        *("session", "turns", "frames", "size", "tools", "failed", "asked", "approval p50"),
-        *("first p50", "chunks", "chunks/s", "errors", "tokens", "cost"),
-    ),
-    words=("session",),
-    flexible="session",
-    spare=("chunks", "size", "frames", "failed", "errors", "asked", "tokens", "chunks/s", "cost"),
-)
-TURNS: Final = Layout(
-    columns=(
-        *("turn", "session", "ended", "took", "first update", "first output", "frames", "size"),
-        *("tools", "failed", "asked", "approval", "chunks", "chunks/s", "errors", "tokens"),
-        "cost",
-    ),
-    words=("turn", "session", "ended"),
-    flexible="ended",
-    spare=(
-        *("session", "chunks", "size", "frames", "failed", "first update", "errors", "asked"),
-        *("tokens", "chunks/s", "tools", "cost"),
-    ),
-)
-
-
-def headline(study: Study) -> str:
-    """Return all of a connection in one line."""
-    total = study.statistics.total
-    took = (total.last or 0.0) - (total.began or 0.0)
-    parts = [
-        f"{_many(total.frames, 'frame')} in {seconds(took)}",
-        f"→ {size(total.bytes['client'])}",
-        f"← {size(total.bytes['agent'])}",
-        _many(len(study.statistics.sessions), "session"),
-        _many(len(study.statistics.turns), "turn"),
-        _many(total.errors, "error"),
-    ]
-    if total.malformed:
-        parts.append(f"{total.malformed} malformed")
-    if study.dialect:
-        parts.append(f"dialect {study.dialect}")
-    return ", ".join(parts)
-
-
-def _many(count: int, word: str) -> str:
-    return f"{count} {word}" if count == 1 else f"{count} {word}s"
-
-
-def arrow(tally: MethodTally) -> str:
-    """Return who calls a method."""
-    return f"{'→' if tally.side == 'client' else '←'} {tally.side}"
-
-
-def method_cells(tally: MethodTally) -> list[str]:
-    """Return what stands in the table of the methods behind who calls it."""
-    endings, summary = tally.endings, tally.latencies.summary()
-    is_asked = bool(endings)
-    times = (summary.least, summary.p50, summary.p90, summary.p99, summary.most)
-    return [
-        safe(f"{tally.method} {tally.update}".strip()),
-        str(tally.count),
-        str(endings.get("error", 0)) if is_asked else "",
-        str(endings.get("open", 0)) if is_asked else "",
-        size(tally.bytes),
-        *map(seconds, times),
-    ]
-
-
-def session_cells(study: Study, key: str, tally: Tally) -> list[str]:
-    """Return what stands in the table of the sessions behind the name."""
-    turns = _session_turns(study, key)
-    return [
-        str(len(turns)),
-        str(tally.frames),
-        size(sum(tally.bytes.values())),
-        str(len(tally.tool_calls)),
-        str(tally.failed_calls),
-        str(len(tally.approvals)),
-        seconds(tally.approvals.summary().p50),
-        seconds(_first(turns).summary().p50),
-        str(tally.chunks),
-        _rate(tally),
-        str(tally.errors),
-        _tokens(tally.usage),
-        _cost(tally),
-    ]
-
-
-def turn_cells(turn: Turn, tally: Tally) -> list[str]:
-    """Return what stands in the table of the turns."""
-    return [
-        str(turn.number),
-        one_line(turn.session_id, ID_WIDTH),
-        safe(turn.stop_reason or turn.error or ("" if turn.ended else "open")),
-        seconds(turn.duration),
-        seconds(turn.first_update),
-        seconds(turn.first_output),
-        str(tally.frames),
-        size(sum(tally.bytes.values())),
-        str(len(tally.tool_calls)),
-        str(tally.failed_calls),
-        str(len(tally.approvals)),
-        seconds(tally.approvals.summary().total) if len(tally.approvals) else "",
-        str(tally.chunks),
-        _rate(tally),
-        str(tally.errors),
-        _turn_tokens(turn),
-        _cost(tally),
-    ]
-
-
-def _rate(tally: Tally) -> str:
-    return "" if tally.chunk_rate is None else f"{tally.chunk_rate:.0f}"
-
-
-def _tokens(usage: Json) -> str:
-    used, room = member(usage, "used"), member(usage, "size")
-    return safe(f"{used}/{room}") if isinstance(used, int) and isinstance(room, int) else ""
-
-
-def _turn_tokens(turn: Turn) -> str:
-    total = member(turn.usage, "totalTokens")
-    return safe(str(total)) if isinstance(total, int) else ""
-
-
-def _cost(tally: Tally) -> str:
-    if tally.cost is None:
-        return ""
-    return safe(f"{tally.cost:.4g} {member(member(tally.usage, 'cost'), 'currency') or ''}").strip()
 
 
 # Machines
@@ -316,27 +174,3 @@ def _counts(statuses: Mapping[str, str]) -> dict[str, int]:
     for status in statuses.values():
         counts[status] = counts.get(status, 0) + 1
     return counts
-
-
-# Turns
-
-
-def counted_turns(study: Study) -> list[tuple[Turn, Tally]]:
-    """Return the turns of which something was counted, by their number."""
-    talks = study.conversations.sessions.values()
-    turns = sorted((turn for talk in talks for turn in talk.turns), key=lambda turn: turn.number)
-    tallies = study.statistics.turns
-    return [(turn, tallies[turn.number]) for turn in turns if turn.number in tallies]
-
-
-def _session_turns(study: Study, session_id: str) -> list[Turn]:
-    talk = study.conversations.sessions.get(session_id)
-    return [] if talk is None else talk.turns
-
-
-def _first(turns: list[Turn]) -> Durations:
-    durations = Durations()
-    for turn in turns:
-        if turn.first_update is not None:
-            durations.add(turn.first_update)
-    return durations

@@ -12,23 +12,16 @@ from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias, get_args
 
 import click
-from rich.text import Text
-from rich.tree import Tree
 
 from acp_console.cli import exits
 from acp_console.cli.notes import annotate
 from acp_console.cli.printer import ascii_json
-from acp_console.cli.studies import (
-    Layout,
-    filter_of,
-    print_plainly,
-    print_table,
-    safe,
-    seconds,
-    study_of,
-    tell_complaint,
-)
-from acp_console.cli.transcript import change_lines, transcript_lines
+from acp_console.cli.studies import filter_of, print_table, study_of, tell_complaint
+from acp_console.render.capabilities import CAPABILITIES, capability_cells
+from acp_console.render.tables import Layout
+from acp_console.render.transcript import change_lines, transcript_lines
+from acp_console.render.values import cell_text, format_seconds, sender
+from acp_console.render.waiting import alarms, wait_tree
 from acp_inspector.analysis.capabilities import Capability
 from acp_inspector.analysis.changes import differences
 from acp_inspector.analysis.exchanges import Exchange, Fault
@@ -51,12 +44,6 @@ EXCHANGES: Final = Layout(
     words=("from", "method", "id", "ending", "session"),
     flexible="method",
     spare=("session", "from", "id"),
-)
-CAPABILITIES: Final = Layout(
-    columns=("of", "capability", "claimed", "used", "worked", "failed", "refused", "mark"),
-    words=("of", "capability", "claimed", "mark"),
-    flexible="capability",
-    spare=("failed", "worked", "refused", "claimed"),
 )
 
 
@@ -161,20 +148,20 @@ def _exchanges(study: Study, wish: Wish) -> None:
         return
     print_table(EXCHANGES, [_exchange_cells(each) for each in shown])
     for fault in faults:
-        click.echo(f"frame {fault.frame.n}: {fault.kind}: {safe(fault.why)}")
+        click.echo(f"frame {fault.frame.n}: {fault.kind}: {cell_text(fault.why)}")
 
 
 def _exchange_cells(each: Exchange) -> list[str]:
     ending = each.ending if each.code is None else f"{each.ending} {each.code}"
     return [
         str(each.question.n),
-        f"{'→' if each.asker == 'client' else '←'} {each.asker}",
-        safe(each.request.method),
-        safe(json.dumps(each.request.id, ensure_ascii=False)),
+        sender(each.asker),
+        cell_text(each.request.method),
+        cell_text(json.dumps(each.request.id, ensure_ascii=False)),
         "" if each.answer is None else str(each.answer.n),
-        seconds(each.latency),
+        format_seconds(each.latency),
         ending if each.withdrawn is None else f"{ending}, withdrawn",
-        safe(each.session or ""),
+        cell_text(each.session or ""),
     ]
 
 
@@ -244,54 +231,10 @@ def _waiting(study: Study, wish: Wish) -> None:
         return
     if not graph.waits:
         click.echo(f"nobody waits after entry {study.n}")
-    for root in graph.roots:
-        print_plainly(_tree(root, graph, frozenset()))
-    for cycle in graph.cycles:
-        is_sure = all(one in before.on for before, one in cycle_steps(cycle))
-        frames = " → ".join(str(wait.frame) for wait in (*cycle, cycle[0]))
-        click.echo(f"{'deadlock' if is_sure else 'likely deadlock'}: frames {frames}")
-    for wait in graph.hung():
-        why = "nobody is there to answer"
-        if wait.whom != "nobody":
-            why = f"no sign of life for {seconds(wait.silence)}"
-        click.echo(f"hung: frame {wait.frame}, {safe(wait.method)}: {why}")
-
-
-def cycle_steps(cycle: tuple[Wait, ...]) -> Iterator[tuple[Wait, Wait]]:
-    """Yield each of a cycle with the one that it waits for."""
-    yield from zip(cycle, (*cycle[1:], cycle[0]), strict=True)
-
-
-def _tree(wait: Wait, graph: WaitingGraph, above: frozenset[Wait]) -> Tree:
-    tree = Tree(Text(wait_sentence(wait, graph)))
-    if wait in above:
-        tree.label = Text(f"… frame {wait.frame} again")
-        return tree
-    for inner in wait.on:
-        tree.children.append(_tree(inner, graph, above | {wait}))
-    for inner in wait.likely:
-        branch = _tree(inner, graph, above | {wait})
-        branch.label = Text.assemble("likely: ", Text(str(branch.label)))
-        tree.children.append(branch)
-    return tree
-
-
-_WHOM: Final = {
-    "user": "you",
-    "hold": "whoever holds it",
-    "nobody": "nobody: the other side has left",
-    "terminal": "a program",
-}
-
-
-def wait_sentence(wait: Wait, graph: WaitingGraph) -> str:
-    """Return who waits for whom, for what and since when; safe to show."""
-    whom = _WHOM.get(wait.whom, f"the {wait.whom}")
-    name = "the end of the turn" if wait.method == "turn" else wait.method
-    asked = "" if wait.method == "turn" else f" {json.dumps(wait.id, ensure_ascii=False)}"
-    about = f" “{safe(wait.about)}”" if wait.about else ""
-    since = f"frame {wait.frame}, for {seconds(graph.at - wait.since)}"
-    return f"the {wait.who} waits for {whom}: {safe(name)}{safe(asked)}{about} ({since})"
+    for line in wait_tree(graph):
+        click.echo(line.stem + line.text)
+    for alarm, _ in alarms(graph):
+        click.echo(alarm)
 
 
 def _wait_json(wait: Wait, graph: WaitingGraph) -> dict[str, Json]:
@@ -325,19 +268,6 @@ def _capabilities(study: Study, wish: Wish) -> None:
     print_table(CAPABILITIES, [capability_cells(row) for row in shown])
     left = len(rows) - len(shown)
     click.echo(f"{left} more of version {study.capabilities.version}: neither claimed nor used")
-
-
-def capability_cells(row: Capability) -> list[str]:
-    """Return what stands in the table of the capabilities."""
-    claimed = "" if row.claim is None else json.dumps(row.claim, ensure_ascii=False)
-    return [
-        row.side,
-        safe(row.path.split(".", 1)[-1]),
-        safe(claimed),
-        *(str(count) if row.used else "" for count in (row.used, row.worked)),
-        *(str(count) if row.used else "" for count in (row.failed, row.refused)),
-        row.mark,
-    ]
 
 
 def _capability_json(row: Capability) -> dict[str, Json]:

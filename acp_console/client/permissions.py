@@ -102,7 +102,7 @@ class PermissionAsk:
 class Decider(Protocol):
     """Whoever gives or refuses consent."""
 
-    async def decide(self, ask: PermissionAsk) -> str | None:
+    async def decide(self, request: PermissionAsk) -> str | None:
         """Return the id of one of the offered options; None when nothing was decided."""
         ...
 
@@ -114,13 +114,13 @@ class PolicyDecider:
         self._allowed: Allowed = allowed
         self._refused = refused
 
-    async def decide(self, ask: PermissionAsk) -> str | None:
+    async def decide(self, request: PermissionAsk) -> str | None:
         """Allow what the policy allows, once; refuse the rest, once where that is offered."""
-        if allows(self._allowed, ask):
-            option = ask.option("allow_once", "allow_always")
+        if allows(self._allowed, request):
+            option = request.option("allow_once", "allow_always")
         else:
-            self._refused(ask)
-            option = ask.option("reject_once", "reject_always")
+            self._refused(request)
+            option = request.option("reject_once", "reject_always")
         return option.id if option else None
 
 

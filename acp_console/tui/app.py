@@ -12,15 +12,18 @@ from typing import ClassVar, Final, Literal, TextIO, cast
 
 from textual.app import App, SystemCommand
 from textual.binding import BindingType
+from textual.command import Provider
 from textual.screen import Screen
 
 from acp_console.client.agents import AGENTS, AgentSpec
-from acp_console.tui.commands import COMMANDS, bindings
-from acp_console.tui.screens.chat import ChatScreen
-from acp_console.tui.screens.help import HelpScreen
-from acp_console.tui.screens.home import HomeScreen
-from acp_console.tui.screens.watch import WatchScreen
+from acp_console.tui.chat.permission import PermissionTiming
+from acp_console.tui.chat.screen import ChatScreen
+from acp_console.tui.commands import bindings
+from acp_console.tui.help import HelpScreen
+from acp_console.tui.home.screen import HomeScreen
+from acp_console.tui.palette import CommandProvider
 from acp_console.tui.sources import Source
+from acp_console.tui.watch.screen import WatchScreen
 
 ENDING: Final = (signal.SIGTERM, signal.SIGHUP)
 """Signals by which the console is told to end; a terminal that is closed sends the second."""
@@ -33,6 +36,10 @@ class ConsoleApp(App[int]):
     CSS_PATH = "app.tcss"
     BINDINGS: ClassVar[list[BindingType]] = bindings("everywhere")
     ENABLE_COMMAND_PALETTE = True
+    COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {
+        *App.COMMANDS,
+        CommandProvider,
+    }
 
     def __init__(
         self,
@@ -42,8 +49,10 @@ class ConsoleApp(App[int]):
         cwd: Path,
         record: Path | None = None,
         watch: Sequence[Source] = (),
+        timing: PermissionTiming | None = None,
     ) -> None:
         super().__init__()
+        self._timing = timing
         self._agents = AGENTS if agent is None or agent in AGENTS else (agent, *AGENTS)
         self._start_agent = agent if start == "chat" else None
         self._cwd = cwd
@@ -72,12 +81,9 @@ class ConsoleApp(App[int]):
         self.exit(return_code=128 + number)
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
-        """Offer every deed of this screen in the palette, beside Textual's own."""
-        yield from super().get_system_commands(screen)
-        for command in COMMANDS:
-            if hasattr(screen, f"action_{command.action}"):
-                deed = getattr(screen, f"action_{command.action}")
-                yield SystemCommand(command.title, command.help, deed)
+        """Return Textual's own commands, except for the one that stands in our table too."""
+        commands = super().get_system_commands(screen)
+        return (command for command in commands if command.title != "Quit")
 
     def on_home_screen_agent_chosen(self, message: HomeScreen.AgentChosen) -> None:
         """Open the chat with the agent that was chosen."""
@@ -90,7 +96,7 @@ class ConsoleApp(App[int]):
 
     def _chat_with(self, agent: AgentSpec) -> None:
         record, self._record = self._record, None
-        self.push_screen(ChatScreen(agent, self._cwd, record))
+        self.push_screen(ChatScreen(agent, self._cwd, record, self._timing))
 
 
 def run_console(

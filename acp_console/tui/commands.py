@@ -1,4 +1,4 @@
-"""Every deed that has a key, in one table: bindings, footer, palette and help are made from it."""
+"""Every command that has a key, in one table: the source of bindings, footer, palette and help."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ SCOPES: Final[dict[Scope, str]] = {
     "statistics": "Analysis: statistics",
     "capabilities": "Analysis: capabilities",
 }
-"""Where a deed is possible, as it is called on screens."""
+"""Where a command is possible, by its name on screens."""
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """One deed."""
+    """One command of the user."""
 
     id: str
     key: str
@@ -284,7 +284,7 @@ EDITOR_KEYS: Final = (
     ("up / down", "Earlier prompts, in an empty editor"),
     ("1 … 9", "Answer a permission prompt"),
     ("tab", "Next part of the screen"),
-    ("ctrl+p", "Palette: every deed, and the themes"),
+    ("ctrl+p", "Palette: every command, and the themes"),
 )
 """What the parts of the chat do by themselves."""
 

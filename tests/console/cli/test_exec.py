@@ -352,7 +352,7 @@ hear("never")
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        ([], "what shall the agent be told?"),
+        ([], "missing PROMPT, e.g."),
         (["  "], "the prompt is empty"),
         (["nobody", "hello"], "there is no agent 'nobody'; known are: demo"),
         (["a", "b", "c"], "put it into quotes"),

@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from acp_console.cli import exits
-from acp_console.cli.studies import Layout, print_table, seconds, size, study_of
+from acp_console.cli.studies import print_table, study_of
+from acp_console.render.tables import Layout
+from acp_console.render.values import format_seconds, format_size
 from acp_inspector.filter import patterns
 from acp_inspector.filter.language import compile_filter
 from acp_inspector.journal import Journal
@@ -86,11 +88,11 @@ def test_a_table_without_rows_shows_its_columns(capsys: pytest.CaptureFixture[st
     [(None, ""), (0.0, "0.0 ms"), (0.0123, "12.3 ms"), (1.5, "1.50 s"), (600.0, "10.0 min")],
 )
 def test_a_duration_is_told_in_the_unit_that_fits(value: float | None, shown: str) -> None:
-    assert seconds(value) == shown
+    assert format_seconds(value) == shown
 
 
 def test_bytes_are_told_in_the_unit_that_fits() -> None:
-    assert [size(count) for count in (9999, 10240, 20 * 1024**2)] == [
+    assert [format_size(count) for count in (9999, 10240, 20 * 1024**2)] == [
         "9999 B",
         "10.0 kB",
         "20.0 MB",

@@ -30,8 +30,8 @@ class Deciding:
         self.answer = answer
         self.asks: list[PermissionAsk] = []
 
-    async def decide(self, ask: PermissionAsk) -> str | None:
-        self.asks.append(ask)
+    async def decide(self, request: PermissionAsk) -> str | None:
+        self.asks.append(request)
         return self.answer
 
 
@@ -179,7 +179,7 @@ async def test_a_turn_cancelled_while_somebody_decides_answers_with_cancelled(
     tmp_path: Path,
 ) -> None:
     class Slow(Deciding):
-        async def decide(self, ask: PermissionAsk) -> str | None:
+        async def decide(self, request: PermissionAsk) -> str | None:
             host.cancel_turn("s1")
             return "yes"
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from acp_console.tui.desk import Desk, DeskState, HeldFrame, Sent
+from acp_console.state.intercept import Desk, DeskState, HeldFrame, Sent
 from acp_inspector.attach.attachment import AttachError
 from acp_protocol.framing import Side
 

@@ -9,9 +9,9 @@ from pathlib import Path
 from textual.app import App, ComposeResult
 from textual.widgets import Footer
 
+from acp_console.tui.analysis.pane import AnalysisPane
+from acp_console.tui.analysis.tab import AnalysisTab
 from acp_console.tui.studies import Studies
-from acp_console.tui.widgets.analysis import AnalysisPane
-from acp_console.tui.widgets.analysis_tab import AnalysisTab
 from acp_inspector.analysis.study import Study
 from acp_inspector.filter.entries import EntryList
 from acp_inspector.journal import Entry, JournalEvent

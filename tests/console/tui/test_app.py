@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import resource
 import sys
 from pathlib import Path
 
@@ -11,10 +12,15 @@ from textual.widgets import Input, Markdown
 
 from acp_console.client.agents import DEMO_AGENT, command_agent
 from acp_console.tui.app import ConsoleApp
-from acp_console.tui.screens.chat import ChatScreen
-from acp_console.tui.screens.home import HomeScreen
-from acp_console.tui.widgets.permission import PermissionPrompt
+from acp_console.tui.chat.permission import PermissionPrompt, PermissionTiming
+from acp_console.tui.chat.screen import ChatScreen
+from acp_console.tui.home.screen import HomeScreen
+from acp_inspector.journal import JournalEvent
+from acp_inspector.recording.reader import read_recording
+from tests.console.conftest import Agent
 from tests.console.tui.conftest import say, until
+
+AT_ONCE = PermissionTiming(typing_pause_s=0, settle_s=0)
 
 
 def chat_of(app: ConsoleApp) -> ChatScreen:
@@ -47,7 +53,7 @@ async def test_typing_at_home_filters_the_agents(workplace: Path) -> None:
 
 
 async def test_a_prompt_is_answered_in_streamed_markdown(workplace: Path) -> None:
-    app = ConsoleApp(agent=DEMO_AGENT, start="chat", cwd=workplace)
+    app = ConsoleApp(agent=DEMO_AGENT, start="chat", cwd=workplace, timing=AT_ONCE)
     async with app.run_test(size=(100, 40)) as pilot:
         await until(pilot, lambda: "● ready" in say(app))
         await pilot.press(*"read notes.txt", "enter")
@@ -66,7 +72,7 @@ async def test_a_prompt_is_answered_in_streamed_markdown(workplace: Path) -> Non
 async def test_a_permission_is_answered_by_its_number(
     workplace: Path, answer: str, content: str, word: str
 ) -> None:
-    app = ConsoleApp(agent=DEMO_AGENT, start="chat", cwd=workplace)
+    app = ConsoleApp(agent=DEMO_AGENT, start="chat", cwd=workplace, timing=AT_ONCE)
     async with app.run_test(size=(100, 40)) as pilot:
         await until(pilot, lambda: "● ready" in say(app))
         app.screen.query_one("#editor").insert("edit notes.txt: one => changed")  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType] - the editor
@@ -86,7 +92,7 @@ async def test_a_permission_is_answered_by_its_number(
 
 
 async def test_version_two_looks_the_same_and_its_question_keeps_its_keys(workplace: Path) -> None:
-    app = ConsoleApp(agent=DEMO_AGENT.speaking(2), start="chat", cwd=workplace)
+    app = ConsoleApp(agent=DEMO_AGENT.speaking(2), start="chat", cwd=workplace, timing=AT_ONCE)
     async with app.run_test(size=(100, 40)) as pilot:
         await until(pilot, lambda: "● ready" in say(app))
         assert "mode ask" in say(app)
@@ -104,7 +110,7 @@ async def test_version_two_looks_the_same_and_its_question_keeps_its_keys(workpl
 async def test_an_agent_in_a_dialect_is_chatted_with_like_any_other(workplace: Path) -> None:
     script = Path(__file__).parents[2] / "protocol/dialects/peers/acpex_agent.py"
     agent = command_agent([sys.executable, str(script)])
-    app = ConsoleApp(agent=agent, start="chat", cwd=workplace)
+    app = ConsoleApp(agent=agent, start="chat", cwd=workplace, timing=AT_ONCE)
     async with app.run_test(size=(100, 40)) as pilot:
         await until(pilot, lambda: "● ready" in say(app))
         await pilot.press(*"hello", "enter")
@@ -113,7 +119,7 @@ async def test_an_agent_in_a_dialect_is_chatted_with_like_any_other(workplace: P
 
 
 async def test_a_permission_is_answered_by_mouse(workplace: Path) -> None:
-    app = ConsoleApp(agent=DEMO_AGENT, start="chat", cwd=workplace)
+    app = ConsoleApp(agent=DEMO_AGENT, start="chat", cwd=workplace, timing=AT_ONCE)
     async with app.run_test(size=(100, 40)) as pilot:
         await until(pilot, lambda: "● ready" in say(app))
         await pilot.press(*"run echo hi", "enter")
@@ -131,7 +137,7 @@ async def test_a_permission_is_answered_by_mouse(workplace: Path) -> None:
 
 
 async def test_escape_stops_the_turn_and_answers_the_open_question(workplace: Path) -> None:
-    app = ConsoleApp(agent=DEMO_AGENT, start="chat", cwd=workplace)
+    app = ConsoleApp(agent=DEMO_AGENT, start="chat", cwd=workplace, timing=AT_ONCE)
     async with app.run_test(size=(100, 40)) as pilot:
         await until(pilot, lambda: "● ready" in say(app))
         await pilot.press(*"edit notes.txt", "enter")
@@ -143,7 +149,7 @@ async def test_escape_stops_the_turn_and_answers_the_open_question(workplace: Pa
 
 
 async def test_the_traffic_shows_the_frames_of_this_session(workplace: Path) -> None:
-    app = ConsoleApp(agent=DEMO_AGENT, start="chat", cwd=workplace)
+    app = ConsoleApp(agent=DEMO_AGENT, start="chat", cwd=workplace, timing=AT_ONCE)
     async with app.run_test(size=(200, 50)) as pilot:
         await until(pilot, lambda: "● ready" in say(app))
         await pilot.press(*"help", "enter")
@@ -159,11 +165,13 @@ async def test_the_traffic_shows_the_frames_of_this_session(workplace: Path) -> 
 
 
 async def test_an_agent_that_cannot_start_is_told_with_what_to_do(workplace: Path) -> None:
-    app = ConsoleApp(agent=command_agent(["no-such-agent"]), start="chat", cwd=workplace)
+    app = ConsoleApp(
+        agent=command_agent(["no-such-agent"]), start="chat", cwd=workplace, timing=AT_ONCE
+    )
     async with app.run_test(size=(100, 30)) as pilot:
         await until(pilot, lambda: "✗ stopped" in say(app))
         assert "there is no such command" in say(app)
-        assert "F5 starts the agent anew" in say(app)
+        assert "F5 starts the agent again" in say(app)
 
 
 async def test_an_agent_that_dies_is_told_with_its_last_words_and_starts_anew(
@@ -177,7 +185,7 @@ async def test_an_agent_that_dies_is_told_with_its_last_words_and_starts_anew(
         "open(flag, 'w').close(); print('no [b]memory[/b] left', file=sys.stderr); sys.exit(9)\n"
     )
     agent = command_agent([sys.executable, "-c", script])
-    app = ConsoleApp(agent=agent, start="chat", cwd=workplace)
+    app = ConsoleApp(agent=agent, start="chat", cwd=workplace, timing=AT_ONCE)
     async with app.run_test(size=(100, 30)) as pilot:
         await until(pilot, lambda: "exited with code 9" in say(app))
         assert "no [b]memory[/b] left" in say(app)
@@ -186,7 +194,7 @@ async def test_an_agent_that_dies_is_told_with_its_last_words_and_starts_anew(
 
 
 async def test_a_prompt_that_is_sent_while_busy_waits_for_its_turn(workplace: Path) -> None:
-    app = ConsoleApp(agent=DEMO_AGENT, start="chat", cwd=workplace)
+    app = ConsoleApp(agent=DEMO_AGENT, start="chat", cwd=workplace, timing=AT_ONCE)
     async with app.run_test(size=(100, 40)) as pilot:
         await until(pilot, lambda: "● ready" in say(app))
         await pilot.press(*"run cat", "enter")
@@ -201,16 +209,16 @@ async def test_a_prompt_that_is_sent_while_busy_waits_for_its_turn(workplace: Pa
 
 
 async def test_a_slash_lists_the_agents_commands(workplace: Path) -> None:
-    app = ConsoleApp(agent=DEMO_AGENT, start="chat", cwd=workplace)
+    app = ConsoleApp(agent=DEMO_AGENT, start="chat", cwd=workplace, timing=AT_ONCE)
     async with app.run_test(size=(100, 30)) as pilot:
         await until(pilot, lambda: "● ready" in say(app))
-        await until(pilot, lambda: chat_of(app)._current() is not None)
+        await until(pilot, lambda: chat_of(app).chat.conversation is not None)
         await pilot.press("slash", "t")
         await until(pilot, lambda: "/tour" in str(chat_of(app).query_one("#hints").render()))  # pyright: ignore[reportUnknownMemberType] - a Static
 
 
 async def test_f1_explains_the_keys_and_f3_leaves_for_the_agents(workplace: Path) -> None:
-    app = ConsoleApp(agent=DEMO_AGENT, start="chat", cwd=workplace)
+    app = ConsoleApp(agent=DEMO_AGENT, start="chat", cwd=workplace, timing=AT_ONCE)
     async with app.run_test(size=(100, 40)) as pilot:
         await until(pilot, lambda: "● ready" in say(app))
         await pilot.press("f1")
@@ -224,7 +232,7 @@ async def test_f1_explains_the_keys_and_f3_leaves_for_the_agents(workplace: Path
 async def test_from_a_chat_one_gets_to_the_analysis_and_back_and_loses_nothing(
     workplace: Path, size: tuple[int, int]
 ) -> None:
-    app = ConsoleApp(agent=DEMO_AGENT, start="chat", cwd=workplace)
+    app = ConsoleApp(agent=DEMO_AGENT, start="chat", cwd=workplace, timing=AT_ONCE)
     async with app.run_test(size=size) as pilot:
         await until(pilot, lambda: "● ready" in say(app))
         await pilot.press(*"half", "f2")
@@ -245,7 +253,7 @@ async def test_from_a_chat_one_gets_to_the_analysis_and_back_and_loses_nothing(
 
 
 async def test_the_traffic_of_a_chat_can_have_the_whole_width(workplace: Path) -> None:
-    app = ConsoleApp(agent=DEMO_AGENT, start="chat", cwd=workplace)
+    app = ConsoleApp(agent=DEMO_AGENT, start="chat", cwd=workplace, timing=AT_ONCE)
     async with app.run_test(size=(160, 40)) as pilot:
         await until(pilot, lambda: "● ready" in say(app))
         await pilot.press("f4")
@@ -259,7 +267,7 @@ async def test_the_traffic_of_a_chat_can_have_the_whole_width(workplace: Path) -
 
 
 async def test_an_agent_that_is_started_anew_goes_on_in_the_same_rows(workplace: Path) -> None:
-    app = ConsoleApp(agent=DEMO_AGENT, start="chat", cwd=workplace)
+    app = ConsoleApp(agent=DEMO_AGENT, start="chat", cwd=workplace, timing=AT_ONCE)
     async with app.run_test(size=(160, 40)) as pilot:
         await until(pilot, lambda: "● ready" in say(app))
         await pilot.press("f2", "f5")
@@ -269,3 +277,192 @@ async def test_an_agent_that_is_started_anew_goes_on_in_the_same_rows(workplace:
         numbers = [getattr(entries[row], "n", 0) for row in range(len(entries))]
         assert numbers == list(range(1, len(entries) + 1))
         assert " 0 findings" in say(app) or "checked" in say(app)
+
+
+async def test_prompt_after_the_agent_died_is_sent_to_the_restarted_agent(
+    workplace: Path, agent: Agent
+) -> None:
+    script = f"""
+flag = {str(workplace / "was-here")!r}
+if not os.path.exists(flag):
+    open(flag, "w").close()
+    greet(); open_session(); sys.exit(3)
+prompt = hear_prompt()
+say("heard " + prompt["params"]["prompt"][0]["text"])
+end(prompt)
+hear("never")
+"""
+    app = ConsoleApp(
+        agent=command_agent(agent(script)), start="chat", cwd=workplace, timing=AT_ONCE
+    )
+    async with app.run_test(size=(100, 30)) as pilot:
+        await until(pilot, lambda: "✗ stopped" in say(app))
+        await pilot.press(*"hello", "enter")
+        await until(pilot, lambda: "1 prompt queued" in say(app))
+        await pilot.press("escape", *"again", "enter", "f5")
+        await until(pilot, lambda: "heard again" in say(app))
+
+
+async def test_escape_can_be_pressed_any_number_of_times_while_the_agent_reads_nothing(
+    workplace: Path, agent: Agent
+) -> None:
+    command = agent("greet(); open_session(); time.sleep(60)")
+    app = ConsoleApp(agent=command_agent(command), start="chat", cwd=workplace, timing=AT_ONCE)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await until(pilot, lambda: "● ready" in say(app))
+        chat_of(app).editor.text = "x" * 2_000_000
+        await pilot.press("enter")
+        await until(pilot, lambda: "◐ working" in say(app))
+        await pilot.press(*["escape"] * 40)
+        await until(pilot, lambda: "◐ stopping" in say(app))
+
+
+async def test_restart_drops_what_the_old_agent_still_sends(workplace: Path, agent: Agent) -> None:
+    """The old agent's permission prompt is gone, and its end does not stop the new agent."""
+    script = """
+prompt = hear_prompt()
+update("tool_call", toolCallId="t", title="Run make", kind="execute")
+tell(id=900, method="session/request_permission", params={"sessionId": "s1",
+     "toolCall": {"toolCallId": "t"},
+     "options": [{"optionId": "yes", "name": "Yes", "kind": "allow_once"}]})
+hear("never")
+"""
+    app = ConsoleApp(
+        agent=command_agent(agent(script)), start="chat", cwd=workplace, timing=AT_ONCE
+    )
+    async with app.run_test(size=(100, 40)) as pilot:
+        await until(pilot, lambda: "● ready" in say(app))
+        await pilot.press(*"go", "enter")
+        await until(pilot, lambda: "1  Yes" in say(app))
+        await pilot.press("f5")
+        await until(pilot, lambda: "● ready" in say(app))
+        assert not app.screen.query(PermissionPrompt)
+        assert not app.screen.query_one("#problem").display
+
+
+async def test_agent_that_cannot_start_leaves_no_recording(workplace: Path) -> None:
+    path = workplace / "it.acp.ndjson"
+    agent = command_agent(["no-such-agent"])
+    app = ConsoleApp(agent=agent, start="chat", cwd=workplace, record=path)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await until(pilot, lambda: "✗ stopped" in say(app))
+    assert not path.exists()
+
+
+async def test_recording_goes_on_after_a_restart(workplace: Path) -> None:
+    path = workplace / "it.acp.ndjson"
+    app = ConsoleApp(agent=DEMO_AGENT, start="chat", cwd=workplace, record=path)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await until(pilot, lambda: "● ready" in say(app))
+        await pilot.press("f5")
+        await until(pilot, lambda: "● ready" in say(app))
+    recording = read_recording(path)
+    assert recording.faults == ()
+    names = [entry.name for entry in recording.entries if isinstance(entry, JournalEvent)]
+    assert names == ["spawn", "exit", "spawn", "exit"]
+
+
+async def test_full_disk_during_a_recorded_chat_is_shown(workplace: Path) -> None:
+    path = workplace / "it.acp.ndjson"
+    app = ConsoleApp(agent=DEMO_AGENT, start="chat", cwd=workplace, record=path)
+    async with app.run_test(size=(100, 30), notifications=True) as pilot:
+        await until(pilot, lambda: "● ready" in say(app))
+        before = resource.getrlimit(resource.RLIMIT_FSIZE)
+        try:
+            # No file of this process can grow any more.
+            resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size, before[1]))
+            await pilot.press(*"help", "enter")
+            await until(pilot, lambda: "✗ not recorded" in say(app))
+            await until(pilot, lambda: "recording to " in say(app))
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        await until(pilot, lambda: "● ready" in say(app))
+
+
+ASKS = """
+prompt = hear_prompt()
+update("tool_call", toolCallId="t", title="Run make", kind="execute")
+say(ask_consent(toolCallId="t"))
+end(prompt)
+hear("never")
+"""
+"""Asks for a permission: "1  Yes", "2  No"."""
+
+
+class Clock:
+    """Stands still until it is moved."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+async def test_message_that_begins_with_a_digit_answers_no_permission_prompt(
+    workplace: Path, agent: Agent
+) -> None:
+    clock = Clock()
+    timing = PermissionTiming(typing_pause_s=0.01, settle_s=0.5, clock=clock)
+    chosen = command_agent(agent(ASKS))
+    app = ConsoleApp(agent=chosen, start="chat", cwd=workplace, timing=timing)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await until(pilot, lambda: "● ready" in say(app))
+        await pilot.press(*"go", "enter")
+        await until(pilot, lambda: "1  Yes" in say(app))
+        # The last key was just pressed: the prompt leaves the focus where it is.
+        assert chat_of(app).editor.has_focus
+        clock.now = 10
+        await until(pilot, lambda: isinstance(app.focused, PermissionPrompt))
+        # It has just taken the focus: this digit is the beginning of a message.
+        await pilot.press("1")
+        await until(pilot, lambda: chat_of(app).editor.has_focus)
+        clock.now = 20
+        await pilot.press(*" more thing")
+        assert chat_of(app).editor.text == "1 more thing"
+        assert "? waits for you" in say(app)
+        # The user goes there: now a number counts.
+        app.screen.query_one(PermissionPrompt).focus()
+        await pilot.press("1")
+        await until(pilot, lambda: "● ready" in say(app))
+        assert "yes" in say(app)
+
+
+async def test_permission_prompt_takes_the_focus_once(workplace: Path, agent: Agent) -> None:
+    chosen = command_agent(agent(ASKS))
+    app = ConsoleApp(agent=chosen, start="chat", cwd=workplace, timing=AT_ONCE)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await until(pilot, lambda: "● ready" in say(app))
+        await pilot.press(*"go", "enter")
+        await until(pilot, lambda: isinstance(app.focused, PermissionPrompt))
+        chat_of(app).editor.focus()
+        # Any update of the screen.
+        chat_of(app).chat.journal.event("mark")
+        await until(
+            pilot,
+            lambda: len(chat_of(app).inspection.traffic.entries) == len(chat_of(app).chat.journal),
+        )
+        await pilot.press("2")
+        assert chat_of(app).editor.text == "2"
+        assert "? waits for you" in say(app)
+
+
+async def test_click_on_a_permission_prompt_that_just_appeared_decides_nothing(
+    workplace: Path, agent: Agent
+) -> None:
+    clock = Clock()
+    timing = PermissionTiming(typing_pause_s=0.01, settle_s=0.5, clock=clock)
+    chosen = command_agent(agent(ASKS))
+    app = ConsoleApp(agent=chosen, start="chat", cwd=workplace, timing=timing)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await until(pilot, lambda: "● ready" in say(app))
+        await pilot.press(*"go", "enter")
+        await until(pilot, lambda: "1  Yes" in say(app))
+        assert await pilot.click("PermissionPrompt Button.allow")
+        await pilot.pause()
+        assert "? waits for you" in say(app)
+        clock.now = 0.6
+        # While a button shows that it was pressed, Textual ignores further clicks on it.
+        await until(pilot, lambda: not app.screen.query("PermissionPrompt Button.-active"))
+        assert await pilot.click("PermissionPrompt Button.allow")
+        await until(pilot, lambda: "● ready" in say(app))

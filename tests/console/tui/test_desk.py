@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from acp_console.tui.desk import Desk
+from acp_console.state.intercept import Desk
 from acp_inspector.attach.attachment import AttachError
 from acp_inspector.proxy.control import (
     MAX_PREVIEW_BYTES,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from acp_console.tui.desk import DeskState
-from acp_console.tui.desk_countdown import Countdown
+from acp_console.state.intercept import DeskState
+from acp_console.tui.intercept.screens import Countdown
 from tests.console.tui.desks import StillDesk, held
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from acp_console.tui.desk_remarks import on_call, on_edit, on_error, on_result
+from acp_console.tui.intercept.frame_editor import on_call, on_edit, on_error, on_result
 from acp_protocol import jsonrpc
 
 ASK = b'{"jsonrpc":"2.0","id":1,"method":"x"}'

@@ -40,7 +40,7 @@ def test_filter_over_a_file_equals_the_fold_over_its_frames(text: str, tmp_path:
     for entry in RESTARTED:
         if isinstance(entry, Frame):
             exchanges.apply(entry)
-        elif entry.begins_connection:
+        elif isinstance(entry, JournalEvent) and entry.begins_connection:
             exchanges.restart(entry.n)
     folded = [
         row for row, entry in enumerate(RESTARTED) if wanted.matches(FrameFacts(entry, exchanges))

@@ -14,6 +14,7 @@ from acp_inspector.recording.format import DEPTH_LIMIT, Header
 from acp_inspector.recording.reader import read_lines, read_recording
 from acp_inspector.recording.rotation import Limits, RotatingWriter
 from acp_inspector.recording.writer import RecordingWriter
+from acp_protocol.framing import Side
 
 GOLDEN = Path(__file__).parent / "golden"
 HEADER = Header(
@@ -37,14 +38,13 @@ RAWS = [
     b"[" * (DEPTH_LIMIT + 1) + b"]" * (DEPTH_LIMIT + 1),
     b'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}',
 ]
+SIDES: list[tuple[Side, bytes]] = [("client", b"\n"), ("agent", b"\r\n"), ("agent", b"")]
 ENTRIES: list[Entry] = [
     JournalEvent(1, 0.0, "spawn", {"pid": 17}),
     *(
         Frame(2 + 3 * place + number, place / 8, side, raw, end)
         for place, raw in enumerate(RAWS)
-        for number, (side, end) in enumerate(
-            (("client", b"\n"), ("agent", b"\r\n"), ("agent", b""))
-        )
+        for number, (side, end) in enumerate(SIDES)
     ),
     StderrText(200, 20.5, b"warning: \xe2\x82\xac\n"),
     StderrText(201, 20.5, b"\xff\x00\n"),

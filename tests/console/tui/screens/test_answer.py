@@ -8,7 +8,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 from textual.app import App
 
-from acp_console.tui.screens.answer import Answer, AnswerScreen
+from acp_console.tui.intercept.screens import Answer, AnswerScreen
 from acp_protocol import jsonrpc
 from acp_protocol.jsonrpc import Request
 from tests.console.tui.conftest import say, settled, until

@@ -9,7 +9,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 from textual.app import App
 
-from acp_console.tui.screens.compose import ComposeScreen
+from acp_console.tui.intercept.screens import ComposeScreen
 from tests.console.tui.conftest import say, settled, until
 from tests.console.tui.desks import StillDesk
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from textual.app import App
 
-from acp_console.tui.screens.delay import DelayScreen
+from acp_console.tui.intercept.screens import DelayScreen
 from tests.console.tui.conftest import say, until
 
 

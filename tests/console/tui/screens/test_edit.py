@@ -8,7 +8,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 from textual.app import App
 
-from acp_console.tui.screens.edit import Edited, EditScreen
+from acp_console.tui.intercept.screens import Edited, EditScreen
 from acp_inspector.intercept.spelling import spread
 from tests.console.tui.conftest import say, settled, until
 from tests.console.tui.desks import PROMPT, StillDesk, held

@@ -14,9 +14,9 @@ from syrupy.assertion import SnapshotAssertion
 from textual.widgets import TextArea
 
 from acp_console.tui.app import ConsoleApp
-from acp_console.tui.screens.edit import EditScreen
-from acp_console.tui.screens.watch import WatchScreen
+from acp_console.tui.intercept.screens import EditScreen
 from acp_console.tui.sources import FileSource, ProxySource
+from acp_console.tui.watch.screen import WatchScreen
 from acp_inspector.attach.attachment import RunningProxy, find_proxy
 from acp_inspector.recording.file import RecordingFile
 from acp_protocol.jsonrpc import notification_line
@@ -84,7 +84,14 @@ async def test_a_recording_looks_as_it_should(
 
 async def test_recording_with_a_wrong_typed_header_is_shown(tmp_path: Path) -> None:
     path = tmp_path / "it.acp.ndjson"
-    header = {"acp_recording": 1, "created": 5, "tool": [], "schema": {}, "about": 7, "command": 1}
+    header: dict[str, object] = {
+        "acp_recording": 1,
+        "created": 5,
+        "tool": [],
+        "schema": {},
+        "about": 7,
+        "command": 1,
+    }
     _, rest = (RECORDINGS / "hello.acp.ndjson").read_bytes().split(b"\n", 1)
     path.write_bytes(json.dumps(header).encode() + b"\n" + rest)
     app = ConsoleApp(cwd=Path(), watch=[FileSource(path)])

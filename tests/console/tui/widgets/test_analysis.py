@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from acp_console.tui.widgets.analysis import TITLES
+from acp_console.tui.analysis.pane import TITLES
 from tests.console.tui.conftest import entries, say, settled, until
 from tests.console.tui.studied import StudiedApp, talk
 

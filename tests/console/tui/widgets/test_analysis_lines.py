@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from textual.app import App, ComposeResult
 
-from acp_console.tui.widgets.analysis_lines import GivenLines, Line, LineList, WrappedLines
+from acp_console.tui.analysis.tab import GivenLines, Line, LineList, WrappedLines
 from tests.console.tui.conftest import say
 
 

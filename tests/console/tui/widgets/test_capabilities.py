@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from acp_console.tui.widgets.capabilities import claims_of
+from acp_console.tui.analysis.capabilities_tab import claims_of
 from acp_inspector.analysis.study import Study
 from tests.console.tui.conftest import say, until
 from tests.console.tui.studied import StudiedApp, talk

@@ -9,8 +9,8 @@ from syrupy.assertion import SnapshotAssertion
 from textual.app import App, ComposeResult
 from textual.widgets import Markdown
 
-from acp_console.tui.screens import chat
-from acp_console.tui.widgets.conversation import ConversationView
+from acp_console.tui.chat import screen as chat
+from acp_console.tui.chat.conversation import ConversationView
 from acp_inspector.analysis.conversations import Conversations
 from acp_inspector.journal import Entry, Frame
 from tests.console.tui.conftest import entries, say, settled, until, update
@@ -99,7 +99,7 @@ async def test_it_looks_as_it_should(size: tuple[int, int], picture: SnapshotAss
     async with app.run_test(size=size) as pilot:
         await app.feed(TALK)
         # Markdown is laid out in the background, after its frames were taken.
-        await until(pilot, lambda: "May the agent do this?" in say(app) and "see here" in say(app))
+        await until(pilot, lambda: "Allow this?" in say(app) and "see here" in say(app))
         assert await settled(pilot) == picture
 
 
@@ -118,7 +118,7 @@ async def test_an_answered_question_disappears_and_the_call_is_done() -> None:
         await app.feed(TALK)
         await until(pilot, lambda: "1  Allow" in say(app))
         await app.feed(REST)
-        asked = "May the agent do this?"
+        asked = "Allow this?"
         await until(pilot, lambda: "edit · done" in say(app) and asked not in say(app))
 
 

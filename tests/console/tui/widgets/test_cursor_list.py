@@ -7,9 +7,9 @@ from textual.app import App, ComposeResult
 from textual.geometry import Size
 from textual.strip import Strip
 
-from acp_console.tui.widgets.analysis_lines import GivenLines, Line, LineList
-from acp_console.tui.widgets.cursor_list import CursorList
-from acp_console.tui.widgets.frames import FrameTable
+from acp_console.tui.analysis.tab import GivenLines, Line, LineList
+from acp_console.tui.cursor_list import CursorList
+from acp_console.tui.traffic.table import FrameTable
 
 
 class NumberList(CursorList):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from acp_console.tui.widgets.findings import findings_of
+from acp_console.tui.analysis.findings_tab import findings_of
 from acp_inspector.lint.catalog import SEVERITIES
 from acp_inspector.lint.engine import Linter
 from tests.console.tui.conftest import entries, say, until

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from acp_console.tui.widgets.here import ITEMS, here
+from acp_console.tui.analysis.state_tab import ITEMS, here
 from acp_inspector.analysis.study import Study
 from tests.console.tui.conftest import entries, say, until, update
 from tests.console.tui.studied import EVIL, StudiedApp, studied, talk

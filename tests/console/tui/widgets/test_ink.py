@@ -6,8 +6,8 @@ import pytest
 from textual.app import App, ComposeResult
 from textual.color import Color
 
-from acp_console.tui.widgets.ink import ink
-from acp_console.tui.widgets.traffic_text import TextLines
+from acp_console.tui.cursor_list import ink
+from acp_console.tui.traffic.text_view import TextLines
 
 
 class InkApp(App[None]):

@@ -9,8 +9,8 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 from textual.app import App, ComposeResult
 
-from acp_console.tui.widgets.analysis import TITLES
-from acp_console.tui.widgets.inspection import Inspection
+from acp_console.tui.analysis.pane import TITLES
+from acp_console.tui.inspector_pane import Inspection
 from acp_inspector.filter.entries import EntryList
 from acp_inspector.journal import Entry
 from acp_inspector.recording.file import RecordingFile

@@ -10,12 +10,9 @@ from syrupy.assertion import SnapshotAssertion
 from textual.app import App, ComposeResult
 from textual.widgets import Footer, Input
 
-from acp_console.tui.desk import DeskState
-from acp_console.tui.screens.answer import AnswerScreen
-from acp_console.tui.screens.compose import ComposeScreen
-from acp_console.tui.screens.delay import DelayScreen
-from acp_console.tui.screens.edit import EditScreen
-from acp_console.tui.widgets.intercept import EDITABLE, InterceptPane
+from acp_console.state.intercept import DeskState
+from acp_console.tui.intercept.pane import EDITABLE, InterceptPane
+from acp_console.tui.intercept.screens import AnswerScreen, ComposeScreen, DelayScreen, EditScreen
 from tests.console.tui.conftest import say, settled, until
 from tests.console.tui.desks import ASK, StillDesk, held
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from textual.app import App, ComposeResult
 
-from acp_console.tui.widgets.intercept_editor import AT_ONCE, FrameEditor
+from acp_console.tui.intercept.frame_editor import AT_ONCE, FrameEditor
 from tests.console.tui.conftest import say, until
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from textual.app import App, ComposeResult
 
-from acp_console.tui.widgets.intercept_filter import BreakpointInput
+from acp_console.tui.intercept.breakpoint_input import BreakpointInput
 from tests.console.tui.conftest import say, until
 from tests.console.tui.widgets.test_intercept import told
 

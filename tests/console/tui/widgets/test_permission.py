@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from textual.app import App, ComposeResult
 from textual.widgets import Button
 
-from acp_console.tui.screens import chat
-from acp_console.tui.widgets.permission import PermissionPrompt
+from acp_console.tui.chat import screen as chat
+from acp_console.tui.chat.permission import PermissionPrompt, PermissionTiming
 from acp_inspector.analysis.items import Permission
 from acp_protocol.jsonrpc import Json
 
@@ -23,14 +25,14 @@ def permission(*names: str) -> Permission:
 class Asking(App[None]):
     """Asks for consent, as the chat does."""
 
-    CSS_PATH = chat.__file__.replace(".py", ".tcss")
+    CSS_PATH = Path(chat.__file__).parent / "chat.tcss"
 
     def __init__(self, *names: str) -> None:
         super().__init__()
         self._names = names
 
     def compose(self) -> ComposeResult:
-        yield PermissionPrompt(permission(*self._names))
+        yield PermissionPrompt(permission(*self._names), PermissionTiming())
 
 
 @pytest.mark.parametrize(

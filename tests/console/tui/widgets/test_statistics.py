@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from acp_console.tui.widgets.statistics import counted
+from acp_console.tui.analysis.statistics_tab import counted
 from acp_inspector.analysis.study import Study
 from acp_inspector.filter.language import compile_filter
 from tests.console.tui.conftest import say, until

@@ -13,9 +13,9 @@ from textual.binding import Binding, BindingType
 from textual.pilot import Pilot
 
 from acp_console.tui import clipboard
-from acp_console.tui.widgets import traffic
-from acp_console.tui.widgets.traffic import TrafficPane
-from acp_console.tui.widgets.traffic_value import ValueScreen
+from acp_console.tui.traffic import pane as traffic
+from acp_console.tui.traffic.pane import TrafficPane
+from acp_console.tui.traffic.text_view import ValueScreen
 from acp_inspector.journal import Frame, JournalEvent, StderrText
 from tests.console.tui.conftest import entries, say, settled, until, update
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from acp_console.tui.widgets.traffic_deeds import filter_for, permission_filter, same_filter
+from acp_console.tui.traffic.pane import filter_for, permission_filter, same_filter
 from acp_inspector.filter.entries import EntryList, facts_of
 from acp_inspector.filter.frames import FrameFacts
 from acp_inspector.filter.language import compile_filter

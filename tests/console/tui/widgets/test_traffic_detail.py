@@ -9,8 +9,8 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 from textual.app import App, ComposeResult
 
-from acp_console.tui.widgets import traffic_detail as module
-from acp_console.tui.widgets.traffic_detail import FrameDetail, Subject, shortened
+from acp_console.tui.traffic import detail as module
+from acp_console.tui.traffic.detail import FrameDetail, Subject, shortened
 from acp_inspector.journal import Frame, JournalEvent, StderrText
 from acp_inspector.recording.format import Footer, Header
 from acp_inspector.recording.reader import LineFault, Row

@@ -9,7 +9,7 @@ from syrupy.assertion import SnapshotAssertion
 from textual.app import App, ComposeResult
 from textual.widgets import Label
 
-from acp_console.tui.widgets.traffic_filter import FilterBar, problem_lines
+from acp_console.tui.traffic.filter_bar import FilterBar, problem_lines
 from acp_inspector.filter.errors import FilterError
 from acp_inspector.filter.language import compile_filter
 from tests.console.tui.conftest import say, settled, until

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from acp_console.tui.widgets import traffic_history as module
-from acp_console.tui.widgets.traffic_history import FilterHistory, history_path
+from acp_console.tui.traffic import filter_history as module
+from acp_console.tui.traffic.filter_history import FilterHistory, history_path
 
 
 @pytest.fixture

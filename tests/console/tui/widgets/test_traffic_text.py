@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from textual.app import App, ComposeResult
 
-from acp_console.tui.widgets import traffic_text as module
-from acp_console.tui.widgets.traffic_text import TextLines
+from acp_console.tui.traffic import text_view as module
+from acp_console.tui.traffic.text_view import TextLines
 from tests.console.tui.conftest import say, until
 
 lines = st.text(st.characters(exclude_categories=["C"]), max_size=300) | st.sampled_from(

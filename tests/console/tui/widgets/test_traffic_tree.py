@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from textual.app import App, ComposeResult
 
-from acp_console.tui.widgets.traffic_tree import JsonTree, Place
+from acp_console.tui.traffic.tree import JsonTree, Place
 from acp_inspector.filter.language import compile_filter
 from tests.console.tui.conftest import say, until
 

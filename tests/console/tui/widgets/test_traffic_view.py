@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 import pytest
 
-from acp_console.tui.widgets import traffic_view as module
-from acp_console.tui.widgets.traffic_view import TrafficView
+from acp_console.tui.traffic import model as module
+from acp_console.tui.traffic.model import TrafficView
 from acp_inspector.filter.entries import EntryList
 from acp_inspector.filter.language import compile_filter
 from tests.console.tui.conftest import entries, update

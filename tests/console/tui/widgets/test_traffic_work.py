@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from acp_console.tui.widgets import traffic_work as module
-from acp_console.tui.widgets.traffic import TrafficPane
-from acp_console.tui.widgets.traffic_view import TrafficView
-from acp_console.tui.widgets.traffic_work import NOWHERE, Staleness, TrafficWork
+from acp_console.tui.traffic import scanner as module
+from acp_console.tui.traffic.model import TrafficView
+from acp_console.tui.traffic.pane import TrafficPane
+from acp_console.tui.traffic.scanner import NOWHERE, Staleness, TrafficWork
 from acp_inspector.analysis.annotations import Notes
 from acp_inspector.filter import patterns
 from acp_inspector.filter.entries import EntryList

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from acp_console.tui.widgets.waiting import MOST, waiting
+from acp_console.tui.analysis.waiting_tab import MOST, waiting
 from tests.console.tui.conftest import entries, say, until
 from tests.console.tui.studied import StudiedApp, studied, talk
 
@@ -12,7 +12,7 @@ async def test_what_waits_stands_above_what_it_waits_for() -> None:
     async with app.run_test(size=(120, 30)) as pilot:
         app.pane.chosen = 10
         app.pane.open_tab("waiting")
-        await until(pilot, lambda: "└─ the agent waits for you" in say(app))
+        await until(pilot, lambda: "└── the agent waits for you" in say(app))
         assert "After frame 10" in say(app)
         assert "2 waits" in say(app)
         await pilot.press("down", "enter")

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from acp_console.tui.widgets import waterfall as room
-from acp_console.tui.widgets.waterfall import BarLines, waterfall
+from acp_console.tui.analysis import waterfall_tab as room
+from acp_console.tui.analysis.waterfall_tab import BarLines, waterfall
 from acp_inspector.analysis.study import Study
 from tests.console.tui.conftest import entries, say, until
 from tests.console.tui.studied import EVIL, StudiedApp, talk

@@ -1,0 +1,171 @@
+"""The tables of statistics: by method, by session, by turn."""
+
+from __future__ import annotations
+
+from typing import Final, Literal, TypeAlias
+
+from acp_console.render.tables import Layout
+from acp_console.render.values import cell_text, format_seconds, format_size, plural
+from acp_inspector.analysis.conversation import Turn
+from acp_inspector.analysis.statistics import Durations, MethodTally, Tally
+from acp_inspector.analysis.study import Study
+from acp_inspector.messages import member
+from acp_protocol.host.text import one_line
+from acp_protocol.jsonrpc import Json
+
+By: TypeAlias = Literal["method", "session", "turn"]
+"""What a row stands for."""
+ID_WIDTH: Final = 12
+"""Characters of a session's id, where a row does not stand for the session."""
+
+METHODS: Final = Layout(
+    columns=(
+        *("from", "method", "count", "errors", "open", "size"),
+        *("min", "p50", "p90", "p99", "max"),
+    ),
+    words=("from", "method"),
+    flexible="method",
+    spare=("p99", "min", "size", "max", "open", "from", "p90"),
+)
+SESSIONS: Final = Layout(
+    columns=(
+        *("session", "turns", "frames", "size", "tools", "failed", "asked", "approval p50"),
+        *("first p50", "chunks", "chunks/s", "errors", "tokens", "cost"),
+    ),
+    words=("session",),
+    flexible="session",
+    spare=("chunks", "size", "frames", "failed", "errors", "asked", "tokens", "chunks/s", "cost"),
+)
+TURNS: Final = Layout(
+    columns=(
+        *("turn", "session", "ended", "took", "first update", "first output", "frames", "size"),
+        *("tools", "failed", "asked", "approval", "chunks", "chunks/s", "errors", "tokens"),
+        "cost",
+    ),
+    words=("turn", "session", "ended"),
+    flexible="ended",
+    spare=(
+        *("session", "chunks", "size", "frames", "failed", "first update", "errors", "asked"),
+        *("tokens", "chunks/s", "tools", "cost"),
+    ),
+)
+
+
+def headline(study: Study) -> str:
+    """Return all of a connection in one line."""
+    total = study.statistics.total
+    took = (total.last or 0.0) - (total.began or 0.0)
+    parts = [
+        f"{plural(total.frames, 'frame')} in {format_seconds(took)}",
+        f"→ {format_size(total.bytes['client'])}",
+        f"← {format_size(total.bytes['agent'])}",
+        plural(len(study.statistics.sessions), "session"),
+        plural(len(study.statistics.turns), "turn"),
+        plural(total.errors, "error"),
+    ]
+    if total.malformed:
+        parts.append(f"{total.malformed} malformed")
+    if study.dialect:
+        parts.append(f"dialect {study.dialect}")
+    return ", ".join(parts)
+
+
+def method_cells(tally: MethodTally) -> list[str]:
+    """Return what stands in the table of the methods behind who calls it."""
+    endings, summary = tally.endings, tally.latencies.summary()
+    is_asked = bool(endings)
+    times = (summary.least, summary.p50, summary.p90, summary.p99, summary.most)
+    return [
+        cell_text(f"{tally.method} {tally.update}".strip()),
+        str(tally.count),
+        str(endings.get("error", 0)) if is_asked else "",
+        str(endings.get("open", 0)) if is_asked else "",
+        format_size(tally.bytes),
+        *map(format_seconds, times),
+    ]
+
+
+def session_cells(study: Study, key: str, tally: Tally) -> list[str]:
+    """Return what stands in the table of the sessions behind the name."""
+    turns = session_turns(study, key)
+    return [
+        str(len(turns)),
+        str(tally.frames),
+        format_size(sum(tally.bytes.values())),
+        str(len(tally.tool_calls)),
+        str(tally.failed_calls),
+        str(len(tally.approvals)),
+        format_seconds(tally.approvals.summary().p50),
+        format_seconds(_first(turns).summary().p50),
+        str(tally.chunks),
+        _rate(tally),
+        str(tally.errors),
+        _tokens(tally.usage),
+        _cost(tally),
+    ]
+
+
+def turn_cells(turn: Turn, tally: Tally) -> list[str]:
+    """Return what stands in the table of the turns."""
+    return [
+        str(turn.number),
+        one_line(turn.session_id, ID_WIDTH),
+        cell_text(turn.stop_reason or turn.error or ("" if turn.ended else "open")),
+        format_seconds(turn.duration),
+        format_seconds(turn.first_update),
+        format_seconds(turn.first_output),
+        str(tally.frames),
+        format_size(sum(tally.bytes.values())),
+        str(len(tally.tool_calls)),
+        str(tally.failed_calls),
+        str(len(tally.approvals)),
+        format_seconds(tally.approvals.summary().total) if len(tally.approvals) else "",
+        str(tally.chunks),
+        _rate(tally),
+        str(tally.errors),
+        _turn_tokens(turn),
+        _cost(tally),
+    ]
+
+
+def _rate(tally: Tally) -> str:
+    return "" if tally.chunk_rate is None else f"{tally.chunk_rate:.0f}"
+
+
+def _tokens(usage: Json) -> str:
+    used, room = member(usage, "used"), member(usage, "size")
+    return cell_text(f"{used}/{room}") if isinstance(used, int) and isinstance(room, int) else ""
+
+
+def _turn_tokens(turn: Turn) -> str:
+    total = member(turn.usage, "totalTokens")
+    return cell_text(str(total)) if isinstance(total, int) else ""
+
+
+def _cost(tally: Tally) -> str:
+    if tally.cost is None:
+        return ""
+    return cell_text(
+        f"{tally.cost:.4g} {member(member(tally.usage, 'cost'), 'currency') or ''}"
+    ).strip()
+
+
+def counted_turns(study: Study) -> list[tuple[Turn, Tally]]:
+    """Return the turns of which something was counted, by their number."""
+    talks = study.conversations.sessions.values()
+    turns = sorted((turn for talk in talks for turn in talk.turns), key=lambda turn: turn.number)
+    tallies = study.statistics.turns
+    return [(turn, tallies[turn.number]) for turn in turns if turn.number in tallies]
+
+
+def session_turns(study: Study, session_id: str) -> list[Turn]:
+    talk = study.conversations.sessions.get(session_id)
+    return [] if talk is None else talk.turns
+
+
+def _first(turns: list[Turn]) -> Durations:
+    durations = Durations()
+    for turn in turns:
+        if turn.first_update is not None:
+            durations.add(turn.first_update)
+    return durations

@@ -1,0 +1,118 @@
+"""Tables as lines of text: which columns fit into a width, and how each row is written."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from rich.cells import cell_len, set_cell_size
+
+GAP: Final = 2
+"""Columns between two of a table."""
+MIN_FLEXIBLE_WIDTH: Final = 24
+"""Columns that the flexible one of a table keeps before others are left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How a table is laid out, and which columns it loses where there is little room."""
+
+    columns: tuple[str, ...]
+    words: tuple[str, ...]
+    """The columns that are aligned to the left; numbers are aligned to the right."""
+    flexible: str
+    """The column that becomes narrower first."""
+    spare: tuple[str, ...]
+    """The columns that are left out next, in that order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """The columns of a table in a certain width."""
+
+    shown: tuple[int, ...]
+    """Their positions in the layout."""
+    widths: tuple[int, ...]
+    hidden: tuple[str, ...]
+    """The columns for which there is no room."""
+
+
+class TableText:
+    """Rows of safe text, written as lines of any width; a column without content is left out."""
+
+    def __init__(
+        self,
+        layout: Layout,
+        rows: Sequence[Sequence[str]],
+        *,
+        min_flexible_width: int = MIN_FLEXIBLE_WIDTH,
+    ) -> None:
+        names = layout.columns
+        self._layout = layout
+        self._min_width = min_flexible_width
+        self._widths = [
+            max(map(cell_len, (name, *(row[place] for row in rows))))
+            for place, name in enumerate(names)
+        ]
+        self._filled = [
+            place for place in range(len(names)) if not rows or any(row[place] for row in rows)
+        ]
+        self._right = {place for place, name in enumerate(names) if name not in layout.words}
+        self._fits: dict[int, Fit] = {}
+
+    def fit(self, width: int) -> Fit:
+        """Return which columns are shown in `width`, and how wide each is."""
+        if width not in self._fits:
+            # Only the last width is asked for again and again.
+            self._fits = {width: self._fit(width)}
+        return self._fits[width]
+
+    def heading(self, width: int) -> str:
+        """Return the names of the columns."""
+        return self.line(self._layout.columns, width)
+
+    def line(self, cells: Sequence[str], width: int, *, last: int | None = None) -> str:
+        """Return one row; `last` tells how many of the shown cells it has, counted as a slice."""
+        fit = self.fit(width)
+        shown = fit.shown[:last]
+        right = {place for place, column in enumerate(shown) if column in self._right}
+        return join_cells([cells[each] for each in shown], fit.widths, right)
+
+    def _fit(self, width: int) -> Fit:
+        names = self._layout.columns
+        flexible = names.index(self._layout.flexible)
+        shown, widths = list(self._filled), list(self._widths)
+        least = min(widths[flexible], self._min_width)
+
+        def room() -> int:
+            others = sum(widths[each] for each in shown if each != flexible)
+            return width - others - GAP * (len(shown) - 1)
+
+        for name in self._layout.spare:
+            if room() >= least:
+                break
+            if (place := names.index(name)) in shown:
+                shown.remove(place)
+        widths[flexible] = min(widths[flexible], max(room(), least))
+        hidden = tuple(names[place] for place in self._filled if place not in shown)
+        return Fit(tuple(shown), tuple(widths[each] for each in shown), hidden)
+
+
+def join_cells(
+    cells: Sequence[str], widths: Sequence[int], right: Collection[int], *, gap: int = GAP
+) -> str:
+    """Return cells side by side; those at the positions `right` are aligned to the right."""
+    fitted = (
+        fit_cell(cell, widths[place], is_right=place in right) for place, cell in enumerate(cells)
+    )
+    return (" " * gap).join(fitted)
+
+
+def fit_cell(cell: str, width: int, *, is_right: bool = False) -> str:
+    """Return a text that takes exactly `width` columns, cut with an ellipsis where it is longer."""
+    length = cell_len(cell)
+    if length > width:
+        return set_cell_size(cell, width - 1) + "…"
+    fill = " " * (width - length)
+    return fill + cell if is_right else cell + fill

@@ -1,0 +1,52 @@
+"""Single values as a person reads them, the same on the command line and on screens."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from acp_protocol.host.text import one_line
+
+CELL_WIDTH: Final = 60
+"""Characters of untrusted text in a table, at most."""
+_ARROWS: Final = {"client": "→", "agent": "←"}
+
+
+def cell_text(text: str) -> str:
+    """Return untrusted text cut and made safe for a table."""
+    return one_line(text, CELL_WIDTH)
+
+
+def arrow(side: str | None) -> str:
+    """Return which way the messages of a side go; a dot for what no side sent."""
+    return _ARROWS.get(side or "", "·")
+
+
+def sender(side: str | None) -> str:
+    """Return the arrow and the name of a side."""
+    return f"{arrow(side)} {side or ''}".strip()
+
+
+def format_number(count: float, digits: int = 0) -> str:
+    """Return a number with a space between thousands."""
+    return f"{count:,.{digits}f}".replace(",", " ")
+
+
+def plural(count: int, word: str) -> str:
+    """Return a count with its word: "1 frame", "2 frames"."""
+    return f"{format_number(count)} {word}" if count == 1 else f"{format_number(count)} {word}s"
+
+
+def format_seconds(value: float | None) -> str:
+    """Return a duration in ms, s or min; empty for None."""
+    if value is None:
+        return ""
+    if value >= 120:
+        return f"{value / 60:.1f} min"
+    return f"{value:.2f} s" if value >= 1 else f"{value * 1000:.1f} ms"
+
+
+def format_size(count: int) -> str:
+    """Return bytes in B, kB or MB."""
+    if count < 10_000:
+        return f"{count} B"
+    return f"{count / 1024:.1f} kB" if count < 10 * 1024**2 else f"{count / 1024**2:.1f} MB"

@@ -1,0 +1,77 @@
+"""Who waits for whom, as sentences and as a tree."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from acp_console.render.values import cell_text, format_seconds
+from acp_inspector.analysis.waiting import Wait, WaitingGraph
+
+MAX_DEPTH: Final = 30
+"""Waits below each other that are written."""
+_WAITED_FOR: Final = {
+    "user": "you",
+    "hold": "whoever holds it",
+    "nobody": "nobody: the other side has left",
+    "terminal": "a program",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class WaitLine:
+    """One line of the tree; all of it is safe to show."""
+
+    stem: str
+    """The lines that connect it to the one above."""
+    text: str
+    wait: Wait
+    is_repeated: bool = False
+    """Whether this wait is one of those above it."""
+
+
+def wait_sentence(wait: Wait, graph: WaitingGraph) -> str:
+    """Return who waits for whom, for what and since when; safe to show."""
+    awaited = _WAITED_FOR.get(wait.whom, f"the {wait.whom}")
+    name = "the end of the turn"
+    if wait.method != "turn":
+        name = f"{cell_text(wait.method)} {cell_text(json.dumps(wait.id, ensure_ascii=False))}"
+    about = f" “{cell_text(wait.about)}”" if wait.about else ""
+    since = f"frame {wait.frame}, for {format_seconds(graph.at - wait.since)}"
+    return f"the {wait.who} waits for {awaited}: {name}{about} ({since})"
+
+
+def wait_tree(graph: WaitingGraph) -> Iterator[WaitLine]:
+    """Yield each that waits, and below it what it waits for in turn."""
+    for root in graph.roots:
+        yield from _branch(root, graph, frozenset(), "")
+
+
+def alarms(graph: WaitingGraph) -> Iterator[tuple[str, int]]:
+    """Yield deadlocks and hung requests, each with the frame that it is about."""
+    for cycle in graph.cycles:
+        steps = zip(cycle, (*cycle[1:], cycle[0]), strict=True)
+        is_sure = all(awaited in wait.on for wait, awaited in steps)
+        frames = " → ".join(str(wait.frame) for wait in (*cycle, cycle[0]))
+        yield f"{'deadlock' if is_sure else 'likely deadlock'}: frames {frames}", cycle[0].frame
+    for wait in graph.hung():
+        why = "nobody is there to answer"
+        if wait.whom != "nobody":
+            why = f"no sign of life for {format_seconds(wait.silence)}"
+        yield f"hung: frame {wait.frame}, {cell_text(wait.method)}: {why}", wait.frame
+
+
+def _branch(
+    wait: Wait, graph: WaitingGraph, above: frozenset[Wait], stem: str, sign: str = ""
+) -> Iterator[WaitLine]:
+    if wait in above or len(above) > MAX_DEPTH:
+        yield WaitLine(stem + sign, f"… frame {wait.frame} again", wait, is_repeated=True)
+        return
+    yield WaitLine(stem + sign, wait_sentence(wait, graph), wait)
+    below = [(each, "") for each in wait.on] + [(each, "likely: ") for each in wait.likely]
+    stem += "" if not sign else "    " if sign.startswith("└") else "│   "
+    for place, (each, how) in enumerate(below):
+        branch = "└── " if place == len(below) - 1 else "├── "
+        yield from _branch(each, graph, above | {wait}, stem, branch + how)

@@ -1,0 +1,3 @@
+"""What the screens show, without Textual."""
+
+__all__: list[str] = []

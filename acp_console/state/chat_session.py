@@ -1,0 +1,309 @@
+"""A chat with one agent: its connection, the queued prompt and the open permission requests.
+
+`run` owns the agent: its process, its connection and its turns live and end in one task group. A
+screen passes `on_change`, and reads the attributes when it is called. One agent runs at a time, and
+a restart begins once the old one is gone, so nothing of an old agent reaches a new one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final, Literal, TypeAlias
+
+import anyio
+
+from acp_console.client.agents import AgentSpec
+from acp_console.client.host import ClientHost
+from acp_console.client.link import AgentLink, open_link
+from acp_console.client.permissions import PermissionAsk
+from acp_console.client.recording import record_journal
+from acp_inspector.analysis.conversation import Conversation
+from acp_inspector.analysis.conversations import Conversations
+from acp_inspector.analysis.items import Item, Permission, ToolCall
+from acp_inspector.journal import Entry, Frame, Journal
+from acp_inspector.recording.format import RecordingError
+from acp_protocol.errors import AcpError, AgentExitedError
+from acp_protocol.jsonrpc import RequestId, id_key
+from acp_protocol.tasks import OwnedTasks
+
+CLOSE_TIMEOUT_S: Final = 8.0
+"""Seconds that the agent's end may take."""
+
+ChatState: TypeAlias = Literal["starting", "ready", "working", "stopping", "stopped"]
+"""starting → ready ⇄ working → stopping → ready; stopped from anywhere, starting after that."""
+
+
+@dataclass(slots=True)
+class _PendingPermission:
+    is_over: anyio.Event = field(default_factory=anyio.Event)
+    option_id: str | None = None
+
+
+class ChatSession:
+    """One agent and one session, turn after turn; `restart` begins a new session.
+
+    Args:
+        agent: the agent to start.
+        cwd: the session's directory.
+        record: where to record the traffic of all its agents.
+        on_change: called whenever there is something new to show; must be quick.
+    """
+
+    def __init__(
+        self,
+        agent: AgentSpec,
+        cwd: Path,
+        *,
+        record: Path | None = None,
+        on_change: Callable[[], object] = lambda: None,
+    ) -> None:
+        self.journal = Journal()
+        """The traffic of all agents: whoever restarts one still wants to see why."""
+        self.state: ChatState = "starting"
+        self.title = agent.title
+        """What the agent calls itself; untrusted."""
+        self.session_id: str | None = None
+        self.queued: str | None = None
+        """A prompt that is sent once the agent is ready."""
+        self.error: AcpError | None = None
+        """Why the agent stopped or the last turn failed, until the next prompt."""
+        self.recording_failure = ""
+        """Why the recording misses entries; empty while it misses none."""
+        self._agent = agent
+        self._cwd = cwd
+        self._record = record
+        self._on_change = on_change
+        self._conversations = Conversations(agent.opened_dialect())
+        self._pending: dict[tuple[str, RequestId], _PendingPermission] = {}
+        self._entries_read = 0
+        self._new_entries: list[Entry] = []
+        self._changed_items: list[Item] = []
+        self._outgoing: str | None = None
+        self._must_cancel = False
+        self._wake = anyio.Event()
+        self._restart = anyio.Event()
+        self._scope = anyio.CancelScope()
+        self._agent_scope = anyio.CancelScope()
+        self._is_over = anyio.Event()
+
+    # What a screen reads
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a turn is running."""
+        return self.state in {"working", "stopping"}
+
+    @property
+    def is_waiting_for_user(self) -> bool:
+        """Whether the agent waits for a permission."""
+        return bool(self._pending)
+
+    @property
+    def conversation(self) -> Conversation | None:
+        """The conversation of the open session; None before its first frame."""
+        return self._conversations.sessions.get(self.session_id or "")
+
+    def now(self) -> float | None:
+        """Return the seconds since the journal began; None when no agent runs."""
+        if self.state == "stopped":
+            return None
+        return (datetime.now(UTC) - self.journal.created).total_seconds()
+
+    def take_changes(self) -> tuple[Sequence[Entry], Sequence[Item]]:
+        """Return the new entries and the items that changed since the last call."""
+        self._read_journal()
+        entries, self._new_entries = self._new_entries, []
+        items, self._changed_items = self._changed_items, []
+        return entries, items
+
+    # What a user does
+
+    def send(self, text: str) -> None:
+        """Send a prompt now if the agent is ready, otherwise as soon as it is."""
+        if self.state != "stopped":
+            self.error = None
+        self._queue(text)
+        self._send_queued()
+        self._on_change()
+
+    def cancel(self) -> None:
+        """Cancel the running turn and drop the queued prompt."""
+        self.queued = None
+        if self.state == "working" and self._outgoing is not None:
+            self._outgoing = None
+            self.state = "ready"
+        elif self.is_busy:
+            self.state = "stopping"
+            self._cancel_permissions()
+            self._must_cancel = True
+            self._wake.set()
+        self._on_change()
+
+    def answer(self, permission: Permission, option_id: str) -> None:
+        """Answer a permission request; one that is closed or of an old agent is ignored."""
+        pending = self._pending.get(id_key(permission.request_id))
+        if pending is not None and self._is_current(permission):
+            pending.option_id = option_id
+            pending.is_over.set()
+
+    def restart(self) -> None:
+        """End the agent and start it again, in a new session; a queued prompt stays."""
+        self._restart.set()
+        self._agent_scope.cancel()
+
+    # How it runs
+
+    async def run(self) -> None:
+        """Run the agent, again after each `restart`, until `close`."""
+
+        def changed(entry: Entry) -> None:
+            del entry
+            self._on_change()
+
+        unsubscribe = self.journal.subscribe(changed)
+        try:
+            with self._scope:
+                while True:
+                    try:
+                        await self._run_recorded()
+                    except RecordingError as error:
+                        self._stop(error)
+                        await self._wait_for_restart()
+        finally:
+            unsubscribe()
+            self._is_over.set()
+
+    async def close(self) -> None:
+        """End the agent; return when it is gone."""
+        self._scope.cancel()
+        with anyio.move_on_after(CLOSE_TIMEOUT_S):
+            await self._is_over.wait()
+
+    async def decide(self, request: PermissionAsk) -> str | None:
+        """Wait for the user's answer; None when the turn was cancelled meanwhile."""
+        key = id_key(request.request_id)
+        pending = self._pending[key] = _PendingPermission()
+        self._on_change()
+        try:
+            await pending.is_over.wait()
+        finally:
+            del self._pending[key]
+            self._on_change()
+        return pending.option_id
+
+    async def _run_recorded(self) -> None:
+        with record_journal(
+            self.journal, self._agent, self._cwd, self._record, warn=self._on_recording_failure
+        ):
+            while True:
+                await self._run_agent()
+                await self._wait_for_restart()
+
+    async def _wait_for_restart(self) -> None:
+        await self._restart.wait()
+        self._restart = anyio.Event()
+
+    async def _run_agent(self) -> None:
+        self._read_journal()
+        self._conversations = Conversations(self._agent.opened_dialect())
+        self.session_id = self.error = None
+        self.state = "starting"
+        self._on_change()
+        error: AcpError | None = None
+        with anyio.CancelScope() as self._agent_scope:
+            try:
+                error = await self._serve()
+            except AcpError as problem:
+                error = problem
+        self._stop(error)
+
+    async def _serve(self) -> AcpError | None:
+        """Open a session and serve the user until the agent ends; return why it did."""
+        endings: list[AcpError] = []
+
+        async def watch() -> None:
+            endings.append(await link.wait_closed())
+            self._cancel_permissions()
+            scope.cancel()
+
+        host = ClientHost(self, runs=True)
+        async with open_link(self._agent, cwd=self._cwd, journal=self.journal, host=host) as link:
+            session = await link.new_session(self._cwd)
+            session_id: str = session["sessionId"]
+            self.session_id, self.title = session_id, link.title
+            with anyio.CancelScope() as scope:
+                async with OwnedTasks() as tasks:
+                    tasks.start_soon(watch)
+                    self._become_ready()
+                    while True:
+                        await self._wake.wait()
+                        self._wake = anyio.Event()
+                        text, self._outgoing = self._outgoing, None
+                        if text is not None:
+                            tasks.start_soon(self._run_turn, link, session_id, text)
+                        if self._must_cancel:
+                            self._must_cancel = False
+                            await link.cancel(session_id)
+        return next(iter(endings), None)
+
+    async def _run_turn(self, link: AgentLink, session_id: str, text: str) -> None:
+        try:
+            await link.prompt(session_id, text)
+        except AgentExitedError:
+            return
+        except AcpError as problem:
+            self.error = problem
+        self._become_ready()
+
+    def _become_ready(self) -> None:
+        self.state = "ready"
+        self._must_cancel = False
+        self._send_queued()
+        self._on_change()
+
+    def _stop(self, error: AcpError | None) -> None:
+        self.state = "stopped"
+        self.error = error
+        if self._outgoing is not None:
+            self.queued, queued, self._outgoing = self._outgoing, self.queued, None
+            self._queue(queued)
+        self._must_cancel = False
+        self._on_change()
+
+    def _queue(self, text: str | None) -> None:
+        if text is not None:
+            self.queued = text if self.queued is None else f"{self.queued}\n{text}"
+
+    def _send_queued(self) -> None:
+        if self.state == "ready" and self.queued is not None:
+            self._outgoing, self.queued = self.queued, None
+            self.state = "working"
+            self._wake.set()
+
+    def _cancel_permissions(self) -> None:
+        for pending in self._pending.values():
+            pending.is_over.set()
+
+    def _is_current(self, permission: Permission) -> bool:
+        self._read_journal()
+        items = self.conversation.items if self.conversation else ()
+        return any(isinstance(item, ToolCall) and item.permission is permission for item in items)
+
+    def _read_journal(self) -> None:
+        entries = self.journal.entries[self._entries_read :]
+        self._entries_read += len(entries)
+        self._new_entries += entries
+        self._changed_items += [
+            change.item
+            for entry in entries
+            if isinstance(entry, Frame)
+            for change in self._conversations.apply(entry)
+            if change.item and self.session_id in {None, change.session_id}
+        ]
+
+    def _on_recording_failure(self, text: str) -> None:
+        self.recording_failure = text
+        self._on_change()

@@ -1,0 +1,229 @@
+"""What a user does to the traffic of a running proxy, in a thread of its own.
+
+The screen sends commands and reads the state; it never waits for a socket.
+"""
+
+from __future__ import annotations
+
+import base64
+import threading
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from typing import Any, Final, Literal, TypeAlias, cast
+
+from acp_inspector.attach.attachment import AttachError, Attachment, RefusedError
+from acp_protocol import jsonrpc
+from acp_protocol.framing import Side
+from acp_protocol.jsonrpc import Message
+
+LOOK: Final = 0.25
+"""Seconds between two looks at the proxy's state."""
+AGAIN: Final = 1.0
+"""Seconds after which a proxy that did not answer is asked again."""
+ANSWER_LIMIT: Final = 60.0
+"""Seconds to wait for the response to an injected frame."""
+SENT: Final = 50
+"""Injected frames that are kept."""
+
+Presence: TypeAlias = Literal["connecting", "there", "gone"]
+
+
+@dataclass(frozen=True)
+class HeldFrame:
+    """A paused frame, as the proxy reports it."""
+
+    id: int
+    n: int
+    side: Side
+    left: float
+    """Seconds until it leaves by itself."""
+    waiting: int
+    """Frames that wait behind it."""
+    raw: bytes
+    """Its bytes, or the first of them if it is very long."""
+    size: int
+    """Bytes of all of it."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all of it is here."""
+        return len(self.raw) == self.size
+
+    @cached_property
+    def message(self) -> Message:
+        """The message, as far as its bytes are here."""
+        return jsonrpc.read_message(self.raw)
+
+
+@dataclass(frozen=True, slots=True)
+class DeskState:
+    """Which frames are paused, and why."""
+
+    presence: Presence = "connecting"
+    """Whether the proxy answers."""
+    is_paused: bool = False
+    limit: float = 60.0
+    """Seconds after which a held frame leaves by itself."""
+    breakpoints: tuple[tuple[int, str], ...] = ()
+    """Number and filter of each."""
+    holds: tuple[HeldFrame, ...] = field(default=())
+    struck: Mapping[str, int] = field(default_factory=dict[str, int])
+    """How many frames each rule and add-on has changed."""
+
+    def hold(self, number: int) -> HeldFrame | None:
+        """Return the hold of that number; None when it has left."""
+        return next((hold for hold in self.holds if hold.id == number), None)
+
+
+@dataclass
+class Sent:
+    """An injected frame, and its response."""
+
+    side: Side
+    """The side that the receiver takes for its sender."""
+    text: str
+    id: str | None = None
+    """The id that it got, once it is on its way."""
+    answer: bytes | None = None
+    problem: str = ""
+    """Why it was not sent."""
+    is_over: bool = False
+    """Whether no response can come any more."""
+
+
+class Desk:
+    """Sends commands to one proxy, one after the other."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._commands: SimpleQueue[tuple[str, dict[str, Any]] | None] = SimpleQueue()
+        self._is_closed = False
+        self.state = DeskState()
+        self.refusals: deque[str] = deque(maxlen=20)
+        """Why commands were refused, for the screen to show."""
+        self.sent: deque[Sent] = deque(maxlen=SENT)
+        """Injected frames, oldest first."""
+
+    def start(self) -> None:
+        """Begin to look."""
+        threading.Thread(target=self._run, name="desk", daemon=True).start()
+
+    def do(self, deed: str, **members: Any) -> None:
+        """Send a command; its effect shows in `state`, or its refusal in `refusals`."""
+        self._commands.put((deed, members))
+
+    def send(self, side: Side, raw: bytes, *, is_forced: bool, keeps_id: bool) -> Sent:
+        """Send a frame as if `side` had sent it; the returned object gets the response."""
+        sent = Sent(side, raw.decode(errors="replace"))
+        self.sent.append(sent)
+        members = {"from": side, **spelled(raw), "force": is_forced, "keep_id": keeps_id}
+        threading.Thread(
+            target=self._send, args=(sent, members), name="desk sends", daemon=True
+        ).start()
+        return sent
+
+    def whole(self, hold: HeldFrame) -> bytes:
+        """Return all of a held frame; waits for the socket, hence not for the event loop.
+
+        Raises:
+            AttachError: it is not held any more, or the proxy is gone.
+        """
+        if hold.is_whole:
+            return hold.raw
+        try:
+            with Attachment(self._path) as attachment:
+                attachment.ask("hello", passing=True)
+                return _bytes(attachment.ask("read", id=hold.id))
+        except OSError as problem:
+            raise AttachError(f"the proxy is gone: {problem}") from None
+
+    def close(self) -> None:
+        """Disconnect; the proxy releases the frames that it paused for this user."""
+        self._commands.put(None)
+
+    def _run(self) -> None:
+        while not self._is_closed:
+            try:
+                with Attachment(self._path) as attachment:
+                    self.state = _read(attachment.ask("state"))
+                    while self._attend(attachment):
+                        self.state = _read(attachment.ask("state"))
+            except (OSError, AttachError):
+                # Either it has ended, and with it everything that was held; or it is busy with a
+                # peer that does not read, and will answer again.
+                self.state = DeskState("gone")
+                self._wait_for_it()
+
+    def _wait_for_it(self) -> None:
+        try:
+            command = self._commands.get(timeout=AGAIN)
+        except Empty:
+            return
+        if command is None:
+            self._is_closed = True
+        else:
+            self.refusals.append("the proxy does not answer")
+
+    def _attend(self, attachment: Attachment) -> bool:
+        """Run the next command, if one comes soon; return whether to go on."""
+        try:
+            command = self._commands.get(timeout=LOOK)
+        except Empty:
+            return True
+        if command is None:
+            self._is_closed = True
+            return False
+        name, members = command
+        try:
+            attachment.ask(name, **members)
+        except RefusedError as problem:
+            self.refusals.append(str(problem))
+        return True
+
+    def _send(self, sent: Sent, members: dict[str, Any]) -> None:
+        # On a connection of its own: other commands do not wait for this response.
+        try:
+            with Attachment(self._path) as attachment:
+                attachment.ask("hello", passing=True)
+                reply = attachment.ask("inject", wait=ANSWER_LIMIT, **members)
+        except (OSError, AttachError) as problem:
+            sent.problem = str(problem)
+        else:
+            sent.id = reply["id"]
+            sent.answer = _bytes(reply["answer"]) if "answer" in reply else None
+        sent.is_over = True
+
+
+def spelled(raw: bytes) -> dict[str, str]:
+    """Return bytes as a command carries them."""
+    try:
+        return {"text": raw.decode()}
+    except UnicodeDecodeError:
+        return {"b64": base64.b64encode(raw).decode()}
+
+
+def _bytes(data: Mapping[str, str]) -> bytes:
+    return base64.b64decode(data["b64"]) if "b64" in data else data["text"].encode()
+
+
+def _read(state: Any) -> DeskState:
+    data = cast("dict[str, Any]", state)
+    holds = tuple(
+        HeldFrame(
+            hold["id"],
+            hold["n"],
+            hold["from"],
+            float(hold["left"]),
+            hold["waiting"],
+            _bytes(hold),
+            hold["size"],
+        )
+        for hold in data["holds"]
+    )
+    points = tuple((point["id"], point["filter"]) for point in data["breakpoints"])
+    limit = float(data.get("limit", 60.0))
+    return DeskState("there", data["paused"], limit, points, holds, data["struck"])

@@ -1,0 +1,3 @@
+"""What the frames mean: findings, state, times, counts."""
+
+__all__: list[str] = []

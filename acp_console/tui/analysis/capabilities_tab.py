@@ -1,0 +1,101 @@
+"""What each side claimed, what was used of it, and what came of that."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+from textual.binding import BindingType
+
+from acp_console.render.capabilities import CAPABILITIES, capability_cells
+from acp_console.render.values import plural
+from acp_console.tui.analysis.tab import AnalysisTab, TableLines, TableRow
+from acp_console.tui.commands import bindings
+from acp_inspector.analysis.capabilities import Capability, Mark
+from acp_inspector.analysis.study import Study
+from acp_protocol.host.text import one_line
+
+SIGNS: Final[dict[Mark, tuple[str, str]]] = {
+    "used without a claim": ("✗", "error"),
+    "claimed and refused": ("✗", "error"),
+    "never used": ("·", "muted"),
+    "extension": ("+", "info"),
+    "unknown": ("?", "warning"),
+}
+"""The sign before each mark, and how both are written."""
+CLAIM: Final = CAPABILITIES.columns.index("claimed")
+CLAIM_WIDTH: Final = 16
+"""Columns of a claim: most are true or an empty object, and the frame shows the others."""
+PATH_WIDTH: Final = 36
+"""Columns that the path of a capability keeps before counts are left out."""
+MOST: Final = 2000
+"""Capabilities that are shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claims:
+    """What was claimed and used."""
+
+    version: int
+    rows: tuple[TableRow, ...]
+    """What was."""
+    idle: tuple[TableRow, ...]
+    """What was neither claimed nor used."""
+    contradictions: int
+
+
+class CapabilitiesTab(AnalysisTab[Study, Claims]):
+    """Shows both sides; contradictions first."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings("capabilities")
+    shows_every = False
+
+    def query_function(self) -> Callable[[Study], Claims]:
+        """Ask for everything."""
+        return claims_of
+
+    def show(self, answer: Claims) -> None:
+        """Show what was claimed or used, or every capability there is."""
+        told = f"Version {answer.version}: {plural(answer.contradictions, 'contradiction')}"
+        how = "are shown too" if self.shows_every else "are hidden, a shows"
+        self.show_heading(f"{told} · {len(answer.idle)} neither claimed nor used {how}")
+        rows = (*answer.rows, *answer.idle) if self.shows_every else answer.rows
+        if rows:
+            lines = TableLines(CAPABILITIES, rows, least=PATH_WIDTH)
+            self.lines.show(lines)
+            if self.lines.cursor < lines.first:
+                self.lines.choose(lines.first)
+        else:
+            self.show_note("Nothing was claimed and nothing used.")
+
+    def action_every(self) -> None:
+        """Show every capability there is, or no longer."""
+        self.shows_every = not self.shows_every
+        self.again()
+
+
+def claims_of(study: Study) -> Claims:
+    """Return what was claimed and used; each row leads to the first use, or to the claim."""
+    every = study.capabilities.rows()[:MOST]
+    rows = sorted(every, key=lambda row: (row.side != "agent", not _is_wrong(row)))
+    shown = [row for row in rows if row.claim is not None or row.used]
+    return Claims(
+        study.capabilities.version,
+        tuple(map(_row, shown)),
+        tuple(_row(row) for row in rows if row.claim is None and not row.used),
+        sum(map(_is_wrong, shown)),
+    )
+
+
+def _is_wrong(row: Capability) -> bool:
+    return row.mark in {"used without a claim", "claimed and refused"}
+
+
+def _row(row: Capability) -> TableRow:
+    sign, style = SIGNS.get(row.mark, ("✓", "good") if row.worked else ("", ""))
+    *cells, _ = capability_cells(row)
+    cells[CLAIM] = one_line(cells[CLAIM], CLAIM_WIDTH)
+    mark = f"{sign} {row.mark or ('used' if sign else '')}".strip()
+    target = (row.first_used or row.claimed_in) if _is_wrong(row) else row.claimed_in
+    return TableRow((*cells, mark), target or row.first_used, style)

@@ -1,0 +1,192 @@
+"""What breaks the protocol: the findings, the gravest first, and what to do about each."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+from rich.text import Text
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import VerticalScroll
+from textual.widgets import Static
+
+from acp_console.render.values import format_number, plural
+from acp_console.tui.analysis.tab import AnalysisTab, GivenLines, Line, LineList
+from acp_console.tui.commands import bindings
+from acp_inspector.analysis.annotations import LETTERS
+from acp_inspector.lint.catalog import BASES, SEVERITIES, Severity
+from acp_inspector.lint.engine import Finding, Linter
+from acp_protocol.host.text import one_line
+
+ORDER: Final[tuple[Severity, ...]] = tuple(reversed(SEVERITIES))
+WIDTH: Final = 400
+"""Characters of a message, at most: it quotes what came from the wire."""
+NAMED: Final = 8
+"""Frames that are named of each finding."""
+IN_LINE: Final = 2
+"""Those that are named in its line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a linter had found when it was asked."""
+
+    findings: tuple[Finding, ...]
+    """The gravest first, then by rule and as they came."""
+    counts: Counter[Severity]
+    omitted: int
+    """Findings that were counted but not kept."""
+    exercised: int
+    applied: int
+    failed: tuple[str, ...]
+    """Rules that broke down."""
+
+
+class FindingsTab(AnalysisTab[Linter, Found]):
+    """Lists findings; the chosen one is explained below."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings("findings")
+    DEFAULT_CSS = """
+    FindingsTab #finding {
+        height: auto;
+        max-height: 50%;
+        scrollbar-size-vertical: 1;
+        border-top: solid $foreground 20%;
+    }
+    """
+
+    _aim: int | None = None
+    shown: frozenset[Severity] = frozenset(SEVERITIES)
+    """Severities that are listed."""
+
+    def compose(self) -> ComposeResult:
+        yield from super().compose()
+        with VerticalScroll(id="finding", can_focus=False):
+            yield Static(id="finding-text", markup=False)
+
+    def query_function(self) -> Callable[[Linter], Found]:
+        """Ask for all findings."""
+        return findings_of
+
+    def show(self, answer: Found) -> None:
+        """Show those of the chosen severities."""
+        self.show_heading(self._heading(answer))
+        found = [each for each in answer.findings if each.severity in self.shown]
+        if found:
+            columns = max(len(_frames(each, IN_LINE)) for each in found)
+            self.lines.show(GivenLines([_line(each, columns) for each in found]))
+            self._go_to_aim(found)
+        else:
+            self.show_note(self._why_empty(answer))
+
+    def select_entry(self, n: int | None) -> None:
+        """Go to the finding that broke at entry `n`, or that it helps to prove."""
+        self._aim = n
+        if self.answer is not None:
+            self.again()
+
+    def _go_to_aim(self, found: Sequence[Finding]) -> None:
+        n = self._aim
+        places = [place for place, each in enumerate(found) if n in each.frames]
+        broken = (place for place in places if found[place].frames[-1] == n)
+        if places:
+            self.lines.choose(next(broken, places[0]))
+        if places or not self.folding.progress.is_busy:
+            self._aim = None
+
+    def action_severity(self, severity: Severity) -> None:
+        """List findings of that severity, or no longer."""
+        self.shown = frozenset(
+            each for each in SEVERITIES if (each in self.shown) != (each == severity)
+        )
+        self.again()
+
+    @on(LineList.Moved)
+    def explain(self, event: LineList.Moved) -> None:
+        """Explain the finding under the cursor."""
+        event.stop()
+        line = self.lines.chosen
+        finding = line.key if line is not None and isinstance(line.key, Finding) else None
+        self.query_one("#finding").display = finding is not None
+        told = Text() if finding is None else _explanation(finding)
+        self.query_one("#finding-text", Static).update(told)
+
+    def _heading(self, found: Found) -> str:
+        parts = [
+            f"{LETTERS[each]} "
+            + (_infos(found) if each == "info" else plural(found.counts[each], each))
+            + ("" if each in self.shown else " hidden")
+            for each in ORDER
+        ]
+        said = " · ".join(parts)
+        if found.omitted:
+            said += f" · {format_number(found.omitted)} more of the same not kept"
+        told = f"{found.exercised} of {found.applied} rules had something to look at"
+        if found.failed:
+            told += f" · broke down: {', '.join(found.failed)}"
+        if not self.folding.progress.is_finished and not self.folding.progress.is_behind:
+            told += " · not over: what may still come is not missed yet"
+        return f"{said}\n{told}"
+
+    def _why_empty(self, found: Found) -> str:
+        if found.findings:
+            return "No finding of these severities. e, w and i show and hide them."
+        if self.folding.progress.is_behind:
+            return "Nothing found so far."
+        return "Nothing found, by the rules that had something to look at."
+
+
+def findings_of(linter: Linter) -> Found:
+    """Return what a linter has found, in an order for people."""
+    report = linter.report
+    findings = sorted(
+        report.findings, key=lambda each: (-SEVERITIES.index(each.severity), each.rule.id)
+    )
+    return Found(
+        tuple(findings),
+        Counter(report.counts),
+        report.omitted.total(),
+        len(report.exercised & report.applied),
+        len(report.applied),
+        tuple(sorted(report.failed)),
+    )
+
+
+def _infos(found: Found) -> str:
+    return f"{format_number(found.counts['info'])} info"
+
+
+def _line(finding: Finding, columns: int) -> Line:
+    parts = (
+        (finding.severity, f"{LETTERS[finding.severity]} "),
+        ("strong", f"{finding.rule.id}  "),
+        ("muted", f"{_frames(finding, IN_LINE):<{columns}}  "),
+        ("", one_line(finding.message, WIDTH)),
+    )
+    return Line(parts, finding.frames[-1] if finding.frames else None, finding)
+
+
+def _frames(finding: Finding, most: int) -> str:
+    named = ", ".join(f"#{n}" for n in finding.frames[-most:])
+    return f"… {named}" if len(finding.frames) > most else named
+
+
+def _explanation(finding: Finding) -> Text:
+    rule = finding.rule
+    basis = "heuristic" if rule.basis == "H" else BASES[rule.basis]
+    told = Text.assemble(
+        (f"{finding.severity} {rule.id}", "bold"),
+        f" · {basis} · {rule.source} · at fault: {rule.side}\n",
+        (f"{one_line(finding.message, WIDTH)}\n", "bold"),
+        f"Rule    {rule.text}\n",
+    )
+    if finding.fix:
+        told.append(f"Fix     {finding.fix}\n")
+    frames = _frames(finding, NAMED) or "none"
+    place = f", at {one_line(finding.path, 80)}" if finding.path else ""
+    told.append(f"Frames  {frames}{place}")
+    return told

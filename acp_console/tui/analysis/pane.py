@@ -1,0 +1,175 @@
+"""The analysis of a connection: findings, conversation, waterfall, statistics, waits, claims."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final
+
+from rich.text import Text
+from textual import getters, on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Vertical
+from textual.message import Message
+from textual.widgets import TabbedContent, TabPane
+
+from acp_console.tui.analysis.capabilities_tab import CapabilitiesTab
+from acp_console.tui.analysis.findings_tab import FindingsTab
+from acp_console.tui.analysis.state_tab import HereTab
+from acp_console.tui.analysis.statistics_tab import StatisticsTab
+from acp_console.tui.analysis.tab import AnalysisTab, Moment, progress_text
+from acp_console.tui.analysis.waiting_tab import WaitingTab
+from acp_console.tui.analysis.waterfall_tab import WaterfallTab
+from acp_console.tui.commands import bindings
+from acp_console.tui.studies import Studies
+
+LOOK: Final = 0.1
+"""Seconds between two looks at whether something is to be asked or was answered."""
+TITLES: Final = {
+    "findings": "5 Findings",
+    "here": "6 Here",
+    "waterfall": "7 Waterfall",
+    "statistics": "8 Statistics",
+    "waiting": "9 Waiting",
+    "capabilities": "0 Capabilities",
+}
+"""What each tab is called, behind the key that opens it."""
+
+
+class AnalysisPane(Vertical):
+    """Shows what is known of a connection; only the open tab is reckoned for."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings("analysis")
+    DEFAULT_CSS = """
+    AnalysisPane {
+        border: round $foreground 20%;
+        border-title-color: $text-muted;
+        border-subtitle-color: $text-muted;
+        padding: 0 1;
+        TabbedContent, ContentSwitcher, TabPane, AnalysisTab {
+            height: 1fr;
+        }
+        TabPane {
+            padding: 0;
+        }
+    }
+    AnalysisPane:focus-within {
+        border: round $primary;
+        border-title-color: $text;
+        border-subtitle-color: $text;
+    }
+    """
+
+    tabs = getters.query_one("#analysis-tabs", TabbedContent)
+
+    class Left(Message):
+        """Somebody wants to go back to the traffic."""
+
+    @dataclass
+    class Stepped(Message):
+        """Somebody wants another row of the traffic to be looked at."""
+
+        step: int
+        """How many rows later."""
+
+    def __init__(
+        self,
+        studies: Studies,
+        *,
+        id: str | None = None,  # noqa: A002 - Textual's word
+    ) -> None:
+        """Show what `studies` find; whoever owns them closes them."""
+        super().__init__(id=id)
+        self._studies = studies
+        self.chosen: int | None = None
+        """The entry that is looked at in the traffic; None: the newest."""
+        self.now: float | None = None
+        """Seconds since the journal began, where time goes on; None: nothing more comes."""
+        self._told = ""
+        self._tabs: dict[str, AnalysisTab[Any, Any]] = {}
+
+    def compose(self) -> ComposeResult:
+        study = self._studies.study
+        self._tabs = {
+            "findings": FindingsTab(self._studies.linter),
+            "here": HereTab(study),
+            "waterfall": WaterfallTab(study),
+            "statistics": StatisticsTab(study),
+            "waiting": WaitingTab(study),
+            "capabilities": CapabilitiesTab(study),
+        }
+        with TabbedContent(id="analysis-tabs"):
+            for name, tab in self._tabs.items():
+                with TabPane(TITLES[name], id=f"analysis-{name}"):
+                    yield tab
+
+    def on_mount(self) -> None:
+        """Begin to look."""
+        self.border_title = "Analysis"
+        self.set_interval(LOOK, self.look)
+
+    def open_tab(self, name: str, *, at: int | None = None) -> None:
+        """Open one of `TITLES`, and go there: to what is about entry `at`, if there is such."""
+        self.tabs.active = f"analysis-{name}"
+        self.open.select_entry(at)
+        self.look()
+        # It can have the focus once it is shown.
+        self.call_after_refresh(self.open.focus_content)
+
+    @property
+    def open(self) -> AnalysisTab[Any, Any]:
+        """The tab that is open."""
+        return self._tabs[self.open_name]
+
+    @property
+    def open_name(self) -> str:
+        """Which of `TITLES` that is."""
+        return self.tabs.active.removeprefix("analysis-") or "findings"
+
+    def look(self) -> None:
+        """Ask for what the open tab has to show, and say how far everything is."""
+        if not self.display:
+            return
+        tab = self.open
+        self._studies.share(tab.folding)
+        tab.look(Moment(self.chosen, self.now))
+        verb = "checked" if isinstance(tab, FindingsTab) else "studied"
+        told = progress_text(tab.folding.progress, verb)
+        if told != self._told:
+            self._told = told
+            # As text: a path stands in it, and no markup.
+            self.border_subtitle = Text(told)
+            self.refresh_bindings()
+
+    @on(TabbedContent.TabActivated)
+    def show_opened(self, event: TabbedContent.TabActivated) -> None:
+        """Fill the tab that was opened."""
+        event.stop()
+        self.look()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Offer to stop or to go on only while there is something to read."""
+        del parameters
+        return action != "portion" or (bool(self._tabs) and self.open.folding.progress.is_behind)
+
+    def action_open(self) -> None:
+        """Show in the traffic what the line is about."""
+        if not self.open.choose():
+            self.notify("This line is about no frame", severity="warning")
+
+    def action_leave(self) -> None:
+        """Go back to the traffic."""
+        self.post_message(self.Left())
+
+    def action_step(self, step: int) -> None:
+        """Let another row be looked at."""
+        self.post_message(self.Stepped(step))
+
+    def action_portion(self) -> None:
+        """Read no further, or go on."""
+        folding = self.open.folding
+        if folding.progress.is_resting:
+            folding.go_on()
+        elif folding.progress.is_behind:
+            folding.rest()
+        self.look()

@@ -1,0 +1,123 @@
+"""The conversation as it stood after the chosen frame, and what this frame did to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from itertools import islice
+from typing import Final
+
+from acp_console.render.transcript import WIDTH, change_lines, item_lines, transcript_lines
+from acp_console.render.values import format_number
+from acp_console.tui.analysis.tab import AnalysisTab, Line
+from acp_inspector.analysis.changes import Difference, differences
+from acp_inspector.analysis.conversation import Snapshot
+from acp_inspector.analysis.study import Study
+from acp_protocol.host.text import one_line
+
+ITEMS: Final = 100
+"""Items that are told of each session, the last ones."""
+SESSIONS: Final = 20
+"""Sessions that are told, those first that the frame is about."""
+ITEM_LINES: Final = 40
+"""Lines of one item."""
+CHANGES: Final = 50
+"""Changes that are told."""
+
+
+@dataclass(frozen=True, slots=True)
+class Here:
+    """How everything stood."""
+
+    n: int
+    """After which entry."""
+    studied: int
+    """The last entry that was studied."""
+    changes: tuple[Line, ...]
+    lines: tuple[Line, ...]
+
+
+class HereTab(AnalysisTab[Study, Here]):
+    """Shows the conversations as they were at the chosen frame."""
+
+    def query_function(self) -> Callable[[Study], Here]:
+        """Ask how they stood."""
+        n = self.moment.n
+        return lambda study: here(study, n)
+
+    def query_key(self) -> object:
+        """Ask again when another frame is chosen."""
+        return self.moment.n
+
+    def is_settled(self) -> bool:
+        """Nothing that comes later changes how it was."""
+        told, n = self.answer, self.moment.n
+        return told is not None and n is not None and told.n == n <= told.studied
+
+    def show(self, answer: Here) -> None:
+        """Show them, what has changed first."""
+        if self.moment.n is not None and self.moment.n > answer.studied:
+            self.show_heading(f"After frame {format_number(self.moment.n)}")
+            self.show_note(
+                f"Not there yet: {format_number(answer.studied)} is the last that was studied."
+            )
+            return
+        self.show_heading(
+            f"After frame {format_number(answer.n)} (← → go on); + and * is what it changed"
+        )
+        self.show_wrapped((*answer.changes, Line((("", ""),)), *answer.lines))
+
+
+def here(study: Study, n: int | None) -> Here:
+    """Return how everything stood after an entry; None: after the last."""
+    n = study.n if n is None else n
+    if n > study.n:
+        return Here(n, study.n, (), ())
+    before, after = study.conversations.at(n - 1), study.conversations.at(n)
+    changes = differences(before, after)
+    told = [_change(each) for each in changes[:CHANGES]]
+    if len(changes) > CHANGES:
+        told.append(_muted(f"… and {format_number(len(changes) - CHANGES)} more changes"))
+    if not changes:
+        told.append(_muted("This frame changed nothing in a conversation."))
+    touched = {change.session_id for change in changes}
+    sessions = sorted(after.values(), key=lambda each: each.session_id not in touched)
+    lines = [line for each in sessions[:SESSIONS] for line in _session(each)]
+    if len(sessions) > SESSIONS:
+        lines.append(_muted(f"… and {format_number(len(sessions) - SESSIONS)} more sessions"))
+    if not sessions:
+        lines.append(_muted("No session is known yet."))
+    return Here(n, study.n, tuple(told), tuple(lines))
+
+
+def _session(snapshot: Snapshot) -> Iterable[Line]:
+    yield Line((("strong", next(transcript_lines(snapshot))),))
+    left = max(len(snapshot.items) - ITEMS, 0)
+    if left:
+        yield _muted(f"  … {format_number(left)} items before")
+    for item in snapshot.items[left:]:
+        said = list(islice(item_lines(item), ITEM_LINES + 1))
+        for place, text in enumerate(said[:ITEM_LINES]):
+            style = _style(text) if place == 0 else ""
+            yield Line(((style, f"  {text}".rstrip()[: WIDTH * 2]),))
+        if len(said) > ITEM_LINES:
+            yield _muted("    …")
+    for trouble in snapshot.troubles:
+        said_so = f"  ✗ {trouble.method}: {trouble.message} ({trouble.code})"
+        yield Line((("error", one_line(said_so, WIDTH)),), trouble.n)
+
+
+def _style(text: str) -> str:
+    if text.startswith("you:"):
+        return "accent"
+    return "muted" if text.startswith(("thought:", "·", "—")) else ""
+
+
+def _change(change: Difference) -> Line:
+    text = " ".join(change_lines(change))
+    style = "good" if text.startswith("+") else "error" if text.startswith("-") else "warning"
+    return Line(((style, text),))
+
+
+def _muted(text: str) -> Line:
+    return Line((("muted", text),))

@@ -1,0 +1,116 @@
+"""Counts, bytes and times as tables: by method, by session, by turn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar, Final, get_args
+
+from textual.binding import BindingType
+
+from acp_console.render.statistics import (
+    METHODS,
+    SESSIONS,
+    TURNS,
+    By,
+    counted_turns,
+    headline,
+    method_cells,
+    session_cells,
+    turn_cells,
+)
+from acp_console.render.tables import Layout
+from acp_console.render.values import cell_text, format_number, sender
+from acp_console.tui.analysis.tab import AnalysisTab, TableLines, TableRow
+from acp_console.tui.commands import bindings
+from acp_inspector.analysis.statistics import MethodTally
+from acp_inspector.analysis.study import Study
+from acp_inspector.filter.expressions import All, Compare, spelled
+
+MOST: Final = 5000
+"""Rows of one table."""
+LAYOUTS: Final[dict[By, Layout]] = {"method": METHODS, "session": SESSIONS, "turn": TURNS}
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """One table."""
+
+    by: By
+    headline: str
+    rows: tuple[TableRow, ...]
+    left: int
+    """Rows that were left out."""
+
+
+class StatisticsTab(AnalysisTab[Study, Counted]):
+    """Shows one table."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings("statistics")
+    by: By = "method"
+
+    def query_function(self) -> Callable[[Study], Counted]:
+        """Ask for the table that is wanted."""
+        by = self.by
+        return lambda study: counted(study, by)
+
+    def query_key(self) -> object:
+        """Ask again for another table."""
+        return self.by
+
+    def show(self, answer: Counted) -> None:
+        """Show the table."""
+        if answer.by != self.by:
+            return
+        names = " · ".join(f"[{each}]" if each == self.by else each for each in get_args(By))
+        left = f" · {format_number(answer.left)} earlier left out" if answer.left else ""
+        told = f"by {names}{left}"
+        lines = TableLines(LAYOUTS[answer.by], answer.rows)
+        hidden = lines.hidden(self.lines.width)
+        if hidden:
+            told += f" · no room for {', '.join(hidden)}"
+        self.show_heading(f"{answer.headline}\n{told}")
+        if answer.rows:
+            self.lines.show(lines)
+            if self.lines.cursor < lines.first:
+                self.lines.choose(lines.first)
+        else:
+            self.show_note("Nothing to count.")
+
+    def action_by(self) -> None:
+        """Go on to the next table."""
+        names: tuple[By, ...] = get_args(By)
+        self.by = names[(names.index(self.by) + 1) % len(names)]
+
+
+def counted(study: Study, by: By) -> Counted:
+    """Return one table; its rows lead to where each began, or to a filter."""
+    match by:
+        case "method":
+            tallies = sorted(study.statistics.methods.values(), key=lambda each: -each.count)
+            rows = [_method(tally) for tally in tallies[:MOST]]
+            every = len(tallies)
+        case "session":
+            items = list(study.statistics.sessions.items())
+            every = len(items)
+            rows = [
+                TableRow((cell_text(key), *session_cells(study, key, tally)), _begun(study, key))
+                for key, tally in items[-MOST:]
+            ]
+        case "turn":
+            turns = counted_turns(study)
+            every = len(turns)
+            rows = [TableRow(tuple(turn_cells(*each)), each[0].began) for each in turns[-MOST:]]
+    return Counted(by, headline(study), tuple(rows), every - len(rows))
+
+
+def _method(tally: MethodTally) -> TableRow:
+    alike = Compare("method", "==", tally.method)
+    if tally.update:
+        alike = All((alike, Compare("update", "==", tally.update)))
+    return TableRow((sender(tally.side), *method_cells(tally)), spelled(alike))
+
+
+def _begun(study: Study, session_id: str) -> int | None:
+    talk = study.conversations.sessions.get(session_id)
+    return None if talk is None else talk.begun or None

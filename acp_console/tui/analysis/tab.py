@@ -1,0 +1,468 @@
+"""What the tabs of the analysis have in common: lines, tables, and how they ask for both."""
+
+from __future__ import annotations
+
+import time
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Final, Generic, Protocol, TypeVar
+
+from rich.cells import cell_len, chop_cells, set_cell_size
+from rich.segment import Segment
+from textual import getters, on
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.events import Click
+from textual.message import Message
+from textual.strip import Strip
+from textual.widgets import Static
+
+from acp_console.render.tables import GAP, MIN_FLEXIBLE_WIDTH, Layout, TableText
+from acp_console.render.values import format_number
+from acp_console.tui.cursor_list import CursorList, ink
+from acp_console.tui.studies import Asked, Folding, Progress
+
+STYLES: Final = ("muted", "strong", "error", "warning", "info", "good", "accent")
+"""Ways to write a part of a line, beside the plain one."""
+NARROWEST: Final = 16
+"""Columns in which a text is wrapped, at least; where there are fewer, it is cut."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line; every text is safe to show."""
+
+    parts: tuple[tuple[str, str], ...]
+    """How each part is written, one of `STYLES` or nothing, and its text."""
+    target: int | str | None = None
+    """What it leads to: the number of an entry, or a filter."""
+    key: object = None
+    """What it stands for, by which it is found again among other lines."""
+
+
+class Lines(Protocol):
+    """Lines by their place."""
+
+    def __len__(self) -> int:
+        """Return how many there are."""
+        ...
+
+    def line(self, place: int, width: int) -> Line:
+        """Return the line at a place, for a width in columns."""
+        ...
+
+    def place_of(self, key: object) -> int | None:
+        """Return the place of the line that stands for `key`, if there is one."""
+        ...
+
+
+class GivenLines:
+    """Lines that are the same for any width."""
+
+    def __init__(self, lines: Sequence[Line] = ()) -> None:
+        self._lines = lines
+
+    def __len__(self) -> int:
+        return len(self._lines)
+
+    def line(self, place: int, width: int) -> Line:
+        """Return the line at a place."""
+        del width
+        return self._lines[place]
+
+    def place_of(self, key: object) -> int | None:
+        """Return the place of the line that stands for `key`, if there is one."""
+        places = (place for place, line in enumerate(self._lines) if line.key == key)
+        return next(places, None)
+
+
+class WrappedLines(GivenLines):
+    """Lines whose last part goes on in further lines where the width ends."""
+
+    def __init__(self, lines: Sequence[Line], width: int) -> None:
+        super().__init__([piece for line in lines for piece in _pieces(line, width)])
+
+
+def _pieces(line: Line, width: int) -> Iterator[Line]:
+    *before, (style, text) = line.parts
+    indent = sum(cell_len(part) for _, part in before) + len(text) - len(text.lstrip(" ")) + 2
+    if cell_len(text) + indent - 2 <= width or width < indent + NARROWEST:
+        yield line
+        return
+    pieces = _wrapped(text, width - indent)
+    yield Line((*before, (style, next(pieces))), line.target, line.key)
+    for piece in pieces:
+        yield Line((("", " " * indent), (style, piece)), line.target)
+
+
+def _wrapped(text: str, width: int) -> Iterator[str]:
+    """Yield pieces that are no wider, cut between words where that is possible."""
+    while text:
+        # No character is narrower than none: more need not be measured.
+        piece = chop_cells(text[: 2 * width], width)[0]
+        cut = len(piece)
+        if cut < len(text):
+            cut = piece.rfind(" ", cut // 2) + 1 or cut
+        yield text[:cut].rstrip()
+        text = text[cut:]
+
+
+class LineList(CursorList):
+    """Shows lines; the cursor stays on what it stands on when others take their place."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {f"line-list--{name}" for name in (*STYLES, "cursor")}
+    DEFAULT_CSS = """
+    LineList {
+        &> .line-list--muted {
+            color: $text-muted;
+        }
+        &> .line-list--strong {
+            text-style: bold;
+        }
+        &> .line-list--error {
+            color: $text-error;
+            text-style: bold;
+        }
+        &> .line-list--warning {
+            color: $text-warning;
+        }
+        &> .line-list--info {
+            color: $text-primary;
+        }
+        &> .line-list--good {
+            color: $text-success;
+        }
+        &> .line-list--accent {
+            color: $text-accent;
+        }
+        &> .line-list--cursor {
+            background: $primary-muted;
+            text-style: bold;
+        }
+    }
+    """
+
+    @dataclass
+    class Moved(Message):
+        """The cursor stands on another line."""
+
+        list: LineList
+
+        @property
+        def control(self) -> LineList:
+            """The list."""
+            return self.list
+
+        def can_replace(self, message: Message) -> bool:
+            """Let the newest stand for all that still wait."""
+            return isinstance(message, LineList.Moved) and message.list is self.list
+
+    @dataclass
+    class Opened(Message):
+        """Somebody clicked the line on which the cursor stood already."""
+
+        list: LineList
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's word
+        super().__init__(id=id)
+        self._lines: Lines = GivenLines()
+        self.has_cursor = True
+        """Whether a line can be chosen; a sentence in place of lines cannot."""
+
+    def show(self, lines: Lines, *, has_cursor: bool = True) -> None:
+        """Show other lines; without `has_cursor`, they are a sentence of which none is chosen."""
+        self.has_cursor = has_cursor
+        before = self.chosen
+        above = self.cursor - self.scroll_offset.y
+        self._lines = lines
+        self.drawn.clear()
+        self.lay_out()
+        place = self.cursor
+        if before is not None and before.key is not None:
+            found = lines.place_of(before.key)
+            place = place if found is None else found
+        self.cursor = max(0, min(place, len(lines) - 1))
+        if place != above + self.scroll_offset.y:
+            self.scroll_to(y=max(self.cursor - above, 0), animate=False, force=True)
+        self.reveal()
+        self.refresh()
+        self.post_message(self.Moved(self))
+
+    @property
+    def count(self) -> int:
+        """How many lines there are."""
+        return len(self._lines)
+
+    @property
+    def chosen(self) -> Line | None:
+        """The line under the cursor; None if there is none."""
+        if not 0 <= self.cursor < len(self._lines):
+            return None
+        return self._lines.line(self.cursor, self.width)
+
+    def watch_cursor(self) -> None:
+        """Tell that the cursor has moved."""
+        self.refresh()
+        self.post_message(self.Moved(self))
+
+    def on_click(self, event: Click) -> None:
+        """Open what a second click is on; the first has put the cursor there."""
+        if event.chain > 1 and event.y + self.scroll_offset.y < self.count:
+            self.post_message(self.Opened(self))
+
+    def render_line(self, y: int) -> Strip:
+        """Draw one line of the window."""
+        place, width = y + self.scroll_offset.y, self.width
+        if place >= len(self._lines) or width <= 0:
+            return Strip.blank(width, self.rich_style)
+        key = (place, place == self.cursor and self.has_cursor)
+        strip = self.drawn.get(key)
+        if strip is None:
+            strip = self.drawn[key] = self._draw(place, width)
+        return strip
+
+    def _draw(self, place: int, width: int) -> Strip:
+        base = self.rich_style
+        if place == self.cursor and self.has_cursor:
+            base += self.get_component_rich_style("line-list--cursor")
+        segments: list[Segment] = []
+        left = width
+        for name, text in self._lines.line(place, width).parts:
+            style = base + ink(self, f"line-list--{name}") if name else base
+            shown = text if cell_len(text) <= left else set_cell_size(text, max(left - 1, 0)) + "…"
+            segments.append(Segment(shown, style))
+            left -= cell_len(shown)
+            if left <= 0:
+                break
+        return Strip(segments).adjust_cell_length(width, base)
+
+
+@dataclass(frozen=True, slots=True)
+class TableRow:
+    """One row; every text is safe to show."""
+
+    cells: tuple[str, ...]
+    target: int | str | None = None
+    """What it leads to."""
+    style: str = ""
+    """How its last cell is written."""
+
+
+class TableLines:
+    """The rows of a table below its heading, laid out for the width that is asked for."""
+
+    first = 1
+    """The line of the first row."""
+
+    def __init__(
+        self, layout: Layout, rows: Sequence[TableRow], *, least: int = MIN_FLEXIBLE_WIDTH
+    ) -> None:
+        """Lay out `rows`; the flexible column keeps `least` columns before others are left out."""
+        self._rows = rows
+        self._table = TableText(layout, [row.cells for row in rows], min_flexible_width=least)
+
+    def __len__(self) -> int:
+        return self.first + len(self._rows)
+
+    def line(self, place: int, width: int) -> Line:
+        """Return the line at a place."""
+        if place == 0:
+            return Line((("muted", self._table.heading(width)),))
+        row = self._rows[place - self.first]
+        shown = self._table.fit(width).shown
+        if not row.style or not shown:
+            return Line((("", self._table.line(row.cells, width)),), row.target, row.cells[:2])
+        before = self._table.line(row.cells, width, last=-1)
+        parts = (("", before + " " * GAP), (row.style, row.cells[shown[-1]]))
+        return Line(parts, row.target, row.cells[:2])
+
+    def place_of(self, key: object) -> int | None:
+        """Return the place of the row that begins with the two cells of `key`."""
+        places = (place for place, row in enumerate(self._rows) if row.cells[:2] == key)
+        return next((self.first + place for place in places), None)
+
+    def hidden(self, width: int) -> list[str]:
+        """Return the columns for which there is no room."""
+        return [*self._table.fit(width).hidden]
+
+
+T = TypeVar("T")
+A = TypeVar("A")
+
+PATIENCE: Final = 0.2
+"""Seconds between two questions about what goes on."""
+SHARE: Final = 5
+"""A question that is costly waits so many times what the last one took."""
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """What a tab is about."""
+
+    n: int | None = None
+    """The entry after which; None: the newest."""
+    now: float | None = None
+    """Seconds since the journal began, where time goes on; None: nothing more comes."""
+
+
+class AnalysisTab(Vertical, Generic[T, A]):
+    """Lines about a fold, asked for again whenever it or the chosen entry has changed."""
+
+    DEFAULT_CSS = """
+    AnalysisTab {
+        .tab-head {
+            height: auto;
+            max-height: 3;
+            color: $text-muted;
+        }
+        LineList {
+            height: 1fr;
+        }
+    }
+    """
+
+    lines = getters.query_one(LineList)
+
+    @dataclass
+    class Chosen(Message):
+        """Somebody wants to see in the traffic what a line is about."""
+
+        target: int | str
+        """The number of an entry, or a filter."""
+
+    def __init__(self, folding: Folding[T]) -> None:
+        super().__init__()
+        self.folding = folding
+        self.moment = Moment()
+        self._asked: Asked[T, A] | None = None
+        self._wish: object = self
+        self._seen: object = None
+        self._not_before = 0.0
+        self.answer: A | None = None
+        """What was answered last."""
+
+    def compose(self) -> ComposeResult:
+        yield Static(classes="tab-head", markup=False)
+        yield LineList()
+
+    def on_mount(self) -> None:
+        """Say that nothing is known yet."""
+        self.show_note("One moment …")
+
+    def on_unmount(self) -> None:
+        """Wait for nothing any more."""
+        if self._asked is not None:
+            self.folding.drop(self._asked)
+
+    # What each tab says for itself.
+
+    @abstractmethod
+    def query_function(self) -> Callable[[T], A]:
+        """Return what to ask the fold."""
+
+    @abstractmethod
+    def show(self, answer: A) -> None:
+        """Show what was answered."""
+
+    def query_key(self) -> object:
+        """Return what the question depends on beside the fold."""
+        return None
+
+    def is_settled(self) -> bool:
+        """Tell whether nothing that is still read can change the answer."""
+        return False
+
+    def select_entry(self, n: int | None) -> None:
+        """Put the cursor on what is about entry `n`, if there is something like that."""
+        del n
+
+    # Asking.
+
+    def look(self, moment: Moment) -> None:
+        """See whether something is to be asked or was answered; to be called again and again."""
+        self.moment = moment
+        self.folding.start()
+        asked, now = self._asked, time.monotonic()
+        if asked is not None and asked.is_answered:
+            self._asked = None
+            self._not_before = now + max(PATIENCE, asked.cost * SHARE)
+            self._take(asked)
+        if self.answer is None and self.folding.progress.problem:
+            self.show_note(f"This could not be reckoned: {self.folding.progress.problem}")
+        if not self.folding.progress.read and self.folding.progress.is_busy:
+            # What is known of nothing is not worth a word.
+            return
+        wish, state = self.query_key(), self._state()
+        is_wanted = wish != self._wish or (state != self._seen and now >= self._not_before)
+        if self._asked is None and is_wanted:
+            self._wish, self._seen = wish, state
+            self._asked = self.folding.ask(self.query_function())
+
+    def again(self) -> None:
+        """Show what was answered last in another way."""
+        if self.answer is not None and not self.folding.progress.read:
+            self.show_heading("")
+            self.show_note("Nothing has been said yet.")
+        elif self.answer is not None:
+            self.show(self.answer)
+
+    def show_heading(self, head: str) -> None:
+        """Say in a line what the lines below are."""
+        self.query_one(".tab-head", Static).update(head)
+
+    def show_wrapped(self, lines: Sequence[Line], *, has_cursor: bool = True) -> None:
+        """Show lines that go on where the width ends."""
+        self.lines.show(WrappedLines(lines, self.lines.width), has_cursor=has_cursor)
+
+    def on_resize(self) -> None:
+        """Show everything for the new width."""
+        self.call_after_refresh(self.again)
+
+    def show_note(self, note: str) -> None:
+        """Show a sentence in place of lines."""
+        self.show_wrapped([Line((("muted", note),))], has_cursor=False)
+
+    def _state(self) -> object:
+        progress = self.folding.progress
+        if self.is_settled():
+            return progress.renewals
+        return progress.read, progress.renewals, progress.is_finished
+
+    def _take(self, asked: Asked[T, A]) -> None:
+        if asked.problem:
+            self.show_note(f"This could not be reckoned: {asked.problem}")
+        elif asked.answer is not None:
+            self.answer = asked.answer
+            self.again()
+
+    # Choosing.
+
+    def focus_content(self) -> None:
+        """Go to the lines."""
+        self.lines.focus()
+
+    def choose(self) -> bool:
+        """Show in the traffic what the line is about; return whether it is about something."""
+        line = self.lines.chosen
+        if line is None or line.target is None:
+            return False
+        self.post_message(self.Chosen(line.target))
+        return True
+
+    @on(LineList.Opened)
+    def choose_clicked(self, event: LineList.Opened) -> None:
+        """Do what Enter does."""
+        event.stop()
+        self.choose()
+
+
+def progress_text(progress: Progress, verb: str) -> str:
+    """Return how far a fold has come, in words; empty if it is where the traffic is."""
+    if progress.problem:
+        return f"stopped at {format_number(progress.read)}: {progress.problem}"
+    if not progress.is_behind:
+        return ""
+    known = format_number(progress.known) + ("" if progress.is_whole else "+")
+    told = f"{verb} {format_number(progress.read)} of {known} frames"
+    return f"{told}, p goes on" if progress.is_resting else f"{told}, p stops"

@@ -1,0 +1,90 @@
+"""Who waits for whom, since when and for what: after the chosen frame, or now."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import chain, islice
+from typing import Final
+
+from acp_console.render.values import format_number, plural
+from acp_console.render.waiting import WaitLine, alarms, wait_tree
+from acp_console.tui.analysis.tab import AnalysisTab, Line
+from acp_inspector.analysis.study import Study
+
+MOST: Final = 1000
+"""Lines that are shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """Who waited."""
+
+    n: int
+    studied: int
+    waits: int
+    lines: tuple[Line, ...]
+
+
+class WaitingTab(AnalysisTab[Study, Waiting]):
+    """Shows each that waits, and below it what it waits for in turn."""
+
+    def query_function(self) -> Callable[[Study], Waiting]:
+        """Ask who waits."""
+        n = self.moment.n
+        now = self.moment.now if n is None else None
+        return lambda study: waiting(study, n, now)
+
+    def query_key(self) -> object:
+        """Ask again for another frame; time goes on where somebody may still answer."""
+        now = self.moment.now
+        return self.moment.n, int(now) if self.moment.n is None and now is not None else None
+
+    def is_settled(self) -> bool:
+        """Nothing that comes later changes who waited."""
+        told, n = self.answer, self.moment.n
+        return told is not None and n is not None and told.n == n <= told.studied
+
+    def show(self, answer: Waiting) -> None:
+        """Show them."""
+        is_now = self.moment.n is None and self.moment.now is not None
+        then = f"after frame {format_number(answer.n)}"
+        if answer.n > answer.studied:
+            self.show_heading(f"{then.capitalize()}")
+            self.show_note(
+                f"Not there yet: {format_number(answer.studied)} is the last that was studied."
+            )
+            return
+        when = "now" if is_now else f"{then} (← → go on)"
+        if not answer.waits:
+            self.show_heading(f"{when.capitalize()}: nobody waits")
+            self.show_note("Every question has its answer.")
+            return
+        self.show_heading(f"{when.capitalize()}: {plural(answer.waits, 'wait')}")
+        self.show_wrapped(answer.lines)
+
+
+def waiting(study: Study, n: int | None, now: float | None) -> Waiting:
+    """Return who waited.
+
+    Args:
+        study: What is known.
+        n: After which entry; None: the last one.
+        now: Seconds since the journal began, where time goes on; None: as of that entry.
+    """
+    if n is not None and n > study.n:
+        return Waiting(n, study.n, 0, ())
+    # Clocks may differ, but nothing has come before its time.
+    graph = study.waiting(n, None if now is None else max(study.at, now))
+    told = (Line((("error", f"✗ {text}"),), frame) for text, frame in alarms(graph))
+    lines = list(islice(chain(told, map(_line, wait_tree(graph))), MOST + 1))
+    if len(lines) > MOST:
+        lines[-1] = Line((("muted", f"… {format_number(len(graph.waits))} wait in all"),))
+    return Waiting(graph.n, study.n, len(graph.waits), tuple(lines))
+
+
+def _line(line: WaitLine) -> Line:
+    if line.is_repeated:
+        return Line((("muted", line.stem + line.text),), line.wait.frame)
+    style = {"user": "warning", "nobody": "error"}.get(line.wait.whom, "")
+    return Line((("muted", line.stem), (style, line.text)), line.wait.frame)

@@ -1,0 +1,242 @@
+"""Questions and their answers as bars over time, nested by session and turn."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+from rich.cells import set_cell_size
+from textual.binding import BindingType
+
+from acp_console.render.values import arrow, format_number, format_seconds, plural
+from acp_console.tui.analysis.tab import AnalysisTab, Line, Moment
+from acp_console.tui.commands import bindings
+from acp_inspector.analysis.conversation import Conversation, Turn
+from acp_inspector.analysis.exchanges import Exchange
+from acp_inspector.analysis.study import Study
+from acp_protocol.host.text import one_line
+
+MOST: Final = 2000
+"""Exchanges that are shown at once, around the chosen frame."""
+NAMES: Final = (24, 40)
+"""Columns of the names, at least and at most."""
+TIMES: Final = 9
+"""Columns of how long each took."""
+ENDS: Final = {"result": "━", "error": "✗", "cancelled": "◌", "open": "▶"}
+"""How a bar ends, by how its exchange did."""
+LEGEND: Final = "━ answered  ✗ error  ◌ cancelled  ▶ open  ┄ before first output"
+STYLES: Final = {"result": "", "error": "error", "cancelled": "muted", "open": "warning"}
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """One session, turn or exchange."""
+
+    name: str
+    """Safe to show."""
+    began: float
+    """Seconds since the journal began."""
+    ended: float
+    ending: str
+    n: int
+    """The frame that began it."""
+    depth: int
+    first: float | None = None
+    """When a turn had something to show."""
+    style: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Waterfall:
+    """Bars in order."""
+
+    bars: tuple[Bar, ...]
+    exchanges: int
+    """How many there are."""
+    shown: int
+    """How many of them have bars."""
+
+
+class BarLines:
+    """Bars for a width, over a stretch of time."""
+
+    def __init__(self, bars: Sequence[Bar], began: float, ended: float) -> None:
+        self._bars = bars
+        self._began = began
+        self._length = max(ended - began, 1e-6)
+
+    def __len__(self) -> int:
+        return len(self._bars)
+
+    def line(self, place: int, width: int) -> Line:
+        """Return the line of a bar."""
+        bar = self._bars[place]
+        names = max(NAMES[0], min(NAMES[1], width // 3))
+        name = one_line(bar.name, names - 2 * bar.depth)
+        took = "open" if bar.ending == "open" else format_seconds(bar.ended - bar.began)
+        took = one_line(took, TIMES)
+        room = max(width - names - TIMES - 3, 8)
+        parts = (
+            (
+                "strong" if bar.depth == 0 else bar.style,
+                "  " * bar.depth + set_cell_size(name, names - 2 * bar.depth) + " ",
+            ),
+            ("muted", f"{took:>{TIMES}} "),
+            *self._drawn(bar, room),
+        )
+        return Line(parts, bar.n, _key(bar))
+
+    def place_of(self, key: object) -> int | None:
+        """Return the place of a bar."""
+        return next((place for place, bar in enumerate(self._bars) if _key(bar) == key), None)
+
+    def _drawn(self, bar: Bar, room: int) -> Iterator[tuple[str, str]]:
+        begin, end = self._column(bar.began, room), self._column(bar.ended, room)
+        if end < 0 or begin >= room:
+            # Outside of what is looked at: which way it lies is told.
+            yield "muted", "‹" if end < 0 else " " * (room - 1) + "›"
+            return
+        begin, end = max(begin, 0), min(end, room - 1)
+        yield "", " " * begin
+        length = end - begin
+        waited = 0
+        if bar.first is not None:
+            waited = max(min(self._column(bar.first, room) - begin, length), 0)
+        line = "┄" * waited + ("─" if bar.depth == 0 else "━") * (length - waited)
+        yield bar.style, line + ("─" if bar.depth == 0 else ENDS[bar.ending])
+
+    def _column(self, at: float, room: int) -> int:
+        return int((at - self._began) / self._length * (room - 1))
+
+
+class WaterfallTab(AnalysisTab[Study, Waterfall]):
+    """Shows bars; one can be zoomed to."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings("waterfall")
+    _zoom: Bar | None = None
+    _middle: int | None = None
+
+    def look(self, moment: Moment) -> None:
+        """Stay around the same frame as long as the chosen one is near."""
+        near = self._middle or 0
+        is_far = moment.n is None or abs(moment.n - near) > MOST // 2
+        if is_far or self._middle is None:
+            self._middle = moment.n
+        super().look(moment)
+
+    def query_function(self) -> Callable[[Study], Waterfall]:
+        """Ask for the bars around the chosen frame."""
+        n = self._middle
+        return lambda study: waterfall(study, n)
+
+    def query_key(self) -> object:
+        """Ask again when a frame far away is chosen."""
+        return self._middle
+
+    def show(self, answer: Waterfall) -> None:
+        """Show the bars."""
+        told = plural(answer.exchanges, "exchange")
+        if answer.shown < answer.exchanges:
+            told = f"{format_number(answer.shown)} of {told}, around the chosen frame"
+        if not answer.bars:
+            self.show_heading(told)
+            self.show_note("Nobody has asked anything yet.")
+            return
+        began, ended = span(answer.bars)
+        if self._zoom is not None:
+            # It may have gone on since.
+            zoomed = _key(self._zoom)
+            bar = next((bar for bar in answer.bars if _key(bar) == zoomed), self._zoom)
+            margin = max(bar.ended - bar.began, 1e-4) / 20
+            began, ended = bar.began - margin, bar.ended + margin
+            told += ", zoomed"
+        when = f"{began:.3f} s … {ended:.3f} s ({format_seconds(ended - began)})"
+        self.show_heading(
+            f"{told} · {when}\n━ answered  ✗ error  ◌ cancelled  ▶ open  ┄ before first output"
+        )
+        self.lines.show(BarLines(answer.bars, began, ended))
+
+    def action_zoom(self) -> None:
+        """Let the chosen bar take the whole width, or show everything again."""
+        line = self.lines.chosen
+        bars = self.answer.bars if self.answer is not None else ()
+        if self._zoom is not None or line is None:
+            self._zoom = None
+        else:
+            self._zoom = bars[self.lines.cursor] if self.lines.cursor < len(bars) else None
+        self.again()
+
+
+def _key(bar: Bar) -> tuple[int, int]:
+    # How a turn is called changes when it ends.
+    return bar.depth, bar.n
+
+
+def span(bars: Sequence[Bar]) -> tuple[float, float]:
+    """Return when the first bar begins and the last one ends."""
+    return min(bar.began for bar in bars), max(bar.ended for bar in bars)
+
+
+def waterfall(study: Study, n: int | None) -> Waterfall:
+    """Return the bars of the exchanges around an entry; None: of the last ones."""
+    every = study.exchanges.all
+    middle = len(every) if n is None else bisect_right(every, n, key=lambda each: each.question.n)
+    first = max(min(middle - MOST // 2, len(every) - MOST), 0)
+    chosen = every[first : first + MOST]
+    groups: dict[str | None, list[Exchange]] = {}
+    for exchange in chosen:
+        session = exchange.session
+        known = session if session in study.conversations.sessions else None
+        groups.setdefault(known, []).append(exchange)
+    bars: list[Bar] = []
+    for session, exchanges in groups.items():
+        talk = None if session is None else study.conversations.sessions[session]
+        inner = list(_bars(talk, exchanges, study.at))
+        began, ended = span(inner)
+        name = "connection" if session is None else f"session {one_line(session, 60)}"
+        bars.append(Bar(name, began, ended, "result", inner[0].n, 0))
+        bars += inner
+    return Waterfall(tuple(bars), len(every), len(chosen))
+
+
+def _bars(talk: Conversation | None, exchanges: Sequence[Exchange], now: float) -> Iterator[Bar]:
+    """Yield turns and exchanges as they began; those within a turn stand below it."""
+    turns: list[Turn] = [] if talk is None else talk.turns
+    told = -1
+    for exchange in exchanges:
+        place = bisect_right(turns, exchange.question.n, key=lambda turn: turn.began) - 1
+        turn = turns[place] if place >= 0 else None
+        is_within = turn is not None and (turn.ended is None or exchange.question.n <= turn.ended)
+        if turn is not None and is_within and place > told:
+            told = place
+            yield _turn(turn, now)
+        yield _exchange(exchange, 2 if is_within else 1, now)
+
+
+def _turn(turn: Turn, now: float) -> Bar:
+    how = turn.error or turn.stop_reason or ("ended" if turn.ended else "open")
+    ending = "open" if turn.ended is None else "error" if turn.error else "result"
+    return Bar(
+        one_line(f"turn {turn.number}: {how}", NAMES[1]),
+        turn.began_at,
+        now if turn.ended_at is None else turn.ended_at,
+        ending,
+        turn.began,
+        1,
+        None if turn.first_output is None else turn.began_at + turn.first_output,
+        "accent",
+    )
+
+
+def _exchange(exchange: Exchange, depth: int, now: float) -> Bar:
+    return Bar(
+        one_line(f"{arrow(exchange.asker)} {exchange.request.method}", NAMES[1]),
+        exchange.question.at,
+        now if exchange.answer is None else exchange.answer.at,
+        exchange.ending,
+        exchange.question.n,
+        depth,
+        style=STYLES[exchange.ending],
+    )

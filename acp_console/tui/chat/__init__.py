@@ -1,0 +1,3 @@
+"""The chat screen and what it consists of."""
+
+__all__: list[str] = []

@@ -1,0 +1,371 @@
+"""The conversation, from top to bottom: a view for each of its items.
+
+A view is built from its item and can be built again. It is empty until `sync` is called, once it is
+mounted and whenever its item has changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from difflib import unified_diff
+from typing import Final, cast
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.containers import Vertical, VerticalScroll
+from textual.content import Content
+from textual.widgets import Collapsible, Markdown, Static
+
+from acp_console.tui.chat.permission import PermissionPrompt, PermissionTiming
+from acp_inspector.analysis.items import (
+    AgentMessage,
+    Elicitation,
+    Item,
+    Notice,
+    Plan,
+    Terminal,
+    Thought,
+    ToolCall,
+    TurnEnd,
+    UserMessage,
+    entries,
+)
+from acp_protocol.host.text import one_line, visible
+from acp_protocol.jsonrpc import Json
+
+LINES: Final = 40
+"""Lines of a diff that are shown."""
+_STYLES: Final = {"+": "green", "-": "red", "@": "cyan"}
+
+
+def diff_text(path: str, old: Json, new: str) -> Text:
+    """Return the unified diff of a file; `old` that is no string stands for a new file."""
+    before = visible(old).splitlines() if isinstance(old, str) else []
+    lines = list(unified_diff(before, visible(new).splitlines(), n=2, lineterm=""))[2:]
+    what = "" if isinstance(old, str) else "  new file"
+    text = Text.assemble((one_line(path, 160), "bold"), (what, "dim"))
+    _append(text, lines)
+    if not lines:
+        text.append("\nnothing changes", "dim")
+    return text
+
+
+def patch_text(patch: str) -> Text:
+    """Return a patch in git's format, each file under its name."""
+    text = Text()
+    hunk: list[str] = []
+    for line in visible(patch).splitlines():
+        if line.startswith("diff --git "):
+            _append(text, hunk)
+            hunk = []
+            text.append("\n" * bool(text) + one_line(_name(line), 160), "bold")
+        elif line.startswith("new file mode "):
+            text.append("  new file", "dim")
+        elif line.startswith("deleted file mode "):
+            text.append("  removed", "dim")
+        elif hunk or line.startswith("@@"):
+            hunk.append(line)
+    _append(text, hunk)
+    return text or Text(one_line(patch, 160))
+
+
+def changes_text(changes: Sequence[Json]) -> Text:
+    """Return which files change, where nothing more is told."""
+    lines: list[str] = []
+    for change in changes:
+        match change:
+            case {"operation": str(operation), "path": str(path)}:
+                lines.append(one_line(f"{operation} {path}", 160))
+            case _:
+                lines.append("a change that cannot be read")
+    return Text("\n".join(lines[:LINES]), "bold")
+
+
+def _name(line: str) -> str:
+    """Return the file that the first line of its patch names, which it does twice."""
+    names = line.removeprefix("diff --git ")
+    half = names[: len(names) // 2]
+    return half if names == f"{half} {half}" else names
+
+
+def _append(text: Text, lines: Sequence[str]) -> None:
+    for line in lines[:LINES]:
+        text.append(f"\n{line}", _STYLES.get(line[:1], ""))
+    if len(lines) > LINES:
+        text.append(f"\n… {len(lines) - LINES} more lines", "dim")
+
+
+STATUS: Final = {
+    "pending": ("○", "pending"),
+    "in_progress": ("◐", "running"),
+    "completed": ("●", "done"),
+    "failed": ("✗", "failed"),
+    "cancelled": ("◌", "cancelled"),
+}
+"""Sign and word of each status: never a colour alone."""
+
+CONTENT_LINES: Final = 16
+"""Lines of a tool's output that are shown; the rest is in the traffic."""
+
+
+class UserView(Static):
+    """What the user said."""
+
+    def __init__(self, item: UserMessage) -> None:
+        super().__init__(classes="item user")
+        self.item = item
+
+    async def sync(self) -> None:
+        """Show what the item says now."""
+        blocks = "".join(f"\n[{_type(block)}]" for block in self.item.blocks)
+        self.update(Text(visible(self.item.text + blocks)))
+
+
+class AgentView(Markdown):
+    """What the agent said, as Markdown that grows."""
+
+    def __init__(self, item: AgentMessage) -> None:
+        # Begun empty: Textual appends rightly only to what was appended.
+        super().__init__(classes="item agent", open_links=False)
+        self.item = item
+        self._shown = 0
+
+    async def sync(self) -> None:
+        """Append what came since the last time."""
+        text = self.item.text
+        fragment, self._shown = text[self._shown :], len(text)
+        if fragment:
+            await self.append(visible(fragment))
+
+
+class ThoughtView(Collapsible):
+    """What the agent thought, folded."""
+
+    def __init__(self, item: Thought) -> None:
+        self._body = Static(classes="thought-text", markup=False)
+        super().__init__(self._body, title="Thought", collapsed=True, classes="item thought")
+        self.item = item
+
+    async def sync(self) -> None:
+        """Write the thought anew, its beginning in the title."""
+        text = self.item.text
+        # Textual declares a string here and renders content too.
+        self.title = Content(f"Thought  {one_line(text, 60)}")  # pyright: ignore[reportAttributeAccessIssue]
+        self._body.update(Text(visible(text)))
+
+
+class PlanView(Static):
+    """The plan, as a list whose steps get done."""
+
+    def __init__(self, item: Plan) -> None:
+        super().__init__(classes="item plan")
+        self.item = item
+
+    async def sync(self) -> None:
+        """Write the steps anew."""
+        text = Text.assemble(("Plan", "bold"))
+        done = sum(_string(entry, "status") == "completed" for entry in self.item.entries)
+        text.append(f"  {done} of {len(self.item.entries)} done", style="dim")
+        for entry in self.item.entries:
+            sign, word = STATUS.get(_string(entry, "status"), ("?", "unknown"))
+            text.append(f"\n {sign} {one_line(_string(entry, 'content'), 200)}")
+            text.append(f"  {word}", style="dim")
+        self.update(text)
+
+
+class ToolCallView(Vertical):
+    """A tool call: what it is, how far it is, and what it brought."""
+
+    def __init__(self, item: ToolCall, timing: PermissionTiming) -> None:
+        super().__init__(classes="item tool")
+        self.item = item
+        self._timing = timing
+        self._head = Static(classes="tool-head", markup=False)
+        self._body = Static(classes="tool-body", markup=False)
+
+    def compose(self) -> ComposeResult:
+        yield self._head
+        yield self._body
+
+    async def sync(self) -> None:
+        """Write head and body anew, and show or remove the question for consent."""
+        item = self.item
+        sign, word = STATUS.get(item.facts.status, ("?", one_line(item.facts.status, 20)))
+        head = Text.assemble(
+            (f"{sign} ", "bold"), (one_line(item.facts.title or item.key, 120), "bold"),
+            (f"  {one_line(item.facts.kind, 20)} · {word}", "dim"),
+        )  # fmt: skip
+        self._head.update(head)
+        body = [_content(content, item) for content in item.content]
+        self._body.update(Group(*body))
+        self._body.display = bool(body)
+        for status in STATUS:
+            self.set_class(item.facts.status == status, f"-{status.replace('_', '-')}")
+        await self._sync_permission()
+
+    async def _sync_permission(self) -> None:
+        permission = self.item.permission
+        shown = self.query(PermissionPrompt)
+        is_open = permission is not None and permission.outcome is None
+        if is_open and not shown and permission is not None:
+            await self.mount(PermissionPrompt(permission, self._timing))
+        if not is_open and shown:
+            await shown.remove()
+
+
+class TurnEndView(Static):
+    """The end of a turn, where it is worth a word."""
+
+    def __init__(self, item: TurnEnd) -> None:
+        super().__init__(classes="item turn-end")
+        self.item = item
+
+    async def sync(self) -> None:
+        """Write the reason."""
+        item = self.item
+        self.set_class(item.error is not None, "-failed")
+        self.display = item.error is not None or item.stop_reason != "end_turn"
+        reason = f"turn failed: {item.error}" if item.error else f"turn ended: {item.stop_reason}"
+        self.update(Text(f"— {one_line(reason, 300)}"))
+
+
+class NoticeView(Static):
+    """A line worth knowing."""
+
+    def __init__(self, item: Notice) -> None:
+        super().__init__(classes="item notice")
+        self.item = item
+        self._shown = ""
+
+    async def sync(self) -> None:
+        """Write the line anew, if it has changed: what was asked or begun gets its end."""
+        item = self.item
+        told = f"· {one_line(item.text, 300)}"
+        if isinstance(item, Elicitation):
+            told += f": {one_line(_string(item.outcome, 'action') or 'open', 40)}"
+        if told != self._shown:
+            self._shown = told
+            self.update(Text(told))
+
+
+ItemView = UserView | AgentView | ThoughtView | PlanView | ToolCallView | TurnEndView | NoticeView
+
+
+def view_of(item: Item, timing: PermissionTiming) -> ItemView:
+    """Return a new widget that shows `item`."""
+    match item:
+        case UserMessage():
+            return UserView(item)
+        case AgentMessage():
+            return AgentView(item)
+        case Thought():
+            return ThoughtView(item)
+        case Plan():
+            return PlanView(item)
+        case ToolCall():
+            return ToolCallView(item, timing)
+        case TurnEnd():
+            return TurnEndView(item)
+        case Notice():
+            return NoticeView(item)
+
+
+def _content(content: Json, call: ToolCall) -> RenderableType:
+    match content:
+        case {"type": "diff", "patch": {"text": str(patch)}}:
+            return patch_text(patch)
+        case {"type": "diff", "changes": changes}:
+            return changes_text(entries(changes))
+        case {"type": "terminal", "terminalId": str(key)} if key in call.terminals:
+            return _terminal(call.terminals[key])
+        case {"type": "diff", "path": str(path), "newText": str(new)}:
+            return diff_text(path, cast("Mapping[str, Json]", content).get("oldText"), new)
+        case {"type": "content", "content": {"type": "text", "text": str(text)}}:
+            return _output(text)
+        case _:
+            return Text(f"[{_type(content)}]", style="dim")
+
+
+def _terminal(terminal: Terminal) -> RenderableType:
+    """Return a terminal of the agent: its command, its output so far, and how it ended."""
+    shown = Text()
+    if terminal.facts.command:
+        shown.append(f"$ {one_line(terminal.facts.command, 160)}\n", "bold")
+    shown.append_text(_output(terminal.text))
+    if terminal.facts.is_over and terminal.facts.exit_code != 0:
+        ending = terminal.facts.signal or terminal.facts.exit_code
+        shown.append(f"\nended with {one_line(str(ending), 40)}", "dim")
+    return shown
+
+
+def _output(text: str) -> Text:
+    """Return a tool's output: fences are taken off, for what is inside is shown as it is."""
+    lines = visible(text).splitlines()
+    if (
+        len(lines) >= 2
+        and lines[0].startswith("```")
+        and lines[-1] == lines[0].rstrip("abcdefghijklmnopqrstuvwxyz")
+    ):
+        lines = lines[1:-1]
+    shown = Text("\n".join(lines[:CONTENT_LINES]), no_wrap=True, overflow="ellipsis")
+    if len(lines) > CONTENT_LINES:
+        shown.append(
+            f"\n… {len(lines) - CONTENT_LINES} more lines, all of them in the traffic", "dim"
+        )
+    return shown
+
+
+def _type(block: Json) -> str:
+    return one_line(_string(block, "type") or "unknown content", 40)
+
+
+def _string(value: Json, name: str) -> str:
+    found = cast("Mapping[str, Json]", value).get(name) if isinstance(value, Mapping) else None
+    return found if isinstance(found, str) else ""
+
+
+class ConversationView(VerticalScroll):
+    """Shows the items in their order, and keeps to the end unless the user scrolled away."""
+
+    def __init__(
+        self,
+        welcome: str,
+        *,
+        timing: PermissionTiming | None = None,
+        id: str | None = None,  # noqa: A002 - Textual's word
+    ) -> None:
+        super().__init__(id=id)
+        self._timing = timing or PermissionTiming()
+        self._views: dict[int, ItemView] = {}
+        self._welcome = Static(welcome, id="welcome", markup=False)
+
+    def on_mount(self) -> None:
+        """Say what to do first, and follow the end."""
+        self.mount(self._welcome)
+        self.anchor()
+
+    async def sync(self, items: Sequence[Item]) -> None:
+        """Show new items and what changed about shown ones; each item once."""
+        fresh: list[ItemView] = []
+        for item in dict.fromkeys(items):
+            view = self._views.get(id(item))
+            if view is None:
+                view = self._views[id(item)] = view_of(item, self._timing)
+                fresh.append(view)
+            elif view.is_mounted:
+                await view.sync()
+        if fresh:
+            self._welcome.display = False
+            await self.mount_all(fresh)
+            for view in fresh:
+                await view.sync()
+
+    def open_prompt(self) -> PermissionPrompt | None:
+        """Return the newest permission prompt that waits for an answer, if there is one."""
+        prompts = self.query(PermissionPrompt)
+        return prompts.last() if prompts else None
+
+    async def close_prompts(self) -> None:
+        """Remove all permission prompts: the agent that sent them is gone."""
+        await self.query(PermissionPrompt).remove()

@@ -1,0 +1,90 @@
+"""Where prompts are written."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import inf
+from typing import ClassVar
+
+from textual.binding import Binding, BindingType
+from textual.events import Key
+from textual.message import Message
+from textual.widgets import TextArea
+
+
+class PromptEditor(TextArea):
+    """A text area that sends with Enter and remembers what was sent."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+j", "newline", "New line", show=False),
+        Binding("shift+enter", "newline", "New line", show=False),
+    ]
+
+    @dataclass
+    class Submitted(Message):
+        """The user wants to send `text`."""
+
+        editor: PromptEditor
+        text: str
+
+        @property
+        def control(self) -> PromptEditor:
+            """The editor it was written in."""
+            return self.editor
+
+    def __init__(
+        self,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        id: str | None = None,  # noqa: A002 - Textual's word
+    ) -> None:
+        super().__init__(
+            id=id,
+            compact=True,
+            highlight_cursor_line=False,
+            placeholder="Write to the agent; Enter sends",
+        )
+        self.last_key_at = -inf
+        """When the last key was pressed, by `clock`."""
+        self._clock = clock
+        self._history: list[str] = []
+        self._position = 0
+
+    async def _on_key(self, event: Key) -> None:
+        self.last_key_at = self._clock()
+        if event.key == "enter":
+            event.prevent_default()
+            event.stop()
+            self._submit()
+        elif event.key in {"up", "down"} and self._is_browsing():
+            event.prevent_default()
+            event.stop()
+            self._browse(-1 if event.key == "up" else 1)
+        else:
+            await super()._on_key(event)
+
+    def action_newline(self) -> None:
+        """Begin a new line."""
+        self.insert("\n")
+
+    def _submit(self) -> None:
+        text = self.text.strip()
+        if text:
+            self._history.append(text)
+            self._position = len(self._history)
+            self.clear()
+            self.post_message(self.Submitted(self, text))
+
+    def _is_browsing(self) -> bool:
+        """Whether up and down mean earlier and later prompts: not once something was written."""
+        is_kept = self._position < len(self._history) and self.text == self._history[self._position]
+        return not self.text or is_kept
+
+    def _browse(self, step: int) -> None:
+        position = max(0, min(self._position + step, len(self._history)))
+        self._position = position
+        text = self._history[position] if position < len(self._history) else ""
+        self.text = text
+        self.move_cursor(self.document.end)

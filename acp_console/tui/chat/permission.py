@@ -1,0 +1,136 @@
+"""A permission prompt: the options that the agent offers, by key and by mouse."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, cast
+
+from textual.app import ComposeResult
+from textual.containers import ItemGrid, Vertical
+from textual.content import Content
+from textual.events import Key
+from textual.message import Message
+from textual.widgets import Button, Static
+
+from acp_inspector.analysis.items import Permission
+from acp_protocol.host.text import one_line
+from acp_protocol.jsonrpc import Json
+
+NAME: Final = 160
+"""Characters of an option's name that are shown: what it covers must not be cut off."""
+NARROWEST: Final = 24
+"""Cells of a column of options, at least; all are as wide as the longest one."""
+MARGIN: Final = 4
+"""Cells around a label."""
+KINDS: Final = {
+    "allow_once": ("allow", "once"),
+    "allow_always": ("allow", "always"),
+    "reject_once": ("reject", "once"),
+    "reject_always": ("reject", "always"),
+}
+
+
+FOCUSED: Final = "Allow this? Press a number or click."
+UNFOCUSED: Final = "Allow this? Click, or press Shift+Tab and a number."
+
+
+@dataclass(frozen=True, slots=True)
+class PermissionTiming:
+    """When keys and clicks count as an answer, so that nobody allows something by accident."""
+
+    typing_pause_s: float = 1.0
+    """Seconds without a key after which a prompt may take the focus from an empty editor."""
+    settle_s: float = 0.5
+    """Seconds for which a prompt that has just come under the keys or the mouse accepts nothing."""
+    clock: Callable[[], float] = time.monotonic
+
+
+class PermissionPrompt(Vertical, can_focus=True):
+    """Offers the options; the choice goes up as a message."""
+
+    @dataclass
+    class Chosen(Message):
+        """The user chose an option."""
+
+        prompt: PermissionPrompt
+        permission: Permission
+        option_id: str
+
+        @property
+        def control(self) -> PermissionPrompt:
+            """The prompt that was answered."""
+            return self.prompt
+
+    @dataclass
+    class Typed(Message):
+        """The user typed what is no choice, and probably begins a message."""
+
+        character: str
+
+    def __init__(self, permission: Permission, timing: PermissionTiming) -> None:
+        super().__init__(classes="permission")
+        self.permission = permission
+        self.had_focus = False
+        """Whether it had the focus once; then it takes it only if the user wants it to."""
+        self._ids = [_string(option, "optionId") for option in permission.options]
+        self._timing = timing
+        self._settled_at = self._keys_from = timing.clock() + timing.settle_s
+
+    def compose(self) -> ComposeResult:
+        yield Static(UNFOCUSED, classes="question", markup=False)
+        buttons = [_button(*each) for each in enumerate(self.permission.options)]
+        widest = max((Content.from_text(each.label).cell_length for each in buttons), default=0)
+        with ItemGrid(min_column_width=max(NARROWEST, widest + MARGIN), classes="choices"):
+            yield from buttons
+
+    def take_focus(self) -> None:
+        """Take the focus unasked; keys meant for the editor decide nothing for a while."""
+        self._keys_from = self._timing.clock() + self._timing.settle_s
+        self.focus()
+
+    def on_focus(self) -> None:
+        self.had_focus = True
+        self.query_one(".question", Static).update(FOCUSED)
+
+    def on_blur(self) -> None:
+        self.query_one(".question", Static).update(UNFOCUSED)
+
+    def on_key(self, event: Key) -> None:
+        """Choose by number; what is no choice goes to the editor."""
+        character = event.character
+        if character is None or not event.is_printable:
+            return
+        event.stop()
+        is_choice = character in "123456789" and self._timing.clock() >= self._keys_from
+        if not (is_choice and self._choose(int(character) - 1)):
+            self.post_message(self.Typed(character))
+
+    def on_button_pressed(self, event: Button.Pressed) -> None:
+        """Choose by mouse."""
+        event.stop()
+        self._choose(int(event.button.name or "0"))
+
+    def _choose(self, position: int) -> bool:
+        if position >= len(self._ids) or self._timing.clock() < self._settled_at:
+            return False
+        self.post_message(self.Chosen(self, self.permission, self._ids[position]))
+        return True
+
+
+def _button(position: int, option: Json) -> Button:
+    kind = _string(option, "kind")
+    look, word = KINDS.get(kind, ("other", one_line(kind, 16)))
+    label = Content(f"{position + 1}  {one_line(_string(option, 'name'), NAME)}")
+    if word not in _string(option, "name").lower():
+        label = Content.assemble(label, (f" ({word})", "dim"))
+    button = Button(label, name=str(position), compact=True)
+    button.can_focus = False
+    button.add_class(look)
+    return button
+
+
+def _string(value: Json, name: str) -> str:
+    found = cast("dict[str, Json]", value).get(name) if isinstance(value, dict) else None
+    return found if isinstance(found, str) else ""

@@ -1,0 +1,247 @@
+"""The chat: a conversation with one agent, and its traffic beside it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar, Final
+
+from rich.text import Text
+from textual import getters, on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Horizontal, Vertical
+from textual.message import Message
+from textual.screen import Screen
+from textual.timer import Timer
+from textual.widgets import Footer, Static
+
+from acp_console.client.agents import AgentSpec
+from acp_console.state.chat_session import ChatSession
+from acp_console.tui.chat.conversation import ConversationView
+from acp_console.tui.chat.editor import PromptEditor
+from acp_console.tui.chat.permission import PermissionPrompt, PermissionTiming
+from acp_console.tui.commands import bindings
+from acp_console.tui.inspector_pane import Inspection
+from acp_protocol.host.text import one_line, visible
+
+WIDE: Final = 120
+"""Columns from which on the traffic stands beside the chat, and not in its place."""
+WELCOME_DEMO = """\
+This is the demo agent. It needs no key and no network, and what it does is real.
+
+Try one of these:
+
+  /tour               each feature once
+  read README.md      read a file of this directory
+  edit notes.txt      change one, after asking you
+  run ls              run a program, after asking you
+  help                everything it can do
+
+F2 shows every frame on the wire beside it, and what is wrong with it."""
+WELCOME = "Write to the agent below. F2 shows every frame on the wire beside the conversation."
+
+
+class ChatInspection(Inspection):
+    """The traffic of a chat, from which the key that led there leads back."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings("traffic of a chat")
+
+
+class ChatScreen(Screen[None]):
+    """One agent, one session."""
+
+    CSS_PATH = "chat.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = bindings("chat")
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (WIDE, "-wide")]  # noqa: RUF012 - Textual's own
+
+    conversation = getters.query_one("#conversation", ConversationView)
+    inspection = getters.query_one("#inspection", Inspection)
+    editor = getters.query_one("#editor", PromptEditor)
+
+    @dataclass
+    class Changed(Message, bubble=False):
+        """The chat session has something new to show."""
+
+        def can_replace(self, message: Message) -> bool:
+            return isinstance(message, ChatScreen.Changed)
+
+    def __init__(
+        self,
+        agent: AgentSpec,
+        cwd: Path,
+        record: Path | None = None,
+        timing: PermissionTiming | None = None,
+    ) -> None:
+        super().__init__()
+        self._timing = timing or PermissionTiming()
+        self._is_ours = agent.is_ours
+        self._focus_timer: Timer | None = None
+        self._has_warned = False
+        self.chat = ChatSession(
+            agent, cwd, record=record, on_change=lambda: self.post_message(self.Changed())
+        )
+
+    def compose(self) -> ComposeResult:
+        yield Static(id="status", classes="bar", markup=False)
+        with Horizontal(id="panes"):
+            with Vertical(id="talk"):
+                welcome = WELCOME_DEMO if self._is_ours else WELCOME
+                yield ConversationView(welcome, timing=self._timing, id="conversation")
+                yield Static(id="problem", markup=False)
+                yield Static(id="hints", markup=False)
+                yield PromptEditor(clock=self._timing.clock, id="editor")
+            yield ChatInspection(now=self.chat.now, id="inspection")
+        yield Footer()
+
+    def on_mount(self) -> None:
+        """Start the agent."""
+        self.inspection.display = False
+        self.query_one("#problem").display = False
+        self.query_one("#hints").display = False
+        self.editor.focus()
+        self.run_worker(self.chat.run(), group="chat", exit_on_error=True)
+
+    async def on_unmount(self) -> None:
+        """End the agent with the screen."""
+        await self.chat.close()
+
+    async def on_chat_screen_changed(self) -> None:
+        """Show what is new."""
+        entries, items = self.chat.take_changes()
+        self.inspection.extend(entries)
+        await self.conversation.sync(items)
+        if self.chat.state in {"starting", "stopped"}:
+            await self.conversation.close_prompts()
+        self._offer_focus()
+        self._show_status()
+        self._show_error()
+
+    @on(PromptEditor.Submitted, "#editor")
+    def send(self, event: PromptEditor.Submitted) -> None:
+        """Send the prompt, or queue it until the agent is ready."""
+        self.chat.send(event.text)
+
+    @on(PromptEditor.Changed, "#editor")
+    def hint_commands(self) -> None:
+        """List the agent's commands while one is being typed."""
+        text = self.editor.text
+        hints = self.query_one("#hints", Static)
+        names = self._command_lines(text) if text.startswith("/") and "\n" not in text else []
+        hints.display = bool(names)
+        hints.update("\n".join(names))
+
+    @on(PermissionPrompt.Chosen)
+    def answer_permission(self, event: PermissionPrompt.Chosen) -> None:
+        """Send the user's answer to the agent."""
+        self.chat.answer(event.permission, event.option_id)
+        self.editor.focus()
+
+    @on(PermissionPrompt.Typed)
+    def type_in_editor(self, event: PermissionPrompt.Typed) -> None:
+        """Go on in the editor with what was typed at a permission prompt."""
+        self.editor.insert(event.character)
+        self.editor.last_key_at = self._timing.clock()
+        self.editor.focus()
+
+    def action_cancel(self) -> None:
+        """Cancel the running turn and drop the queued prompt."""
+        self.chat.cancel()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Offer the whole width to the traffic where it has not got it anyway."""
+        del parameters
+        return action != "alone" or self.size.width >= WIDE
+
+    def on_resize(self) -> None:
+        """Offer what there is room for."""
+        self.refresh_bindings()
+
+    def action_traffic(self) -> None:
+        """Show or hide the traffic, which stays as it is meanwhile."""
+        self._show_traffic(not self.inspection.display)
+
+    def action_alone(self) -> None:
+        """Give the whole width to the traffic, or let the chat stand beside it again."""
+        self.toggle_class("-alone")
+        self._show_traffic(True)
+
+    def _show_traffic(self, is_shown: bool) -> None:
+        self.inspection.display = is_shown
+        self.set_class(is_shown, "-traffic")
+        if is_shown:
+            # It can have the focus once it is shown.
+            self.call_after_refresh(self.inspection.focus_content)
+        else:
+            self.remove_class("-alone")
+            # An open permission prompt is what the next key should answer.
+            (self.conversation.open_prompt() or self.editor).focus()
+
+    def action_restart(self) -> None:
+        """End the agent and start it again, in a new session."""
+        self.chat.restart()
+
+    def action_home(self) -> None:
+        """Leave for the list of agents; the agent ends."""
+        self.dismiss(None)
+
+    def _offer_focus(self) -> None:
+        """Focus a new permission prompt, once, after a pause in typing in an empty editor."""
+        if self._focus_timer is not None:
+            self._focus_timer.stop()
+            self._focus_timer = None
+        prompt = self.conversation.open_prompt()
+        if prompt is None or prompt.had_focus:
+            return
+        prompt.scroll_visible(animate=False)
+        pause = self._timing.typing_pause_s
+        has_paused = self._timing.clock() - self.editor.last_key_at >= pause
+        if has_paused and self.focused is self.editor and not self.editor.text:
+            prompt.take_focus()
+        else:
+            self._focus_timer = self.set_timer(pause, self._offer_focus)
+
+    def _command_lines(self, text: str) -> list[str]:
+        conversation = self.chat.conversation
+        lines: list[str] = []
+        for command in conversation.surroundings.commands if conversation else []:
+            match command:
+                case {"name": str(name), "description": str(about)} if f"/{name}".startswith(text):
+                    lines.append(f"/{one_line(name, 20):<12} {one_line(about, 80)}")
+                case _:
+                    continue
+        return lines
+
+    def _show_error(self) -> None:
+        error = self.chat.error
+        box = self.query_one("#problem", Static)
+        box.display = error is not None
+        if error is None:
+            return
+        tail: tuple[str, ...] = getattr(error, "stderr_tail", ())
+        lines = [f"✗ {error}", *(f"  | {line}" for line in tail[-5:])]
+        if self.chat.state == "stopped":
+            lines.append("F5 starts the agent again, F3 goes to the agents.")
+        else:
+            lines.append("The agent is still there; write another prompt.")
+        box.update(Text(visible("\n".join(lines))))
+
+    def _show_status(self) -> None:
+        chat = self.chat
+        state = "waits for you" if chat.is_waiting_for_user else chat.state
+        sign = {"ready": "●", "stopped": "✗", "waits for you": "?"}.get(state, "◐")
+        parts = [f"{sign} {state}"]
+        if chat.recording_failure:
+            parts.append("✗ not recorded")
+            if not self._has_warned:
+                self._has_warned = True
+                self.notify(visible(chat.recording_failure), severity="error", markup=False)
+        parts.append(one_line(chat.title, 40))
+        conversation = chat.conversation
+        if conversation is not None and conversation.surroundings.current_mode:
+            parts.append(f"mode {one_line(conversation.surroundings.current_mode, 20)}")
+        if conversation is not None and conversation.surroundings.title:
+            parts.append(one_line(conversation.surroundings.title, 40))
+        if chat.queued is not None:
+            parts.append("1 prompt queued")
+        self.query_one("#status", Static).update(Text("  ·  ".join(parts), no_wrap=True))

@@ -1,0 +1,128 @@
+"""A list of lines with a cursor, drawn line by line; a base for lists of any length."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Final
+
+from rich.style import Style
+from textual.binding import Binding, BindingType
+from textual.cache import LRUCache
+from textual.events import Click, Resize
+from textual.geometry import Size
+from textual.reactive import var
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+from textual.widget import Widget
+
+
+def ink(widget: Widget, component: str) -> Style:
+    """Return colour, weight and slant of a component of a widget, and no background.
+
+    Muted colours are mixed with the ground of the widget, which a partial style does not know:
+    written with that they would shine, or not be seen in a light theme.
+    """
+    found = widget.get_component_rich_style(component)
+    return Style(color=found.color, bold=found.bold, italic=found.italic)
+
+
+_CACHED_LINES: Final = 512
+
+
+class CursorList(ScrollView, can_focus=True):
+    """Any number of lines, drawn where they are seen; whoever derives from it draws them."""
+
+    DEFAULT_CSS = """
+    CursorList {
+        scrollbar-size-vertical: 1;
+        scrollbar-gutter: stable;
+        overflow-x: hidden;
+    }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up,k", "move(-1)", "Up", show=False),
+        Binding("down,j", "move(1)", "Down", show=False),
+        Binding("pageup", "page(-1)", "Page up", show=False),
+        Binding("pagedown", "page(1)", "Page down", show=False),
+        Binding("home,g", "edge(False)", "First", show=False),
+        Binding("end,G", "edge(True)", "Last", show=False),
+    ]
+
+    cursor: var[int] = var(0)
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's word
+        super().__init__(id=id)
+        self.drawn: LRUCache[tuple[int, bool], Strip] = LRUCache(_CACHED_LINES)
+        """Lines as they were drawn, by their place and whether the cursor stood there."""
+
+    # What each list says for itself.
+
+    @property
+    def count(self) -> int:
+        """How many lines there are."""
+        raise NotImplementedError
+
+    def choose(self, place: int) -> None:
+        """Put the cursor on a line, as a person wants it; one that does not exist counts."""
+        if self.count:
+            self.cursor = self.clamped(place)
+            self.reveal()
+
+    def lay_out(self) -> None:
+        """Take note of how many lines there are, and how wide they are."""
+        self.virtual_size = Size(self.width, self.count)
+
+    # What all of them do alike.
+
+    @property
+    def width(self) -> int:
+        """Columns that a line has."""
+        return self.scrollable_content_region.width
+
+    def clamped(self, place: int) -> int:
+        """Return the line there is that is nearest to `place`."""
+        return max(0, min(place, self.count - 1))
+
+    def reveal(self) -> None:
+        """Scroll until the cursor is in sight."""
+        top, height = self.scroll_offset.y, max(self.size.height, 1)
+        if self.cursor < 0:
+            return
+        if self.cursor < top:
+            self.scroll_to(y=self.cursor, animate=False, force=True)
+        elif self.cursor >= top + height:
+            self.scroll_to(y=self.cursor - height + 1, animate=False, force=True)
+
+    def redraw(self) -> None:
+        """Draw anew what is seen: something about it has changed."""
+        self.drawn.clear()
+        self.refresh()
+
+    def notify_style_update(self) -> None:
+        """Draw everything anew: the theme may be another one."""
+        self.drawn.clear()
+        super().notify_style_update()
+
+    def action_move(self, step: int) -> None:
+        """Move the cursor by lines."""
+        self.choose(self.cursor + step)
+
+    def action_page(self, step: int) -> None:
+        """Move the cursor by pages."""
+        self.choose(self.cursor + step * max(self.size.height - 1, 1))
+
+    def action_edge(self, is_last: bool) -> None:
+        """Move the cursor to the first or last line."""
+        self.choose(self.count - 1 if is_last else 0)
+
+    def on_click(self, event: Click) -> None:
+        """Put the cursor where the mouse is."""
+        place = event.y + self.scroll_offset.y
+        if place < self.count:
+            self.choose(place)
+
+    def on_resize(self, event: Resize) -> None:
+        """Draw for the new width."""
+        del event
+        self.drawn.clear()
+        self.lay_out()
+        self.reveal()

@@ -1,0 +1,66 @@
+"""What the keys do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar, Final
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import VerticalScroll
+from textual.screen import ModalScreen
+from textual.widgets import Static
+
+from acp_console.tui.commands import COMMANDS, EDITOR_KEYS, SCOPES, SIGNS
+
+KEYS: Final = 14
+"""Columns of the keys."""
+
+
+class HelpScreen(ModalScreen[None]):
+    """A table of the keys."""
+
+    CSS_PATH = "help.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,f1,q,enter", "dismiss_help", "Close"),
+    ]
+
+    def compose(self) -> ComposeResult:
+        with VerticalScroll(id="help-box"):
+            yield Static(self._tables(), id="help-table", markup=False)
+
+    def action_dismiss_help(self) -> None:
+        """Go back."""
+        self.dismiss(None)
+
+    def on_mount(self) -> None:
+        """Name the box."""
+        self.query_one("#help-box").border_title = "Keys"
+        self.query_one("#help-box").border_subtitle = "Esc closes"
+
+    @staticmethod
+    def _tables() -> Group:
+        parts: list[RenderableType] = []
+        for scope, title in SCOPES.items():
+            keys = [
+                (command.key.replace("slash", "/"), command.help)
+                for command in COMMANDS
+                if command.scope == scope
+            ]
+            keys += EDITOR_KEYS if scope == "chat" else ()
+            parts += [Text(title, "bold underline"), _table(keys), Text()]
+            if scope == "traffic":
+                parts += [Text("Signs before the rows", "bold underline"), _table(SIGNS), Text()]
+        return Group(*parts)
+
+
+def _table(rows: Sequence[tuple[str, str]]) -> Table:
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0), expand=True)
+    table.add_column(style="bold", no_wrap=True, width=KEYS)
+    table.add_column()
+    for key, text in rows:
+        table.add_row(Text(key), Text(text))
+    return table

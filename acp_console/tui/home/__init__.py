@@ -1,0 +1,3 @@
+"""The first screen."""
+
+__all__: list[str] = []

@@ -1,0 +1,185 @@
+"""The traffic of a connection and what is known of it: side by side, or one in place of the other.
+
+It stands in the chat and on the screen of proxies and recordings alike. The rows stay as they are
+while the analysis is looked at: filter, cursor and marks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, Final
+
+from textual import getters, on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Horizontal
+from textual.events import Resize
+
+from acp_console.render.values import format_number, plural
+from acp_console.tui.analysis.pane import AnalysisPane
+from acp_console.tui.analysis.tab import AnalysisTab
+from acp_console.tui.commands import bindings
+from acp_console.tui.studies import Folding, Studies
+from acp_console.tui.traffic.pane import TrafficPane
+from acp_inspector.analysis.annotations import STUDIED
+from acp_inspector.filter.entries import EntryList
+from acp_inspector.journal import Entry
+from acp_inspector.recording.file import RecordingFile
+from acp_protocol.errors import AcpError
+
+WIDE: Final = 140
+"""Columns from which on the analysis stands beside the traffic, and not in its place."""
+LOOK: Final = 0.1
+"""Seconds between two looks at what is looked at."""
+
+
+class Inspection(Horizontal):
+    """Joins rows and analysis; whoever owns it hands over entries, or a recording."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings("inspection")
+    DEFAULT_CSS = """
+    Inspection {
+        #traffic, #analysis {
+            width: 1fr;
+            height: 1fr;
+        }
+        #analysis {
+            display: none;
+        }
+        &.-analysed #analysis {
+            display: block;
+        }
+        &.-analysed.-narrow #traffic {
+            display: none;
+        }
+    }
+    """
+
+    traffic = getters.query_one("#traffic", TrafficPane)
+    analysis = getters.query_one("#analysis", AnalysisPane)
+
+    def __init__(
+        self,
+        entries: RecordingFile | EntryList | None = None,
+        *,
+        is_over: Callable[[], bool] = lambda: False,
+        now: Callable[[], float | None] = lambda: None,
+        id: str | None = None,  # noqa: A002 - Textual's word
+    ) -> None:
+        """Show entries.
+
+        Args:
+            entries: A recording, or a list that grows; None: those that `extend` hands over.
+            is_over: Tells whether nothing more comes to what is no recording.
+            now: Tells the seconds since the journal began, where time goes on.
+            id: As Textual has it.
+        """
+        super().__init__(id=id)
+        self._entries = EntryList() if entries is None else entries
+        self._now = now
+        shown = self._entries
+        if isinstance(shown, RecordingFile):
+            # It is read by other threads, each of which has to have its own.
+            self.studies = Studies(lambda: RecordingFile(shown.path))
+        else:
+            self.studies = Studies(lambda: shown, is_over=is_over)
+
+    def compose(self) -> ComposeResult:
+        yield TrafficPane(self._entries, self.studies.annotations, id="traffic")
+        yield AnalysisPane(self.studies, id="analysis")
+
+    def on_mount(self) -> None:
+        """Begin to look."""
+        self.set_interval(LOOK, self._look)
+
+    def on_unmount(self) -> None:
+        """Reckon no further."""
+        self.studies.close()
+
+    def on_resize(self, event: Resize) -> None:
+        """Put the analysis where there is room."""
+        self.set_class(event.size.width >= WIDE, "-wide")
+        self.set_class(event.size.width < WIDE, "-narrow")
+
+    def extend(self, entries: Sequence[Entry]) -> None:
+        """Take the next entries of the journal."""
+        self.traffic.extend(entries)
+
+    @property
+    def problem(self) -> AcpError | None:
+        """Why the recording cannot be read on, if it cannot."""
+        return self.traffic.problem
+
+    def focus_content(self) -> None:
+        """Go to where somebody looked last: to the analysis, or to the rows."""
+        if self.has_class("-analysed"):
+            self.analysis.open.focus_content()
+        else:
+            self.traffic.table.focus()
+
+    # The two together.
+
+    def action_analyse(self, name: str) -> None:
+        """Open a tab of the analysis, beside the traffic or in its place."""
+        self.add_class("-analysed")
+        self.analysis.open_tab(name, at=self.traffic.table.under_cursor)
+
+    @on(AnalysisPane.Left)
+    def leave_analysis(self, event: AnalysisPane.Left) -> None:
+        """Go back to the traffic alone."""
+        event.stop()
+        self.remove_class("-analysed")
+        self.traffic.table.focus()
+
+    @on(AnalysisPane.Stepped)
+    def step_in_traffic(self, event: AnalysisPane.Stepped) -> None:
+        """Look at another row."""
+        event.stop()
+        self.traffic.table.action_move(event.step)
+
+    @on(AnalysisTab.Chosen)
+    def show_in_traffic(self, event: AnalysisTab.Chosen) -> None:
+        """Go to what was chosen in the analysis; where there is room, it stays open."""
+        event.stop()
+        if self.has_class("-narrow"):
+            self.remove_class("-analysed")
+            self.traffic.table.focus()
+        if isinstance(event.target, int):
+            self.traffic.go_to_entry(event.target)
+        else:
+            self.traffic.bar.set_filter(event.target)
+
+    # Looking.
+
+    def _look(self) -> None:
+        if not self.is_on_screen and not self.studies.linter.is_started:
+            # Nobody has looked at it yet.
+            return
+        self.analysis.now = self._now()
+        self.analysis.chosen = self.traffic.table.chosen
+        self.studies.background = self._background()
+        if not self.analysis.display:
+            self.studies.share(None)
+        self.traffic.tell_beside(self._told())
+
+    def _background(self) -> tuple[Folding[Any], ...]:
+        """Return what rows and filter want to know; not before the rows themselves are there."""
+        shown = self._entries
+        if isinstance(shown, RecordingFile) and not shown.is_complete:
+            return ()
+        if STUDIED & self.traffic.needs:
+            return self.studies.study, self.studies.linter
+        return (self.studies.linter,)
+
+    def _told(self) -> list[str]:
+        """Return what is known of the rows, and of how many."""
+        told: list[str] = []
+        study, linter = self.studies.study.progress, self.studies.linter.progress
+        if STUDIED & self.traffic.needs and study.is_behind:
+            told.append(f"turns known of {format_number(study.read)}")
+        found = self.studies.annotations.found
+        if found or (linter.read and not linter.is_behind):
+            told.append(plural(found, "finding"))
+        if linter.read and linter.is_behind:
+            told.append(f"{format_number(linter.read)} checked")
+        return told

@@ -1,0 +1,3 @@
+"""Pausing, changing and sending frames."""
+
+__all__: list[str] = []

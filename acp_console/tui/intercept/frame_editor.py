@@ -1,0 +1,195 @@
+"""Where frames are edited, with what is wrong with them said at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias, cast
+
+from textual import getters, on
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.content import Content
+from textual.message import Message
+from textual.timer import Timer
+from textual.widgets import Static, TextArea
+
+from acp_console.render.values import format_number
+from acp_inspector.intercept.skeletons import complaints_about
+from acp_inspector.intercept.spelling import Flaw, find_flaw, gather
+from acp_protocol import jsonrpc
+from acp_protocol.host.text import one_line
+from acp_protocol.jsonrpc import Failure, Json, Malformed, Request, Result
+
+Remarks: TypeAlias = Callable[[bytes], Sequence[str]]
+"""What there is to say about a frame that is JSON, a phrase each."""
+
+LONG = 200_000
+"""Bytes of a frame that is not compared with the schema at every key."""
+
+
+def on_edit(original: jsonrpc.Message) -> Remarks:
+    """Return what tells how an edited frame differs from what it was in more than its words."""
+
+    def remarks(raw: bytes) -> Sequence[str]:
+        message = jsonrpc.read_message(raw)
+        return [*_changes(original, message), *on_call(raw)]
+
+    return remarks
+
+
+def on_call(raw: bytes) -> Sequence[str]:
+    """Return what of a call is against the schema."""
+    message = jsonrpc.read_message(raw)
+    if isinstance(message, Malformed):
+        return [message.reason]
+    return () if len(raw) > LONG else complaints_about(jsonrpc.parse(raw))
+
+
+def on_result(method: str) -> Remarks:
+    """Return what tells what of a result of `method` is against the schema."""
+
+    def remarks(raw: bytes) -> Sequence[str]:
+        return () if len(raw) > LONG else complaints_about(jsonrpc.parse(raw), method)
+
+    return remarks
+
+
+def on_error(raw: bytes) -> Sequence[str]:
+    """Return what an error lacks."""
+    value = jsonrpc.parse(raw)
+    error = cast("dict[str, Json]", value) if isinstance(value, dict) else {}
+    if type(error.get("code")) is int and isinstance(error.get("message"), str):
+        return ()
+    return ["an error needs an integer code and a message"]
+
+
+def _changes(before: jsonrpc.Message, after: jsonrpc.Message) -> list[str]:
+    if isinstance(before, Malformed) or isinstance(after, Malformed):
+        return []
+    if type(before) is not type(after):
+        was, now = (type(message).__name__.lower() for message in (before, after))
+        return [f"it was a {was} and is a {now}"]
+    if isinstance(before, Request) and isinstance(after, Request):
+        if jsonrpc.id_key(before.id) != jsonrpc.id_key(after.id):
+            return [f"the id was {_id(before)}: the answer will not find who asked"]
+    elif (
+        isinstance(before, Result | Failure)
+        and isinstance(after, Result | Failure)
+        and jsonrpc.id_key(before.id) != jsonrpc.id_key(after.id)
+    ):
+        return [f"the id was {_id(before)}: who asked will not know its answer"]
+    return []
+
+
+def _id(message: Request | Result | Failure) -> str:
+    return jsonrpc.encode(message.id).decode()
+
+
+AT_ONCE: Final = 50_000
+"""Characters that are checked at every key; longer texts wait for a pause."""
+PAUSE: Final = 0.3
+"""Seconds without a key after which a long text is checked."""
+REMARKS: Final = 3
+"""Remarks that are shown."""
+
+
+class FrameEditor(Vertical):
+    """A text, and below it whether it is JSON, or where it is none."""
+
+    DEFAULT_CSS = """
+    FrameEditor {
+        height: 1fr;
+        #frame-text { height: 1fr; border: none; padding: 0; }
+        #frame-check { height: auto; max-height: 7; color: $text-success; }
+        #frame-check.-wrong { color: $text-error; }
+    }
+    """
+
+    area = getters.query_one("#frame-text", TextArea)
+
+    @dataclass
+    class Checked(Message):
+        """The text was checked; `flaw` is what is wrong with it."""
+
+        flaw: Flaw | None
+
+    def __init__(self, text: str, remarks: Remarks = lambda raw: ()) -> None:
+        super().__init__()
+        self._begin = text
+        self._remarks = remarks
+        self._waiting: Timer | None = None
+        self.flaw: Flaw | None = None
+
+    def compose(self) -> ComposeResult:
+        yield TextArea(
+            self._begin,
+            id="frame-text",
+            tab_behavior="indent",
+            show_line_numbers=True,
+            soft_wrap=len(self._begin) <= AT_ONCE,
+        )
+        yield Static(id="frame-check", markup=False)
+
+    def on_mount(self) -> None:
+        """Check what is there."""
+        self._check()
+
+    @property
+    def text(self) -> str:
+        """What stands there."""
+        return self.area.text
+
+    def write(self, text: str) -> None:
+        """Put another text in the place of what stands there; it can be undone."""
+        end = self.area.document.end
+        self.area.replace(text, (0, 0), end, maintain_selection_offset=False)
+        self.area.move_cursor((0, 0))
+
+    def go_to_flaw(self) -> None:
+        """Move the cursor to where the text is no JSON."""
+        self.check_now()
+        if self.flaw is not None:
+            self.area.move_cursor((self.flaw.line - 1, self.flaw.column - 1), center=True)
+            self.area.focus()
+
+    def check_now(self) -> Flaw | None:
+        """Return what is wrong with the text as it is now."""
+        if self._waiting is not None:
+            self._waiting.stop()
+            self._waiting = None
+            self._check()
+        return self.flaw
+
+    @on(TextArea.Changed, "#frame-text")
+    def check_soon(self) -> None:
+        """Check the text, a long one when nobody has typed for a moment."""
+        if self._waiting is not None:
+            self._waiting.stop()
+            self._waiting = None
+        if len(self.text) <= AT_ONCE:
+            self._check()
+        else:
+            self._waiting = self.set_timer(PAUSE, self._check)
+
+    def _check(self) -> None:
+        self._waiting = None
+        text = self.text
+        self.flaw = find_flaw(text)
+        check = self.query_one("#frame-check", Static)
+        check.set_class(self.flaw is not None, "-wrong")
+        if self.flaw is not None:
+            check.update(Content(f"✗ no JSON, {self.flaw}\n{self.flaw.picture}"))
+        else:
+            raw = gather(text)
+            remarks = list(self._remarks(raw))
+            lines = [f"! {one_line(remark, 200)}" for remark in remarks[:REMARKS]]
+            if len(remarks) > REMARKS:
+                lines.append(f"! and {len(remarks) - REMARKS} more")
+            check.update(
+                Content.assemble(
+                    f"✓ JSON, leaves as one line of {format_number(len(raw))} bytes",
+                    *[(f"\n{line}", "$text-warning") for line in lines],
+                )
+            )
+        self.post_message(self.Checked(self.flaw))

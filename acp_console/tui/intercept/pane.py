@@ -1,0 +1,437 @@
+"""Interfering with a running proxy: breakpoints, what they hold, and how long it still waits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar, Final, cast
+
+import anyio.to_thread
+from textual import getters, on, work
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Vertical, VerticalScroll
+from textual.content import Content
+from textual.highlight import highlight
+from textual.widgets import Input, OptionList, Static
+from textual.widgets.option_list import Option
+
+from acp_console.render.values import format_number
+from acp_console.state.intercept import Desk, DeskState, HeldFrame, spelled
+from acp_console.tui.commands import bindings
+from acp_console.tui.intercept.breakpoint_input import BreakpointInput
+from acp_console.tui.intercept.screens import (
+    Answer,
+    AnswerScreen,
+    ComposeScreen,
+    DelayScreen,
+    Edited,
+    EditScreen,
+)
+from acp_inspector.attach.attachment import AttachError
+from acp_inspector.intercept.spelling import NoTextError, spread
+from acp_protocol.host.text import one_line, visible
+from acp_protocol.jsonrpc import Failure, Json, Message, Notification, Request, Result
+
+EDITABLE: Final = 2**17
+"""Bytes of a frame that can be edited on a screen; with more, every key would be felt."""
+SOON: Final = 10.0
+"""Seconds that are left when a countdown becomes urgent."""
+LOW: Final = 32
+"""Lines of a screen below which it is low."""
+CELLS: Final = 10
+"""Cells of a full countdown."""
+SHOWN: Final = 16_384
+"""Characters of a held frame that are drawn."""
+PARTS: Final = "#break-filter, #break-help, #breakpoints, #struck, #holds, #held-frame, #held-text"
+"""What the pane is made of."""
+EMPTY: Final = """\
+Nothing is held, and nothing will be: there is no breakpoint yet.
+
+ 1  {write} which frames shall wait, and press Enter:
+      method == session/prompt
+      from == agent and method == session/request_permission
+ 2  The next such frame stops here for up to {limit:.0f} s, with all behind it.
+ 3  You release, edit, answer, delay or discard it, by one key each.
+
+{leave}p holds whatever comes.  i sends a frame of your own, to either side."""
+WAITING: Final = """\
+No frame is held. What matches a breakpoint will wait here for up to {limit:.0f} s.
+
+{leave}Delete takes the newest breakpoint away, or the one chosen above; {again} another."""
+PAUSED: Final = """\
+Everything that comes is held, both ways. Nothing has come yet; {end} ends that."""
+GONE: Final = """\
+The proxy has ended, or does not answer: nothing is held any more."""
+
+
+class InterceptPane(Vertical):
+    """Shows what a proxy holds, and lets a person decide."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings("intercept")
+
+    DEFAULT_CSS = """
+    InterceptPane {
+        height: 1fr;
+        border: round $foreground 20%;
+        border-title-color: $text-muted;
+        border-subtitle-color: $text-muted;
+        padding: 0 1;
+        #breakpoints {
+            height: auto;
+            max-height: 3;
+            border: none;
+            background: transparent;
+            padding: 0;
+            color: $text-muted;
+        }
+        #struck { height: auto; max-height: 2; color: $text-muted; }
+        #holds { height: auto; max-height: 4; border: none; background: transparent; padding: 0; }
+        #held-frame { height: 1fr; }
+        #held-text { height: auto; }
+    }
+    InterceptPane:focus-within { height: 1.5fr; border: round $primary; }
+    InterceptPane.-low:focus-within { height: 1fr; }
+    """
+
+    holds = getters.query_one("#holds", OptionList)
+    points = getters.query_one("#breakpoints", OptionList)
+    filter = getters.query_one("#break-filter", Input)
+
+    def __init__(self, desk: Desk) -> None:
+        super().__init__(id="intercept")
+        self._desk = desk
+        self._shown: DeskState | None = None
+        self._width = 0
+        self._drawn: object = None
+        self._told: str | None = None
+        self._offered: frozenset[str] | None = None
+        self._known: dict[str, Json] = {}
+        """What a frame of one's own begins with: the session that was held last."""
+
+    def compose(self) -> ComposeResult:
+        yield BreakpointInput()
+        yield OptionList(id="breakpoints", compact=True, markup=False)
+        yield Static(id="struck", markup=False)
+        yield OptionList(id="holds", compact=True, markup=False)
+        with VerticalScroll(id="held-frame", can_focus=False):
+            yield Static(id="held-text", markup=False)
+
+    def on_mount(self) -> None:
+        """Say what this is."""
+        self.border_title = "Intercept"
+        self.sync()
+
+    def on_resize(self) -> None:
+        """Take less of a low screen, where the rows beside it would have no room."""
+        self.set_class(self.screen.size.height < LOW, "-low")
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Offer only what can be done now, and no letters where letters are written."""
+        del parameters
+        return action not in _DEEDS or action in self._possible()
+
+    @property
+    def _is_writing(self) -> bool:
+        """Whether letters go into the line on top, and are no keys."""
+        return bool(self.query("#break-filter")) and self.filter.has_focus
+
+    def _possible(self) -> frozenset[str]:
+        """Return the deeds that can be done now."""
+        state, hold = self._shown, self._hold()
+        if self._is_writing or state is None or state.presence == "gone":
+            return frozenset()
+        possible: set[str] = {*_ALWAYS, *(["clear"] if state.breakpoints else [])}
+        if hold is not None:
+            possible |= _HELD if isinstance(hold.message, Request) else _HELD - {"answer"}
+        return frozenset(possible)
+
+    def _offer(self) -> None:
+        """Let the footer be drawn anew, if it offers something else: that costs a lot."""
+        possible = self._possible()
+        if possible != self._offered:
+            self._offered = possible
+            self.refresh_bindings()
+
+    def sync(self) -> None:
+        """Show the newest state, and tell what was refused; nothing unless all parts are there."""
+        while self._desk.refusals:
+            refusal = one_line(self._desk.refusals.popleft(), 200)
+            self.notify(refusal, severity="error", markup=False)
+        state, width = self._desk.state, self.size.width
+        if state is self._shown and width == self._width:
+            return
+        # They come, and go, one after the other.
+        if len(self.query(PARTS)) < PARTS.count("#"):
+            return
+        for hold in state.holds:
+            self._known.update(_session(hold))
+        before, self._shown, self._width = self._shown, state, width
+        self._show_breakpoints(state, before)
+        self._show_holds(state, before)
+        self._show_chosen()
+        self._offer()
+
+    @on(BreakpointInput.Set)
+    def set_breakpoint(self, event: BreakpointInput.Set) -> None:
+        """Hold what the filter means from now on."""
+        self._desk.do("break", filter=event.expression)
+        self.holds.focus()
+
+    @on(BreakpointInput.Left)
+    def leave_filter(self) -> None:
+        """Go on to what is held."""
+        self.holds.focus()
+
+    @on(OptionList.OptionHighlighted, "#holds")
+    def show_other(self) -> None:
+        """Show the frame that was chosen."""
+        self._show_chosen()
+        self._offer()
+
+    def on_descendant_focus(self) -> None:
+        """Offer other keys, and tell of other ones, where something is written."""
+        self._show_chosen()
+        self._offer()
+
+    def action_break(self) -> None:
+        """Go to where breakpoints are written."""
+        self.filter.focus()
+
+    def action_release(self) -> None:
+        """Let the chosen frame go as it is."""
+        self._do("release")
+
+    def action_release_all(self) -> None:
+        """Let everything go."""
+        self._desk.do("release_all")
+
+    def action_discard(self) -> None:
+        """Let the chosen frame never leave, and tell who asked."""
+        if isinstance(self._message(), Result | Failure):
+            self.notify("It was an answer: who asked goes on waiting for it", severity="warning")
+        self._do("discard")
+
+    def action_lose(self) -> None:
+        """Let the chosen frame never leave, and tell nobody."""
+        self._do("discard", silent=True)
+
+    def action_duplicate(self) -> None:
+        """Let the chosen frame leave twice."""
+        self._do("duplicate", times=2)
+
+    def action_keep(self) -> None:
+        """Let the countdowns begin anew."""
+        self._desk.do("keep")
+
+    def action_pause(self) -> None:
+        """Hold everything, or no longer."""
+        self._desk.do("resume" if self._shown and self._shown.is_paused else "pause")
+
+    def action_clear(self) -> None:
+        """Take the breakpoint away that was chosen in its list, or else the newest."""
+        points = self._shown.breakpoints if self._shown else ()
+        if points:
+            place = self.points.highlighted if self.points.has_focus else None
+            self._desk.do("clear", id=points[-1 if place is None else place][0])
+
+    def action_delay(self) -> None:
+        """Let the chosen frame leave later."""
+        if (hold := self._hold()) is not None:
+            self.app.push_screen(
+                DelayScreen(hold.n),
+                self._decide(lambda seconds: self._desk.do("delay", id=hold.id, seconds=seconds)),
+            )
+
+    def action_answer(self) -> None:
+        """Answer the chosen request in the other peer's place."""
+        hold = self._hold()
+        if hold is None or not isinstance(hold.message, Request):
+            return
+
+        def answer(given: Answer) -> None:
+            self._desk.do("answer", id=hold.id, **{given.kind: given.value})
+
+        self.app.push_screen(AnswerScreen(self._desk, hold, hold.message), self._decide(answer))
+
+    def action_inject(self) -> None:
+        """Send a frame of one's own."""
+        self.app.push_screen(ComposeScreen(self._desk, {**self._known}))
+
+    @work(exclusive=True, group="edit")
+    async def action_edit(self) -> None:
+        """Change the chosen frame, then let it go."""
+        hold = self._hold()
+        if hold is None:
+            return
+        if hold.size > EDITABLE:
+            self._refuse_edit(f"it has {format_number(hold.size)} bytes")
+            return
+        try:
+            raw = await anyio.to_thread.run_sync(self._desk.whole, hold)
+            text = spread(raw)
+        except (AttachError, NoTextError) as problem:
+            self._refuse_edit(str(problem))
+            return
+
+        def edit(edited: Edited) -> None:
+            self._desk.do("edit", id=hold.id, force=edited.is_forced, **spelled(edited.raw))
+
+        self.app.push_screen(EditScreen(self._desk, hold, text, raw), self._decide(edit))
+
+    def _refuse_edit(self, reason: str) -> None:
+        self.notify(
+            f"Frame cannot be edited here: {one_line(reason, 120)}. "
+            "A shell can: acp-console attach --ask",
+            severity="error",
+            markup=False,
+        )
+
+    def _decide(self, deed: Callable[[Any], object]) -> Callable[[Any], None]:
+        """Return what does the deed with what a screen returns, unless that is nothing."""
+
+        def decide(given: Any) -> None:
+            if given is not None:
+                deed(given)
+
+        return decide
+
+    def _do(self, deed: str, **members: object) -> None:
+        if (hold := self._hold()) is not None:
+            self._desk.do(deed, id=hold.id, **members)
+
+    def _hold(self) -> HeldFrame | None:
+        """Return the frame that was chosen."""
+        if self._shown is None or not self.query("#holds"):
+            return None
+        place = self.holds.highlighted
+        holds = self._shown.holds
+        return holds[place] if place is not None and place < len(holds) else None
+
+    def _message(self) -> Message | None:
+        hold = self._hold()
+        return None if hold is None else hold.message
+
+    def _show_breakpoints(self, state: DeskState, before: DeskState | None) -> None:
+        if before is None or state.breakpoints != before.breakpoints:
+            self.points.clear_options()
+            self.points.add_options(
+                [Option(f"break on {one_line(text, 120)}") for _, text in state.breakpoints]
+            )
+            self.points.highlighted = len(state.breakpoints) - 1 if state.breakpoints else None
+            self.points.display = bool(state.breakpoints)
+        struck = [f"{one_line(name, 30)} ×{count}" for name, count in state.struck.items()]
+        parts = [
+            *(["everything is held"] if state.is_paused else []),
+            *([f"rules and add-ons: {'  ·  '.join(struck)}"] if struck else []),
+        ]
+        told = "\n".join(parts)
+        if told != self._told:
+            self._told = told
+            line = self.query_one("#struck", Static)
+            line.update(told)
+            line.display = bool(told)
+
+    def _show_holds(self, state: DeskState, before: DeskState | None) -> None:
+        ids = [hold.id for hold in state.holds]
+        if before is None or ids != [hold.id for hold in before.holds]:
+            chosen = self.holds.highlighted or 0
+            self.holds.clear_options()
+            self.holds.add_options([Option(self._line(hold, state)) for hold in state.holds])
+            if ids:
+                self.holds.highlighted = min(chosen, len(ids) - 1)
+                if self.filter.has_focus and not self.filter.value:
+                    # Nobody is writing, and there is something to decide.
+                    self.holds.focus()
+        else:
+            for place, hold in enumerate(state.holds):
+                self.holds.replace_option_prompt_at_index(place, self._line(hold, state))
+        least = min((hold.left for hold in state.holds), default=0.0)
+        self.border_subtitle = Content(
+            f"{len(ids)} held · {least:.0f} s left, k for more · F1 has all keys" if ids else ""
+        )
+
+    def _line(self, hold: HeldFrame, state: DeskState) -> Content:
+        way = "client → agent" if hold.side == "client" else "agent → client"
+        cells = min(max(round(hold.left / state.limit * CELLS), 0), CELLS)
+        style = "bold $text-error" if hold.left < SOON else "$text-accent"
+        behind = f"  +{hold.waiting} behind" if hold.waiting else ""
+        start = f"  {way}  {hold.n:>4}  "
+        room = self.size.width - len(start) - len(behind) - CELLS - 7
+        return Content.assemble(
+            (f"{'▰' * cells}{'▱' * (CELLS - cells)} {hold.left:3.0f} s", style),
+            start,
+            one_line(_said(hold), max(room, 10)),
+            (behind, "$text-warning"),
+        )
+
+    def _show_chosen(self) -> None:
+        """Draw the chosen frame, or what to do when there is none; only where it has changed."""
+        state, hold = self._shown, self._hold()
+        if state is None:
+            return
+        points = bool(state.breakpoints)
+        writes = hold is None and self._is_writing
+        about = (state.presence, state.is_paused, points, state.limit, writes)
+        key = (hold.id if hold else None, *about)
+        if key == self._drawn:
+            return
+        self._drawn = key
+        text = self.query_one("#held-text", Static)
+        text.update(_drawn(hold) if hold is not None else Content(_empty(state, writes)))
+
+
+_ALWAYS: Final = frozenset({"break", "pause", "inject", "release_all"})
+_HELD: Final = frozenset(
+    {"release", "edit", "discard", "lose", "duplicate", "delay", "answer", "keep"}
+)
+_DEEDS: Final = _ALWAYS | _HELD | {"clear"}
+
+
+def _empty(state: DeskState, writes: bool) -> str:
+    """Return what to do when nothing is held, in the words for where the keys go now."""
+    text = WAITING if state.breakpoints else EMPTY
+    if state.presence == "gone" or state.is_paused:
+        text = GONE if state.presence == "gone" else PAUSED
+    words = _WRITING if writes else _READING
+    return text.format(limit=state.limit, **words)
+
+
+_WRITING: Final = {
+    "write": "Write in the line above",
+    "leave": "Esc leaves the line above; then:\n",
+    "again": "the line takes",
+    "end": "Esc, then p,",
+}
+_READING: Final = {"write": "b, then write", "leave": "", "again": "b writes", "end": "p"}
+
+
+def _session(hold: HeldFrame) -> dict[str, Json]:
+    params: Json = getattr(hold.message, "params", None)
+    found = cast("dict[str, Json]", params) if isinstance(params, dict) else {}
+    session = found.get("sessionId")
+    return {"sessionId": session} if isinstance(session, str) else {}
+
+
+def _said(hold: HeldFrame) -> str:
+    match hold.message:
+        case Request(method=method):
+            return f"request {method}"
+        case Notification(method=method):
+            return f"notification {method}"
+        case Result():
+            return "result"
+        case Failure(message=message):
+            return f"error {message}"
+        case _ if hold.is_whole:
+            return hold.raw.decode(errors="replace")
+        case _:
+            return f"{format_number(hold.size)} bytes, {hold.raw[:200].decode(errors='replace')}"
+
+
+def _drawn(hold: HeldFrame) -> Content:
+    try:
+        text = spread(hold.raw) if hold.is_whole else hold.raw.decode(errors="replace")
+    except NoTextError:
+        text = hold.raw.decode(errors="backslashreplace")
+    more = "" if hold.is_whole else f"\n… {format_number(hold.size)} bytes in all"
+    return highlight(visible(text[:SHOWN]), language="json") + Content(more)

@@ -1,0 +1,507 @@
+"""The screens on which a person edits, answers, delays or sends a frame."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final, Literal, TypeAlias, cast
+
+from textual import getters, on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import Footer, Input, OptionList, Select, Static
+from textual.widgets.option_list import Option
+
+from acp_console.render.values import arrow
+from acp_console.state.intercept import Desk, HeldFrame, Sent
+from acp_console.tui.intercept.frame_editor import (
+    FrameEditor,
+    on_call,
+    on_edit,
+    on_error,
+    on_result,
+)
+from acp_inspector.intercept.passage import WAIT_LIMIT
+from acp_inspector.intercept.skeletons import call_skeleton, methods_of, result_skeleton
+from acp_inspector.intercept.spelling import NoTextError, as_it_stands, gather, joined, spread
+from acp_protocol import jsonrpc
+from acp_protocol.framing import Side
+from acp_protocol.host.text import one_line
+from acp_protocol.jsonrpc import Failure, Json, Notification, Request, Result
+from acp_protocol.schema.method import Method
+
+LOOK: Final = 0.25
+"""Seconds between two looks."""
+KEPT_ABOVE: Final = 0.5
+"""Share of the limit: who types while less is left gets all of it again."""
+
+
+class Countdown:
+    """Looks at one hold, and asks for more time as long as somebody is at work."""
+
+    def __init__(self, desk: Desk, number: int, text: str) -> None:
+        self._desk = desk
+        self._number = number
+        self._text = text
+        self.has_left = False
+        """Whether there is nothing left to decide."""
+
+    def look(self, text: str) -> str:
+        """Return how long there is; `text` is what has been written by now."""
+        state = self._desk.state
+        hold = state.hold(self._number)
+        self.has_left = hold is None
+        if hold is None:
+            gone = "the proxy is gone" if state.presence == "gone" else "it has left as it was"
+            return f"{gone}; Esc goes back"
+        if text != self._text and hold.left < state.limit * KEPT_ABOVE:
+            # Somebody is at work: the frame must not leave under their hands.
+            self._desk.do("keep")
+        self._text = text
+        return f"leaves as it was in {hold.left:.0f} s; typing gives more time"
+
+
+@dataclass(frozen=True, slots=True)
+class Edited:
+    """What shall leave in place of the frame."""
+
+    raw: bytes
+    is_forced: bool
+    """Whether it leaves even if it is no JSON."""
+
+
+class EditScreen(ModalScreen[Edited | None]):
+    """Returns the new frame on one line; None: it stays held as it is."""
+
+    CSS_PATH = "edit.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+s", "send", "Send", priority=True),
+        Binding("f4", "flaw", "To the error", priority=True),
+        Binding("f8", "force", "Send as it stands", priority=True),
+        Binding("escape", "leave", "Keep it held", priority=True),
+    ]
+
+    editor = getters.query_one(FrameEditor)
+
+    def __init__(self, desk: Desk, hold: HeldFrame, text: str, raw: bytes) -> None:
+        """Begin with `text`, which spells `raw`: what nobody changes leaves as these bytes."""
+        super().__init__()
+        self._hold = hold
+        self._begin = text
+        self._raw = raw
+        self._countdown = Countdown(desk, hold.id, text)
+
+    def compose(self) -> ComposeResult:
+        with Vertical(id="edit-box", classes="desk-box"):
+            yield FrameEditor(self._begin, on_edit(jsonrpc.read_message(self._raw)))
+        yield Footer()
+
+    def on_mount(self) -> None:
+        """Name the box and begin to count."""
+        whose = "client → agent" if self._hold.side == "client" else "agent → client"
+        self.query_one("#edit-box").border_title = Content(f"Edit frame {self._hold.n}, {whose}")
+        self.editor.area.focus()
+        self.set_interval(LOOK, self._count_down)
+        self._count_down()
+
+    def action_send(self) -> None:
+        """Send what stands there, if it is JSON."""
+        if self._may_send() and self.editor.check_now() is None:
+            text = self.editor.text
+            raw = self._raw if text == self._begin else gather(text)
+            # What came broken and is sent unchanged is nobody's mistake here.
+            self.dismiss(Edited(raw, is_forced=raw is self._raw))
+        elif self.editor.flaw is not None:
+            self.action_flaw()
+
+    def action_force(self) -> None:
+        """Send what stands there, whatever it is; several lines leave as one."""
+        if not self._may_send():
+            return
+        text = self.editor.text
+        if "\n" not in text.strip("\r\n"):
+            raw = as_it_stands(text)
+        else:
+            raw = gather(text) if self.editor.check_now() is None else joined(text)
+        self.dismiss(Edited(raw, is_forced=True))
+
+    def action_flaw(self) -> None:
+        """Go to where it is no JSON."""
+        self.editor.go_to_flaw()
+
+    def action_leave(self) -> None:
+        """Change nothing."""
+        self.dismiss(None)
+
+    def _may_send(self) -> bool:
+        if self._countdown.has_left:
+            self.notify("This frame has left as it was", severity="error")
+        return not self._countdown.has_left
+
+    def _count_down(self) -> None:
+        box = self.query_one("#edit-box")
+        box.border_subtitle = Content(self._countdown.look(self.editor.text))
+        box.set_class(self._countdown.has_left, "-gone")
+
+
+Kind: TypeAlias = Literal["result", "error"]
+
+ERROR: Final[Json] = {"code": jsonrpc.INTERNAL_ERROR, "message": "refused by hand"}
+"""An error to begin with."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What who asked shall get."""
+
+    kind: Kind
+    value: Json
+
+
+class AnswerScreen(ModalScreen[Answer | None]):
+    """Returns the answer; None: the request stays held."""
+
+    CSS_PATH = "edit.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+s", "send", "Answer", priority=True),
+        Binding("f5", "kind", "Result or error", priority=True),
+        Binding("f4", "flaw", "To the mistake", priority=True),
+        Binding("escape", "leave", "Keep it held", priority=True),
+    ]
+
+    editor = getters.query_one(FrameEditor)
+
+    def __init__(self, desk: Desk, hold: HeldFrame, request: Request) -> None:
+        super().__init__()
+        self._number = hold.n
+        self._request = request
+        self._kind: Kind = "result"
+        self._written: dict[Kind, str] = {
+            "result": _spelled(_first_result(request)),
+            "error": _spelled(ERROR),
+        }
+        self._countdown = Countdown(desk, hold.id, self._written["result"])
+
+    def compose(self) -> ComposeResult:
+        with Vertical(id="answer-box", classes="desk-box"):
+            yield Static(_question(self._request), markup=False)
+            yield FrameEditor(self._written["result"], self._remarks)
+        yield Footer()
+
+    def on_mount(self) -> None:
+        """Name the box."""
+        self._name_it()
+        self.editor.area.focus()
+        self.set_interval(LOOK, self._count_down)
+        self._count_down()
+
+    def action_send(self) -> None:
+        """Answer with what stands there, if it is JSON."""
+        if self._countdown.has_left:
+            self.notify("This frame has left as it was", severity="error")
+            return
+        if self.editor.check_now() is not None:
+            self.editor.go_to_flaw()
+            return
+        raw = self.editor.text.encode()
+        if self._kind == "error" and on_error(raw):
+            self.notify("An error needs an integer code and a message", severity="error")
+            return
+        self.dismiss(Answer(self._kind, jsonrpc.parse(raw)))
+
+    def action_kind(self) -> None:
+        """Write an error in the place of a result, or the other way round."""
+        self._written[self._kind] = self.editor.text
+        self._kind = "error" if self._kind == "result" else "result"
+        self.editor.write(self._written[self._kind])
+        self._name_it()
+
+    def action_flaw(self) -> None:
+        """Go to where it is no JSON."""
+        self.editor.go_to_flaw()
+
+    def action_leave(self) -> None:
+        """Answer nothing."""
+        self.dismiss(None)
+
+    def _remarks(self, raw: bytes) -> list[str]:
+        remarks = on_error if self._kind == "error" else on_result(self._request.method)
+        return list(remarks(raw))
+
+    def _name_it(self) -> None:
+        box = self.query_one("#answer-box")
+        other = "an error" if self._kind == "result" else "a result"
+        box.border_title = Content(f"Answer frame {self._number}: the {self._kind} (F5: {other})")
+
+    def _count_down(self) -> None:
+        box = self.query_one("#answer-box")
+        box.border_subtitle = Content(self._countdown.look(self.editor.text))
+        box.set_class(self._countdown.has_left, "-gone")
+
+
+def _first_result(request: Request) -> Json:
+    """Return a result to begin with; of a question for consent, its first option."""
+    options = _options(request)
+    if options:
+        return {"outcome": {"outcome": "selected", "optionId": options[0][0]}}
+    return result_skeleton(request.method)
+
+
+def _options(request: Request) -> list[tuple[str, str]]:
+    """Return id and name of the options that a question for consent offers."""
+    if request.method != "session/request_permission" or not isinstance(request.params, dict):
+        return []
+    params = cast("dict[str, Any]", request.params)
+    found: Any = params.get("options")
+    offers = cast("list[Any]", found) if isinstance(found, list) else []
+    objects = [cast("dict[str, Any]", offer) for offer in offers if isinstance(offer, dict)]
+    return [
+        (str(offer["optionId"]), str(offer.get("name", "")))
+        for offer in objects
+        if "optionId" in offer
+    ]
+
+
+def _question(request: Request) -> str:
+    options = ", ".join(f"{id_} ({name})" for id_, name in _options(request))
+    offered = f"; offered are {options}" if options else ""
+    return one_line(f"{request.method} is answered by hand{offered}", 300)
+
+
+def _spelled(value: Json) -> str:
+    return spread(jsonrpc.encode(value))
+
+
+BEGIN: Final = "5"
+"""Seconds that are offered."""
+
+
+class DelayScreen(ModalScreen[float | None]):
+    """Returns the seconds; None: nothing is decided."""
+
+    CSS_PATH = "delay.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "send", "Delay it", priority=True),
+        Binding("escape", "leave", "Back", priority=True),
+    ]
+
+    input = getters.query_one("#delay-seconds", Input)
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self._number = number
+
+    def compose(self) -> ComposeResult:
+        with Vertical(id="delay-box"):
+            yield Static("It leaves by itself after so many seconds, and what waits behind it too.")
+            yield Input(BEGIN, id="delay-seconds", compact=True)
+            yield Static(id="delay-check", markup=False)
+        yield Footer()
+
+    def on_mount(self) -> None:
+        """Name the box."""
+        self.query_one("#delay-box").border_title = Content(f"Delay frame {self._number}")
+        self.input.focus()
+        self.input.select_all()
+
+    @on(Input.Changed, "#delay-seconds")
+    def check(self) -> None:
+        """Say whether that is a time."""
+        is_wrong = self._seconds() is None
+        check = self.query_one("#delay-check", Static)
+        check.update(f"✗ a number of seconds from 0 to {WAIT_LIMIT:.0f}" if is_wrong else "✓")
+        check.set_class(is_wrong, "-wrong")
+
+    def action_send(self) -> None:
+        """Decide, if that is a time."""
+        seconds = self._seconds()
+        if seconds is not None:
+            self.dismiss(seconds)
+
+    def action_leave(self) -> None:
+        """Decide nothing."""
+        self.dismiss(None)
+
+    def _seconds(self) -> float | None:
+        try:
+            seconds = float(self.input.value.replace(",", ".").removesuffix("s"))
+        except ValueError:
+            return None
+        return seconds if 0 <= seconds <= WAIT_LIMIT else None
+
+
+NEW_FRAME: Final = '{\n  "jsonrpc": "2.0",\n  "id": 0,\n  "method": ""\n}'
+OTHER: Final[dict[Side, Side]] = {"client": "agent", "agent": "client"}
+
+
+class ComposeScreen(ModalScreen[None]):
+    """Sends as many frames as somebody likes; returns nothing."""
+
+    CSS_PATH = "edit.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+s", "send", "Send", priority=True),
+        Binding("f5", "side", "Other side", priority=True),
+        Binding("f9", "keep_id", "Whose id", priority=True),
+        Binding("f4", "flaw", "To the error", priority=True),
+        Binding("f8", "force", "Send as it stands", priority=True),
+        Binding("escape", "leave", "Back", priority=True),
+    ]
+
+    editor = getters.query_one(FrameEditor)
+    methods: getters.query_one[Select[Method]] = getters.query_one("#compose-method", Select)
+    history = getters.query_one("#compose-sent", OptionList)
+
+    def __init__(self, desk: Desk, known: Mapping[str, Json] | None = None) -> None:
+        """Fill what is begun with the values that are `known`, by the names of members."""
+        super().__init__()
+        self._desk = desk
+        self._known = known or {}
+        self._side: Side = "client"
+        self._keeps_id = False
+        self._shown: list[str] = []
+
+    def compose(self) -> ComposeResult:
+        with Vertical(id="compose-box", classes="desk-box"):
+            yield Select[Method](
+                _choices("client"), prompt="Begin with a method", id="compose-method", compact=True
+            )
+            yield Static(id="compose-way", markup=False)
+            yield FrameEditor(NEW_FRAME, on_call)
+            yield OptionList(id="compose-sent", compact=True, markup=False)
+        yield Footer()
+
+    def on_mount(self) -> None:
+        """Name the box, and show what was sent before."""
+        self.query_one("#compose-box").border_title = "Send a frame of your own"
+        self._tell_way()
+        self.methods.focus()
+        self.history.display = False
+        self.set_interval(LOOK, self._show_sent)
+        self._show_sent()
+
+    @on(Select.Changed, "#compose-method")
+    def begin(self, event: Select.Changed) -> None:
+        """Write what a method needs; what stood there can be had back by undoing."""
+        if isinstance(event.value, Method):
+            self.editor.write(spread(jsonrpc.encode(call_skeleton(event.value, self._known))))
+            self.editor.area.focus()
+
+    @on(OptionList.OptionSelected, "#compose-sent")
+    def begin_again(self, event: OptionList.OptionSelected) -> None:
+        """Write what was sent before."""
+        sent = list(self._desk.sent)[event.option_index]
+        try:
+            self.editor.write(spread(sent.text.encode()))
+        except NoTextError as problem:
+            self.notify(f"It cannot be edited here: {problem}", severity="error", markup=False)
+        if sent.side != self._side:
+            self.action_side()
+        self.editor.area.focus()
+
+    def action_send(self) -> None:
+        """Send what stands there, if it is JSON."""
+        if self.editor.check_now() is None:
+            self._send(gather(self.editor.text), is_forced=False)
+        else:
+            self.editor.go_to_flaw()
+
+    def action_force(self) -> None:
+        """Send what stands there, whatever it is; each line is a frame."""
+        is_json = self.editor.check_now() is None
+        text = self.editor.text
+        self._send(gather(text) if is_json else as_it_stands(text), is_forced=True)
+
+    def action_side(self) -> None:
+        """Send to the other side."""
+        self._side = OTHER[self._side]
+        self.methods.set_options(_choices(self._side))
+        self._tell_way()
+
+    def action_keep_id(self) -> None:
+        """Keep the id as it is written, or not."""
+        self._keeps_id = not self._keeps_id
+        self._tell_way()
+
+    def action_flaw(self) -> None:
+        """Go to where it is no JSON."""
+        self.editor.go_to_flaw()
+
+    def action_leave(self) -> None:
+        """Go back, out of the list of methods first."""
+        if self.methods.expanded:
+            self.methods.expanded = False
+        else:
+            self.dismiss(None)
+
+    def _send(self, raw: bytes, *, is_forced: bool) -> None:
+        if raw:
+            self._desk.send(self._side, raw, is_forced=is_forced, keeps_id=self._keeps_id)
+            self._show_sent()
+
+    def _tell_way(self) -> None:
+        to = OTHER[self._side]
+        whose = (
+            "its id stays, and its answer goes to the other side"
+            if self._keeps_id
+            else "it gets an id of its own, and its answer comes here"
+        )
+        self.query_one("#compose-way", Static).update(
+            Content.assemble(
+                (f"to the {to}", "bold $text-accent"), f", as if the {self._side} sent it; {whose}"
+            )
+        )
+
+    def _show_sent(self) -> None:
+        width = max(self.size.width - 14, 30)
+        lines = [_line(sent, width) for sent in self._desk.sent]
+        if lines == self._shown:
+            return
+        self._shown = lines
+        self.history.clear_options()
+        self.history.add_options([Option(line) for line in lines])
+        self.history.highlighted = len(lines) - 1
+        self.history.display = bool(lines)
+
+
+def _choices(side: Side) -> list[tuple[str, Method]]:
+    """Return the methods of both versions that `side` may send."""
+    rows = methods_of(side, 1)
+    known = {row.name for row in rows}
+    rows += [row for row in methods_of(side, 2) if row.name not in known]
+    return [(_title(row), row) for row in sorted(rows, key=lambda row: (row.name, row.kind))]
+
+
+def _title(row: Method) -> str:
+    marks = [row.kind]
+    if not row.is_stable:
+        marks.append("unstable")
+    if row.version != 1:
+        marks.append(f"version {row.version}")
+    return f"{row.name}  ({', '.join(marks)})"
+
+
+def _line(sent: Sent, width: int) -> str:
+    said = jsonrpc.read_message(sent.text.encode())
+    is_call = isinstance(said, Request | Notification)
+    what = (said.method if is_call else "") or sent.text
+    return one_line(f"{arrow(sent.side)} {one_line(what, width // 2)}  {_outcome(sent)}", width)
+
+
+def _outcome(sent: Sent) -> str:
+    if sent.problem:
+        return f"✗ {sent.problem}"
+    if not sent.is_over:
+        return "… waits for an answer"
+    if sent.answer is None:
+        return "sent" if sent.id is None else "✗ no answer came"
+    answer = jsonrpc.read_message(sent.answer)
+    match answer:
+        case Result(result=result):
+            return f"✓ {jsonrpc.encode(result).decode()}"
+        case Failure(code=code, message=message):
+            return f"✗ error {code}: {message}"
+        case _:
+            return sent.answer.decode(errors="replace")

@@ -1,3 +1,0 @@
-"""What fills the terminal: one module and one style sheet a screen."""
-
-__all__: list[str] = []

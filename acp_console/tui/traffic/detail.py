@@ -1,0 +1,330 @@
+"""One row of the traffic, looked at closely: as a tree, as bytes, spelled out, and as a pair."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Final, cast
+
+from textual import getters, on
+from textual.app import ComposeResult
+from textual.containers import Horizontal, Vertical
+from textual.widgets import ContentSwitcher, Static, TabbedContent, TabPane
+
+from acp_console.render.values import format_number
+from acp_console.tui.traffic.model import TrafficView
+from acp_console.tui.traffic.rows import LARGE, size_of
+from acp_console.tui.traffic.text_view import TextLines
+from acp_console.tui.traffic.tree import JsonTree, Place
+from acp_inspector.journal import Frame, JournalEvent, StderrText
+from acp_inspector.recording.format import Footer, Header
+from acp_inspector.recording.reader import LineFault, Row
+from acp_protocol.errors import AcpError
+from acp_protocol.host.text import visible
+from acp_protocol.jsonrpc import Json, parse
+
+SHOWN: Final = 1 << 16
+"""Characters of one frame that are drawn; all of it can be asked for."""
+VALUE_SHOWN: Final = 1000
+"""Characters of one value that are spelled out."""
+ITEMS_SHOWN: Final = 500
+"""Members of one value that are spelled out."""
+NOTHING: Final = "Nothing is chosen."
+TOO_DEEP: Final = "nested too deeply to be spelled out; the bytes stand under Raw"
+WHOLE_KEY: Final = "v"
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What is looked at."""
+
+    said: Row | None
+    question: Frame | None = None
+    answer: Frame | None = None
+    problem: str = ""
+    """Why it cannot be shown, if it cannot."""
+
+
+def subject_of(view: TrafficView, row: int | None) -> Subject:
+    """Return what there is to look at in a row, which is not read where it is large."""
+    if row is None:
+        return Subject(None)
+    if (size := size_of(view.entries, row)) > LARGE:
+        told = f"This frame has {format_number(size / 2**20)} MB: {WHOLE_KEY} reads and shows it."
+        return Subject(None, problem=told)
+    try:
+        return Subject(view.said(row), *view.pair_of(row))
+    except AcpError as problem:
+        return Subject(None, problem=str(problem))
+
+
+class FrameDetail(Vertical):
+    """Shows the row that it is given; only the open tab is filled."""
+
+    DEFAULT_CSS = """
+    FrameDetail {
+        TabbedContent, ContentSwitcher {
+            height: 1fr;
+        }
+        TabPane {
+            height: 1fr;
+            padding: 0 1;
+        }
+        JsonTree, TextLines {
+            height: 1fr;
+        }
+        .pair-head {
+            height: 1;
+            color: $text-muted;
+            text-style: bold;
+        }
+        .pair-half {
+            width: 1fr;
+        }
+        #pair-answer-half {
+            border-left: solid $foreground 20%;
+            padding-left: 1;
+        }
+    }
+    """
+    tabs = getters.query_one("#frame-tabs", TabbedContent)
+    tree_view = getters.query_one("#tree-value", JsonTree)
+    tree_place = getters.query_one("#tree-or-note", ContentSwitcher)
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's word
+        super().__init__(id=id)
+        self._subject = Subject(None)
+        self._filled: set[str] = set()
+
+    def compose(self) -> ComposeResult:
+        with TabbedContent(initial="tree", id="frame-tabs"):
+            with (
+                TabPane("Tree", id="tree"),
+                ContentSwitcher(initial="tree-note", id="tree-or-note"),
+            ):
+                yield JsonTree(id="tree-value")
+                yield TextLines(id="tree-note")
+            with TabPane("Raw", id="raw"):
+                yield TextLines(id="raw-text")
+            with TabPane("Pretty", id="pretty"):
+                yield TextLines(id="pretty-text")
+            with TabPane("Pair", id="pair"), Horizontal():
+                for half in ("question", "answer"):
+                    with Vertical(classes="pair-half", id=f"pair-{half}-half"):
+                        yield Static(classes="pair-head", id=f"pair-{half}-head", markup=False)
+                        yield TextLines(id=f"pair-{half}")
+
+    def on_mount(self) -> None:
+        """Say that nothing is there yet."""
+        self._fill()
+
+    def show(self, subject: Subject) -> None:
+        """Show another row."""
+        self._subject = subject
+        self._filled.clear()
+        self._fill()
+
+    def open_tab(self, name: str) -> None:
+        """Open a tab: `tree`, `raw`, `pretty` or `pair`."""
+        self.tabs.active = name
+
+    @on(TabbedContent.TabActivated)
+    def fill_opened(self, event: TabbedContent.TabActivated) -> None:
+        """Fill the tab that was opened."""
+        event.stop()
+        self._fill()
+
+    def focus_content(self) -> None:
+        """Go to what the open tab holds."""
+        for widget in self.query(f"#{self.tabs.active}").first().query("JsonTree, TextLines"):
+            if widget.display and widget.is_on_screen:
+                widget.focus()
+                return
+
+    @property
+    def json_path(self) -> str:
+        """Where the cursor of the tree stands, as filters spell it; empty without one."""
+        place = self._place()
+        return "" if place is None else str(place)
+
+    @property
+    def json_value(self) -> Json:
+        """What stands there."""
+        place = self._place()
+        return None if place is None else place.value
+
+    def whole(self) -> tuple[str, bool]:
+        """Return all of what is shortened here, safe to show, and whether it is JSON."""
+        said = self._subject.said
+        place = self._place()
+        if place is not None and self.tabs.active == "tree":
+            if isinstance(place.value, str):
+                return visible(place.value), False
+            return visible(spelled(place.value)), True
+        if self.tabs.active == "raw" or not isinstance(said, Frame):
+            return raw_text(said), False
+        value, problem = _value(said)
+        return (raw_text(said), False) if problem else (visible(spelled(value)), True)
+
+    def pretty(self) -> str:
+        """Return what is shown, spelled out, all of it."""
+        value, problem = _value(self._subject.said)
+        return raw_text(self._subject.said) if problem else spelled(value)
+
+    def _place(self) -> Place | None:
+        return self.tree_view.place if self.tree_place.current == "tree-value" else None
+
+    def _fill(self) -> None:
+        if self.tabs.active in self._filled or not self.is_mounted:
+            return
+        self._filled.add(self.tabs.active)
+        match self.tabs.active:
+            case "tree":
+                self._fill_tree()
+            case "raw":
+                self._lines("raw-text", raw_text(self._subject.said))
+            case "pretty":
+                self._fill_pretty("pretty-text", self._subject.said)
+            case _:
+                self._fill_pair()
+
+    def _fill_tree(self) -> None:
+        value, problem = _value(self._subject.said)
+        if self._subject.said is None or problem:
+            text = self._subject.problem or problem or NOTHING
+            self.query_one("#tree-note", TextLines).show("", note=text)
+        else:
+            self.tree_view.show(value)
+        self.tree_place.current = "tree-note" if problem else "tree-value"
+
+    def _fill_pretty(self, id_: str, said: Row | None) -> None:
+        value, problem = _value(said)
+        lines = self.query_one(f"#{id_}", TextLines)
+        if said is None or problem:
+            lines.show("", note=self._subject.problem or problem or NOTHING)
+            return
+        text, is_cut = shortened(value)
+        shown = visible(text[:SHOWN])
+        is_cut = is_cut or len(text) > SHOWN
+        note = f"… shortened: {WHOLE_KEY} shows all of it" if is_cut else ""
+        lines.show(shown, is_json=True, note=note)
+
+    def _fill_pair(self) -> None:
+        asked, told = self._subject.question, self._subject.answer
+        question = self.query_one("#pair-question-head", Static)
+        answer = self.query_one("#pair-answer-head", Static)
+        if asked is None:
+            question.update("Question")
+            answer.update("Answer")
+            self.query_one("#pair-question", TextLines).show("", note="Neither asks nor answers.")
+            self.query_one("#pair-answer", TextLines).show("")
+            return
+        question.update(f"Question {asked.n} · {asked.side} · {asked.at:.3f} s")
+        self._fill_pretty("pair-question", asked)
+        if told is None:
+            answer.update("Answer")
+            self.query_one("#pair-answer", TextLines).show("", note="Has not come.")
+            return
+        latency = (told.at - asked.at) * 1000
+        answer.update(f"Answer {told.n} · {told.side} · after {format_number(latency, 1)} ms")
+        self._fill_pretty("pair-answer", told)
+
+    def _lines(self, id_: str, text: str) -> None:
+        left = len(text) - SHOWN
+        note = (
+            f"… {format_number(left)} more characters: {WHOLE_KEY} shows all of it"
+            if left > 0
+            else ""
+        )
+        if self._subject.said is None:
+            note = self._subject.problem or NOTHING
+        self.query_one(f"#{id_}", TextLines).show(text[:SHOWN], note=note)
+
+
+def raw_text(said: Row | None) -> str:
+    """Return the bytes of a row, safe to show; what is no UTF-8 is spelled with backslashes."""
+    match said:
+        case Frame(raw=raw):
+            return visible(raw.decode(errors="backslashreplace"))
+        case StderrText(text=text):
+            return visible(text.decode(errors="backslashreplace"))
+        case LineFault(reason=reason):
+            return visible(reason)
+        case JournalEvent() | Header() | Footer():
+            return visible(json.dumps(_members(said), ensure_ascii=False, default=str))
+        case None:
+            return ""
+
+
+def exact_text(view: TrafficView, row: int) -> str:
+    """Return the bytes of a row as text, to be copied: nothing in them is made visible."""
+    try:
+        said = view.said(row)
+    except AcpError as problem:
+        return str(problem)
+    return said.raw.decode(errors="replace") if isinstance(said, Frame) else raw_text(said)
+
+
+def spelled(value: Json) -> str:
+    """Return a value as indented JSON; one that is nested too deeply on one line, or not at all."""
+    for indent in (2, None):
+        try:
+            return json.dumps(value, ensure_ascii=False, indent=indent)
+        except RecursionError:
+            continue
+    return TOO_DEEP
+
+
+def shortened(value: Json) -> tuple[str, bool]:
+    """Return a value as indented JSON with what is long in it cut, and whether that was done."""
+    try:
+        cut, was_cut = _cut(value)
+    except RecursionError:
+        return TOO_DEEP, False
+    return spelled(cut), was_cut
+
+
+def _cut(value: Json) -> tuple[Json, bool]:
+    if isinstance(value, str) and len(value) > VALUE_SHOWN:
+        return f"{value[:VALUE_SHOWN]}… {format_number(len(value) - VALUE_SHOWN)} more", True
+    if isinstance(value, list):
+        items = [_cut(item) for item in cast("list[Json]", value)[:ITEMS_SHOWN]]
+        left = len(cast("list[Json]", value)) - len(items)
+        rest = [f"… {format_number(left)} more"] if left else []
+        return [item for item, _ in items] + rest, bool(left) or any(cut for _, cut in items)
+    if isinstance(value, dict):
+        every = list(cast("dict[str, Json]", value).items())
+        items = [(key, _cut(member)) for key, member in every[:ITEMS_SHOWN]]
+        left = len(every) - len(items)
+        rest = {f"… {format_number(left)} more": None} if left else {}
+        is_cut = bool(left) or any(cut for _, (_, cut) in items)
+        return {key: member for key, (member, _) in items} | rest, is_cut
+    return value, False
+
+
+def _value(said: Row | None) -> tuple[Json, str]:
+    """Return the JSON value of a row; or why there is none."""
+    match said:
+        case Frame(raw=raw):
+            try:
+                return parse(raw), ""
+            except (ValueError, RecursionError) as problem:
+                return None, visible(f"{problem}: the bytes stand under Raw")
+        case StderrText():
+            return None, "stderr is text: it stands under Raw"
+        case LineFault(reason=reason):
+            return None, visible(reason)
+        case JournalEvent() | Header() | Footer():
+            return _members(said), ""
+        case None:
+            return None, NOTHING
+
+
+def _members(said: JournalEvent | Header | Footer) -> Json:
+    match said:
+        case JournalEvent(name=name, data=data):
+            return {"event": name, **data}
+        case Header():
+            return {name: getattr(said, name) for name in said.__dataclass_fields__}
+        case Footer(counts=counts, digest=digest):
+            return {"end": dict(counts), "digest": digest}

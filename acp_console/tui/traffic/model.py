@@ -1,0 +1,285 @@
+"""Which rows of the traffic are shown, and what is known of them; nothing here draws."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Generator, Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
+from dataclasses import replace
+from itertools import islice
+from typing import Final, TypeVar
+
+from acp_console.tui.traffic.rows import TableRow, read_row, time_of
+from acp_inspector.analysis.annotations import Annotations, Notes
+from acp_inspector.filter.entries import ENTRY, Entries, facts_of
+from acp_inspector.filter.frames import FrameFacts
+from acp_inspector.filter.language import Filter, compile_filter
+from acp_inspector.filter.scanning import Aside, Scan
+from acp_inspector.journal import Entry, Frame
+from acp_inspector.recording.file import RecordingFile
+from acp_inspector.recording.reader import Row
+from acp_protocol.errors import AcpError
+
+_KEPT_ROWS: Final = 2048
+_SEEN: Final = 200
+"""Sessions, methods and tools that are remembered for completion."""
+NEAR: Final = 1 << 12
+"""Rows that are looked at around the cursor before those further away."""
+HIDDEN: Final = 1000
+"""Rows hidden by the filter that are passed over in search of one that is not."""
+
+
+T = TypeVar("T")
+
+
+def own_thread(*, poll_interval_s: float = 0.002) -> Aside:
+    """Return a thread for work that may take long, such as trying the patterns of a filter.
+
+    Work whose result nobody wants any more goes on to its end. The thread ends once nothing refers
+    to it.
+    """
+    pool = ThreadPoolExecutor(1, thread_name_prefix="filter")
+
+    def run(work: Callable[[], T], /) -> Generator[None, None, T]:
+        future = pool.submit(work)
+        while not wait([future], timeout=poll_interval_s).done:
+            yield
+        return future.result()
+
+    return run
+
+
+class TrafficView:
+    """Rows by their position among those that a filter lets through."""
+
+    def __init__(self, entries: Entries, annotations: Annotations | None = None) -> None:
+        """Show `entries`, and what `annotations` know of them."""
+        self.entries = entries
+        self.annotations = annotations or Annotations()
+        self.wanted = compile_filter("")
+        self._scan: Scan | None = None
+        self._next: Scan | None = None
+        """What will be shown once it has looked at everything."""
+        self._marks: dict[int, int] = {}
+        self._kept: dict[int, TableRow] = {}
+        self.seen: dict[str, dict[str, None]] = {"method": {}, "session": {}}
+        """Values of fields that were seen."""
+
+    # What is shown.
+
+    def __len__(self) -> int:
+        return len(self.entries) if self._scan is None else len(self._scan.rows)
+
+    @property
+    def digits(self) -> int:
+        """How many digits the largest number has."""
+        return len(str(len(self.entries)))
+
+    def at(self, position: int) -> TableRow:
+        """Return what stands at a position."""
+        return self.row(self.row_at(position))
+
+    def row(self, row: int) -> TableRow:
+        """Return what the table says of a row."""
+        found = self._kept.get(row)
+        if found is None:
+            try:
+                found = read_row(self.entries, row)
+            except AcpError as problem:
+                return TableRow(0, 0.0, "", "unreadable", str(problem))
+            self._see(found)
+        if found.is_open and self.entries.answer_of(row) is not None:
+            found = replace(found, is_open=False)
+        self._kept[row] = found
+        if len(self._kept) > _KEPT_ROWS:
+            del self._kept[next(iter(self._kept))]
+        return found
+
+    def delta(self, position: int) -> float:
+        """Return the seconds since what stands before."""
+        if position == 0:
+            return 0.0
+        before, row = self.row_at(position - 1), self.row_at(position)
+        return time_of(self.entries, row) - time_of(self.entries, before)
+
+    def row_at(self, position: int) -> int:
+        """Return the row at a position."""
+        return position if self._scan is None else self._scan.rows[position]
+
+    def position_of(self, row: int) -> int | None:
+        """Return where a row is shown; None if the filter hides it, or has not come to it yet."""
+        if self._scan is None:
+            return row if 0 <= row < len(self.entries) else None
+        position = bisect_left(self._scan.rows, row)
+        is_shown = position < len(self._scan.rows) and self._scan.rows[position] == row
+        return position if is_shown else None
+
+    def position_near(self, row: int) -> int:
+        """Return where a row is shown, or the last one before it."""
+        if self._scan is None:
+            return row
+        return max(bisect_right(self._scan.rows, row) - 1, 0)
+
+    def row_of(self, n: int) -> int | None:
+        """Return the row of entry `n`; None if there is no such entry, or no row for it yet."""
+        if isinstance(self.entries, RecordingFile):
+            return self.entries.row_of(n)
+        row = bisect_left(range(len(self.entries)), n, key=self._number)
+        return row if row < len(self.entries) and self._number(row) == n else None
+
+    def _number(self, row: int) -> int:
+        said = self.entries[row]
+        return said.n if isinstance(said, ENTRY) else 0
+
+    def said(self, row: int) -> Row:
+        """Return what stands in a row.
+
+        Raises:
+            AcpError: it cannot be read.
+        """
+        return self.entries[row]
+
+    # Filtering.
+
+    def filter(self, wanted: Filter) -> None:
+        """Show what `wanted` means; `run` looks for it."""
+        self.wanted = wanted
+        self._next = None
+        self._scan = None if wanted.is_empty else self._new_scan()
+
+    def renew(self) -> None:
+        """Look for the same again, as something about entries has changed that were looked at."""
+        if self._scan is not None:
+            self._next = self._new_scan()
+
+    def forget(self) -> None:
+        """Begin anew: these are other entries."""
+        self._kept.clear()
+        self._marks.clear()
+        self.filter(self.wanted)
+
+    def run(self) -> Iterator[None]:
+        """Look for what is wanted, step by step, among what has not been looked at."""
+        while (scan := self._next or self._scan) is not None and self.is_behind:
+            yield from scan.run()
+            if scan is self._next:
+                self._scan, self._next = scan, None
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether there is something that the filter has not come to."""
+        scan = self._next or self._scan
+        return scan is not None and (scan is self._next or scan.place < len(self.entries))
+
+    @property
+    def looked_at(self) -> int:
+        """How many rows the filter has come to."""
+        return len(self.entries) if self._scan is None else self._scan.place
+
+    def _new_scan(self) -> Scan:
+        # A thread of its own: that of the filter before may still try a pattern.
+        return Scan(self.entries, self.wanted, self.notes_of, aside=own_thread())
+
+    def scan_from(self, row: int, wanted: Filter, *, is_forward: bool) -> Iterator[int | None]:
+        """Look for the next row that `wanted` means; yield None after each step, then the row.
+
+        Nothing is yielded at the end if there is none.
+        """
+        reach, aside = NEAR, own_thread()
+        begin = end = row + 1 if is_forward else row
+        while (end < len(self.entries)) if is_forward else begin > 0:
+            if is_forward:
+                begin, end = end, min(end + reach, len(self.entries))
+            else:
+                begin, end = max(begin - reach, 0), begin
+            scan = Scan(self.entries, wanted, self.notes_of, begin=begin, end=end, aside=aside)
+            for _ in scan.run():
+                yield None
+            if scan.rows:
+                yield scan.rows[0 if is_forward else -1]
+                return
+            reach *= 2
+
+    # What is known.
+
+    def facts(self, row: int) -> FrameFacts | None:
+        """Return the facts about a row; None if it is no entry, or cannot be read."""
+        try:
+            entry = self.entries[row]
+            if isinstance(entry, ENTRY):
+                return facts_of(self.entries, row, entry, notes=self.notes_of(entry))
+        except AcpError:
+            pass
+        return None
+
+    def pair_of(self, row: int) -> tuple[Frame | None, Frame | None]:
+        """Return the question and the answer that a row belongs to."""
+        question = self.entries.question_of(row)
+        if question is None:
+            question, answer = row, self.entries.answer_of(row)
+        else:
+            answer = row
+        found = [None if each is None else self.entries[each] for each in (question, answer)]
+        asked, told = (each if isinstance(each, Frame) else None for each in found)
+        is_pair = told is not None or self.row(row).is_open
+        return (asked, told) if is_pair else (None, None)
+
+    def other_of(self, row: int) -> int | None:
+        """Return the row of the answer, or of the question, to a row."""
+        question = self.entries.question_of(row)
+        return self.entries.answer_of(row) if question is None else question
+
+    def known(self) -> dict[str, list[str]]:
+        """Return values of fields that were seen, for completion."""
+        found = {name: list(values) for name, values in self.seen.items()}
+        if isinstance(self.entries, RecordingFile):
+            names = self.entries.index.methods.names[:_SEEN]
+            found["method"] = list(dict.fromkeys([*found["method"], *names]))
+        return found
+
+    def _see(self, row: TableRow) -> None:
+        for name, value in (("method", row.method), ("session", row.session)):
+            values = self.seen[name]
+            if value and len(values) < _SEEN:
+                values[value] = None
+
+    # Marks.
+
+    def notes_of(self, entry: Entry) -> Notes:
+        """Return what is known of an entry beside what it says."""
+        return self.annotations.notes(entry, is_marked=entry.n in self._marks)
+
+    def finding_at(self, position: int) -> str:
+        """Return the letter of what lint found at a position; empty if it found nothing."""
+        if not self.annotations.counts:
+            return ""
+        row = self.at(position)
+        return self.annotations.mark(row.n) if row.n else ""
+
+    def found_beside(self, row: int, *, is_next: bool) -> int | None:
+        """Return the next row that is shown about which something was found, or the one before."""
+        n = self.row(row).n
+        numbers = self.annotations.after(n) if is_next else self.annotations.before(n)
+        for found in islice(numbers, HIDDEN):
+            place = self.row_of(found)
+            if place is not None and self.position_of(place) is not None:
+                return place
+        return None
+
+    def is_marked(self, position: int) -> bool:
+        """Tell whether somebody marked what stands at a position."""
+        return bool(self._marks) and self.row_at(position) in self._marks.values()
+
+    def mark(self, row: int) -> bool | None:
+        """Mark a row, or no longer; return whether it is marked now. None: it cannot be."""
+        n = self.row(row).n
+        if not n:
+            return None
+        if self._marks.pop(n, None) is None:
+            self._marks[n] = row
+        return n in self._marks
+
+    @property
+    def marks(self) -> list[int]:
+        """The rows that are marked, in order."""
+        return sorted(self._marks.values())

@@ -1,0 +1,536 @@
+"""The traffic of a connection: rows, a filter, and the details of the chosen row."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar, Final, Literal, Protocol
+
+from textual import getters, on
+from textual.actions import SkipAction
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.timer import Timer
+from textual.widgets import Static
+
+from acp_console.tui.clipboard import copy
+from acp_console.tui.commands import bindings
+from acp_console.tui.traffic.detail import FrameDetail, exact_text, subject_of
+from acp_console.tui.traffic.filter_bar import FilterBar
+from acp_console.tui.traffic.model import TrafficView
+from acp_console.tui.traffic.rows import LARGE, head_text, size_of
+from acp_console.tui.traffic.scanner import NOWHERE, Staleness, TrafficWork
+from acp_console.tui.traffic.table import FrameTable
+from acp_console.tui.traffic.text_view import ValueScreen
+from acp_inspector.analysis.annotations import Annotations
+from acp_inspector.filter.entries import Entries, EntryList
+from acp_inspector.filter.expressions import (
+    All,
+    Compare,
+    Exists,
+    Expression,
+    spelled,
+)
+from acp_inspector.filter.frames import FrameFacts
+from acp_inspector.filter.language import Filter, compile_filter
+from acp_inspector.filter.paths import PathError, read_path
+from acp_inspector.journal import Entry
+from acp_protocol.errors import AcpError
+from acp_protocol.jsonrpc import Json
+
+TROUBLE: Final = "error or malformed"
+"""What one looks for when something went wrong."""
+LONG: Final = 200
+"""Characters of a text that a filter looks for, at most."""
+
+
+def same_filter(facts: FrameFacts, what: Literal["session", "tool"]) -> str:
+    """Return the filter for what belongs to the same session or tool call; empty if to none."""
+    value = facts.session if what == "session" else facts.tool
+    return spelled(Compare(what, "==", value)) if value else ""
+
+
+def permission_filter(facts: FrameFacts) -> str:
+    """Return the filter that leads from a tool call to its permission, or back."""
+    if not facts.tool:
+        return ""
+    same = Compare("tool", "==", facts.tool)
+    is_asked = facts.method == "session/request_permission"
+    asked = Compare("method", "==", "session/request_permission")
+    called = Compare("update", "==", "tool_call")
+    return spelled(All((called if is_asked else asked, same)))
+
+
+def filter_for(facts: FrameFacts, path: str, value: Json) -> str:
+    """Return the filter for what is like a row, or has the same value at a place of its message."""
+    try:
+        place = read_path(path)
+    except PathError:
+        # There is no place, or it is the whole message, or nothing that the language can name.
+        return spelled(_alike(facts))
+    if isinstance(value, dict | list):
+        return spelled(Exists(place))
+    if isinstance(value, str) and len(value) > LONG:
+        return spelled(Compare(place, "contains", value[:LONG]))
+    return spelled(Compare(place, "==", value))
+
+
+class Shown(Protocol):
+    """What is shown of a row, as far as it can be copied."""
+
+    def pretty(self) -> str:
+        """Return what is shown, spelled out."""
+        ...
+
+    @property
+    def json_path(self) -> str:
+        """Where the cursor stands in it; empty without one."""
+        ...
+
+    @property
+    def json_value(self) -> Json:
+        """What stands there."""
+        ...
+
+
+def copied(what: str, facts: FrameFacts, shown: Shown) -> str:
+    """Return what is to be copied of a row: `pretty`, `path`, or a `filter` for what is alike."""
+    match what:
+        case "pretty":
+            return shown.pretty()
+        case "path":
+            return shown.json_path or "$"
+        case _:
+            return filter_for(facts, shown.json_path, shown.json_value)
+
+
+def _alike(facts: FrameFacts) -> Expression:
+    kind = facts.kind
+    if kind == "event":
+        return Compare("event", "==", facts.event)
+    if kind in {"stderr", "malformed"}:
+        return Exists(kind)
+    terms: list[Expression] = [Compare("kind", "==", kind)] if kind in {"result", "error"} else []
+    if facts.method:
+        terms.append(Compare("method", "==", facts.method))
+    if facts.update:
+        terms.append(Compare("update", "==", facts.update))
+    if not terms:
+        return Compare("kind", "==", kind)
+    return terms[0] if len(terms) == 1 else All(tuple(terms))
+
+
+SLICE: Final = 0.010
+"""Seconds that are worked in the background at once, between two looks at the keys."""
+PAUSE: Final = 0.013
+"""Seconds from one such slice to the next."""
+RESTS: Final = 2
+"""Slices that are left out after a key: another one mostly follows soon."""
+SYNC: Final = 4
+"""Slices after which what they have found is shown."""
+LOOK: Final = 0.1
+"""Seconds between two looks at whether a recording has grown."""
+
+
+class TrafficPane(Vertical):
+    """Shows the entries of a journal or a recording; whoever owns it hands them over."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings("traffic")
+
+    DEFAULT_CSS = """
+    TrafficPane {
+        #frame-list {
+            height: 3fr;
+            border: round $foreground 20%;
+            border-title-color: $text-muted;
+            border-subtitle-color: $text-muted;
+            padding: 0 1;
+        }
+        #frame-list:focus-within {
+            border: round $primary;
+            border-title-color: $text;
+            border-subtitle-color: $text;
+        }
+        #frame-head {
+            height: 1;
+            color: $text-muted;
+            text-style: bold;
+        }
+        #frames {
+            height: 1fr;
+        }
+        #frame-detail {
+            height: 2fr;
+            padding: 0 1;
+        }
+    }
+    """
+
+    table = getters.query_one("#frames", FrameTable)
+    bar = getters.query_one("#frame-bar", FilterBar)
+    detail = getters.query_one("#frame-detail", FrameDetail)
+
+    def __init__(
+        self,
+        entries: Entries | None = None,
+        annotations: Annotations | None = None,
+        *,
+        id: str | None = None,  # noqa: A002 - Textual's word
+    ) -> None:
+        """Show `entries`, and what `annotations` know of them; None: those `extend` hands over."""
+        super().__init__(id=id)
+        self._entries = EntryList() if entries is None else entries
+        self._view = TrafficView(self._entries, annotations)
+        self._row: int | None = None
+        """The row that is looked at."""
+        self._anchor: int | None = None
+        """The one that was looked at last: where to come back to."""
+        self._sought: int | None = None
+        """The row to go to once the filter has come to it."""
+        self._was_open = False
+        self._staleness = Staleness(self._view)
+        self._beside: Sequence[str] = ()
+        self.goes_on = True
+        """Whether there may be more to come, and to follow."""
+        self._work = TrafficWork(self._view)
+        self._timer: Timer | None = None
+        self._slices = self._rests = 0
+
+    def compose(self) -> ComposeResult:
+        with Vertical(id="frame-list"):
+            yield FilterBar(self._view.known, id="frame-bar")
+            yield Static(id="frame-head", markup=False)
+            yield FrameTable(self._view, id="frames")
+        yield FrameDetail(id="frame-detail")
+
+    def on_mount(self) -> None:
+        """Begin to read."""
+        self._timer = self.set_interval(PAUSE, self._work_on)
+        self.set_interval(LOOK, self._look)
+        self._show_row(None)
+        self._sync()
+
+    def on_resize(self) -> None:
+        """Fit the heading to the width, once the rows have theirs."""
+        self.call_after_refresh(self._head)
+
+    def extend(self, entries: Sequence[Entry]) -> None:
+        """Take the next entries of the journal."""
+        if isinstance(self._entries, EntryList) and entries:
+            self._entries.extend(entries)
+            self._staleness.see_growth()
+            self._begin_work()
+            self._sync()
+
+    @property
+    def problem(self) -> AcpError | None:
+        """Why the recording cannot be read on, if it cannot."""
+        return self._work.problem
+
+    @property
+    def entries(self) -> Entries:
+        """What is shown."""
+        return self._entries
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """The fields that the filter asks for."""
+        return self._view.wanted.needs
+
+    def tell_beside(self, told: Sequence[str]) -> None:
+        """Tell below the rows what goes on beside them."""
+        if told != self._beside:
+            self._beside = told
+            self._tell_count()
+
+    # Work in the background.
+
+    def _begin_work(self) -> None:
+        if self._timer is not None:
+            self._timer.resume()
+
+    def _work_on(self) -> None:
+        if self._rests:
+            self._rests -= 1
+            return
+        is_busy = self._work.run(SLICE)
+        self._begin_anew()
+        found = self._work.take_found()
+        if found is not None:
+            self._arrive(found)
+        if not is_busy and self._timer is not None:
+            self._timer.pause()
+        self._slices += 1
+        if not is_busy or self._slices % SYNC == 0:
+            self._sync()
+
+    def _begin_anew(self) -> None:
+        """Forget what was shown, if the recording has become another one."""
+        if self._work.take_anew():
+            self._row = self._anchor = self._sought = None
+            self.table.show(0)
+
+    def _look(self) -> None:
+        self._staleness.see_findings()
+        self.table.sync_findings()
+        if self._staleness.take():
+            self._renew()
+        growth = self._work.look()
+        self._begin_anew()
+        if growth != "none":
+            self._staleness.see_growth()
+            self._begin_work()
+
+    def _sync(self) -> None:
+        """Show what has come, and how far everything is."""
+        digits = self.table.digits
+        self.table.sync()
+        if self.table.digits != digits:
+            self._head()
+        self._settle()
+        if self._was_open and self._row is not None and not self._view.row(self._row).is_open:
+            self._show_row(self._row)
+        self._tell_count()
+
+    def _settle(self) -> None:
+        """Go back to the row that was looked at before the filter changed, once that is known."""
+        if self._sought is None or self.table.is_following:
+            return
+        position = self._view.position_of(self._sought)
+        if position is None and self._view.looked_at <= self._sought:
+            return
+        if position is None:
+            position = self._view.position_near(self._sought)
+        self._sought = None
+        self.table.show(position)
+
+    # Filter and rows.
+
+    @on(FilterBar.Wanted)
+    def filter_rows(self, event: FilterBar.Wanted) -> None:
+        """Show what is meant."""
+        event.stop()
+        self._apply(event.filter)
+
+    @on(FilterBar.Left)
+    def leave_filter(self, event: FilterBar.Left) -> None:
+        """Go on to the rows."""
+        event.stop()
+        self.table.focus()
+
+    @on(FrameTable.Moved, "#frames")
+    def show_chosen(self, event: FrameTable.Moved) -> None:
+        """Show the row under the cursor."""
+        event.stop()
+        if self.table.has_moved:
+            self._sought = None
+            self._rests = RESTS
+        self.table.has_moved = False
+        self._chosen()
+        self._tell_count()
+
+    def _apply(self, wanted: Filter) -> None:
+        self._sought = self._anchor
+        self._view.filter(wanted)
+        self._work.begin_anew()
+        self.table.show(0)
+        self._begin_work()
+        self._sync()
+
+    def _set_filter(self, text: str, without: str) -> None:
+        if not text:
+            self.notify(without, severity="warning", markup=False)
+        else:
+            self.bar.set_filter(text)
+
+    # Deeds.
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Offer to follow only what goes on."""
+        del parameters
+        return action != "follow" or self.goes_on
+
+    def action_follow(self) -> None:
+        """Keep the newest row in sight, or no longer."""
+        self.table.is_following = not self.table.is_following
+        if self.table.is_following:
+            self.table.action_edge(is_last=True)
+        self._tell_count()
+
+    def action_filter(self) -> None:
+        """Go to the filter."""
+        self.bar.input.focus()
+
+    def action_unfilter(self) -> None:
+        """Go back to the rows, stop looking for something, or show everything again.
+
+        Raises:
+            SkipAction: there is nothing of that: the key may mean something else elsewhere.
+        """
+        if self.detail.has_focus_within:
+            self.table.focus()
+        elif self._work.is_searching:
+            self._work.stop_search()
+            self.notify("The search was stopped")
+        elif not self._view.wanted.is_empty or self.bar.input.value:
+            self.bar.set_filter("")
+        else:
+            raise SkipAction
+
+    def action_detail(self) -> None:
+        """Go to what the row holds."""
+        self._chosen()
+        self.detail.focus_content()
+
+    def action_tab(self, name: str) -> None:
+        """Look at the row in another way."""
+        self.detail.open_tab(name)
+
+    def action_jump(self) -> None:
+        """Go to the other half of the exchange."""
+        row = self._chosen()
+        other = None if row is None else self._view.other_of(row)
+        if other is None:
+            self.notify("This row has no answer or question here", severity="warning")
+        else:
+            self._arrive(other)
+
+    def action_permission(self) -> None:
+        """Go to the permission of the tool call, or from there to the call."""
+        facts = self._facts()
+        wanted = "" if facts is None else permission_filter(facts)
+        if not wanted:
+            self.notify("This row is about no tool call", severity="warning")
+            return
+        # It mostly stands behind the call, and the call before it.
+        is_forward = "update ==" not in wanted
+        self._seek(wanted, is_forward=is_forward, turns=True)
+
+    def action_trouble(self, is_next: bool) -> None:
+        """Go to the next error, or the one before."""
+        self._seek(TROUBLE, is_forward=is_next)
+
+    def action_go_to_finding(self, is_next: bool) -> None:
+        """Go to the next row about which something was found, or the one before."""
+        row = self._chosen()
+        found = None if row is None else self._view.found_beside(row, is_next=is_next)
+        self._arrive(NOWHERE if found is None else found)
+
+    def action_mark(self) -> None:
+        """Mark the row, or no longer."""
+        row = self._chosen()
+        if row is None or self._view.mark(row) is None:
+            self.notify("There is nothing to mark", severity="warning")
+            return
+        if "marked" in self.needs:
+            self._renew()
+        self.table.redraw()
+        self._tell_count()
+
+    def action_go_to_mark(self, is_next: bool) -> None:
+        """Go to the next mark, or the one before; behind the last comes the first."""
+        row = self._chosen()
+        at = -1 if row is None else row
+        marks = self._view.marks
+        others = [row for row in marks if (row > at if is_next else row < at)] or marks
+        if not others:
+            self.notify("Nothing is marked: m marks a row", severity="warning")
+        else:
+            self._arrive(others[0 if is_next else -1])
+
+    def action_same(self, what: str) -> None:
+        """Show only what belongs to the same session or tool call."""
+        facts = self._facts()
+        name = "session" if what == "session" else "tool"
+        text = "" if facts is None else same_filter(facts, name)
+        self._set_filter(text, f"This row belongs to no {what.replace('_', ' ')}")
+
+    def action_copy(self, what: str = "raw") -> None:
+        """Copy the row: its exact bytes, spelled out, the place in it, or a filter for it."""
+        row, facts = self._chosen(), self._facts()
+        if row is None or facts is None:
+            self.notify("There is nothing to copy", severity="warning")
+            return
+        text = copied(what, facts, self.detail) if what != "raw" else exact_text(self._view, row)
+        # JSON can spell halves of characters, which no clipboard takes.
+        text = text.encode(errors="replace").decode()
+        way = copy(text, self.app.copy_to_clipboard)
+        said = {"raw": "bytes", "pretty": "JSON"}.get(what, text)
+        self.notify(f"Entry {facts.n}: {said} copied {way}", markup=False)
+
+    def action_whole(self) -> None:
+        """Show all of what is shortened here."""
+        row = self._chosen()
+        if row is None:
+            return
+        text, is_json = self.detail.whole()
+        if size_of(self._entries, row) > LARGE:
+            text, is_json = exact_text(self._view, row), False
+        self.app.push_screen(ValueScreen(text, is_json=is_json))
+
+    def go_to_entry(self, n: int) -> None:
+        """Put the cursor on entry `n`, if there is a row for it."""
+        row = self._view.row_of(n)
+        self._arrive(NOWHERE if row is None else row)
+
+    # Inside.
+
+    def _chosen(self) -> int | None:
+        """Return the row under the cursor, and look at it: keys may be ahead of messages."""
+        position = self.table.cursor
+        row = self._view.row_at(position) if 0 <= position < len(self._view) else None
+        if row != self._row:
+            self._show_row(row)
+        return row
+
+    def _facts(self) -> FrameFacts | None:
+        row = self._chosen()
+        return None if row is None else self._view.facts(row)
+
+    def _seek(self, text: str, *, is_forward: bool, turns: bool = False) -> None:
+        row = self._chosen()
+        if row is not None:
+            wanted = compile_filter(text)
+            self._work.seek(wanted, row, is_forward=is_forward, turns=turns)
+            self._begin_work()
+
+    def _arrive(self, row: int) -> None:
+        """Put the cursor on a row that was looked for."""
+        position = None if row == NOWHERE else self._view.position_of(row)
+        if row == NOWHERE:
+            self.notify("There is none in this direction", severity="warning")
+        elif position is None:
+            self.notify("The filter hides it: Esc shows everything", severity="warning")
+        else:
+            self._sought = None
+            self.table.go_to(position)
+
+    def _renew(self) -> None:
+        self._view.renew()
+        self._work.begin_anew()
+        self._begin_work()
+
+    def _show_row(self, row: int | None) -> None:
+        self._row = row
+        self._anchor = self._anchor if row is None else row
+        self._was_open = row is not None and self._view.row(row).is_open
+        self.detail.show(subject_of(self._view, row))
+
+    def _head(self) -> None:
+        width = self.table.scrollable_content_region.width
+        self.query_one("#frame-head", Static).update(head_text(width, self.table.digits)[:width])
+
+    def _tell_count(self) -> None:
+        parts = [*self._work.told(), *self._beside]
+        if self.table.is_following:
+            parts.append("following")
+        box = self.query_one("#frame-list")
+        box.border_title = "Traffic"
+        box.border_subtitle = Content(" · ".join(parts))
+        self.table.instead = self._why_empty()
+
+    def _why_empty(self) -> str:
+        if not len(self._entries):
+            return "Nothing has been said yet."
+        return "Looking …" if self._view.is_behind else "No row matches. Esc shows everything."

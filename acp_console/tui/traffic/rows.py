@@ -1,0 +1,227 @@
+"""What the table says of one row, and how that is laid out for a width."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Final, assert_never
+
+from acp_console.render.tables import fit_cell
+from acp_console.render.values import arrow, sender
+from acp_inspector.analysis.exchanges import Exchanges
+from acp_inspector.analysis.summary import describe
+from acp_inspector.filter.entries import Entries
+from acp_inspector.journal import Frame, JournalEvent, StderrText
+from acp_inspector.recording.file import RecordingFile
+from acp_inspector.recording.format import Footer, Header
+from acp_inspector.recording.reader import LineFault, Row
+from acp_protocol.host.text import one_line
+
+LARGE: Final = 8 << 20
+"""Bytes of a frame from which on it is not read before somebody asks for it."""
+SUMMARY_WIDTH: Final = 200
+MIDDLE: Final = 70
+"""Columns from which on time, latency and size are shown too."""
+WIDE: Final = 130
+"""Columns from which on everything but id and session has a column of its own."""
+WIDEST: Final = 170
+"""Columns from which on id and session have one, too."""
+OPEN: Final = "open"
+"""What stands in place of the latency of a question that waits."""
+MARK: Final = "◆"
+EDGE: Final = 3
+"""Columns before the number: for what somebody marked, and for what lint found."""
+
+_SIGNS: Final = {
+    "request": "?",
+    "result": "=",
+    "error": "!",
+    "malformed": "✗",
+    "unreadable": "✗",
+    "stderr": "‖",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class TableRow:
+    """What a table shows of a row; every text is safe to show."""
+
+    n: int
+    """Number of the entry; 0 for what is none."""
+    at: float
+    """Seconds since the journal began."""
+    side: str
+    """Who sent it: `client`, `agent`, or nobody."""
+    kind: str
+    summary: str
+    method: str = ""
+    """Its own, or that of the question it answers."""
+    id: str = ""
+    session: str = ""
+    latency: float | None = None
+    """Seconds from the question, for an answer."""
+    is_open: bool = False
+    """A question without an answer."""
+    size: int = 0
+    """Bytes."""
+
+    @property
+    def is_fault(self) -> bool:
+        """Whether it tells of something that went wrong."""
+        return self.kind in {"error", "malformed", "unreadable"}
+
+
+def time_of(entries: Entries, row: int) -> float:
+    """Return the seconds since the journal began, without reading the row where that is known."""
+    if isinstance(entries, RecordingFile):
+        return entries.brief(row).at
+    said = entries[row]
+    return said.at if isinstance(said, Frame | StderrText | JournalEvent) else 0.0
+
+
+def size_of(entries: Entries, row: int) -> int:
+    """Return how many bytes would have to be read, where that is known without reading them."""
+    if isinstance(entries, RecordingFile):
+        behind = entries.index.offset(row + 1) if row + 1 < len(entries) else 0
+        return max(behind - entries.index.offset(row), 0)
+    said = entries[row]
+    return len(said.raw) if isinstance(said, Frame) else 0
+
+
+def read_row(entries: Entries, row: int) -> TableRow:
+    """Return what the table says of a row."""
+    if (size := size_of(entries, row)) > LARGE:
+        return _large(entries, row, size)
+    said: Row = entries[row]
+    match said:
+        case Frame():
+            return _frame(entries, row, said)
+        case StderrText(n=n, at=at, text=text):
+            shown = one_line(text.decode(errors="replace").rstrip("\n"), SUMMARY_WIDTH)
+            return TableRow(n, at, "agent", "stderr", shown, size=len(text))
+        case JournalEvent(n=n, at=at, name=name, data=data):
+            words = " ".join(f"{key} {_plain(value)}" for key, value in data.items())
+            return TableRow(n, at, "", "event", one_line(f"{name} {words}".strip(), SUMMARY_WIDTH))
+        case LineFault(line=line, reason=reason):
+            return TableRow(0, 0.0, "", "unreadable", one_line(f"line {line}: {reason}", 200))
+        case Header(tool=tool):
+            return TableRow(0, 0.0, "", "header", one_line(tool, SUMMARY_WIDTH))
+        case Footer(counts=counts):
+            words = ", ".join(f"{count} {name}" for name, count in counts.items())
+            return TableRow(0, 0.0, "", "end", one_line(words, SUMMARY_WIDTH))
+        case _:
+            assert_never(said)
+
+
+def _plain(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _frame(entries: Entries, row: int, frame: Frame) -> TableRow:
+    exchanges = Exchanges()
+    question = entries.question_of(row)
+    if question is not None and size_of(entries, question) <= LARGE:
+        asked = entries[question]
+        if isinstance(asked, Frame):
+            exchanges.apply(asked)
+    told = describe(frame, exchanges)
+    return TableRow(
+        n=told.n,
+        at=told.at,
+        side=told.side,
+        kind=told.kind,
+        summary=told.summary,
+        method=told.method,
+        id=one_line(json.dumps(told.id, ensure_ascii=False), 40) if told.has_id else "",
+        session=told.session,
+        latency=told.latency,
+        is_open=told.kind == "request" and entries.answer_of(row) is None,
+        size=told.size,
+    )
+
+
+def _large(entries: Entries, row: int, size: int) -> TableRow:
+    method = ""
+    if isinstance(entries, RecordingFile):
+        method = one_line(entries.brief(row).method or "", 60)
+    summary = "too large to be read unasked: v shows it"
+    return TableRow(0, time_of(entries, row), "", "large", summary, method, size=size)
+
+
+# Layout.
+
+
+def head_text(width: int, digits: int) -> str:
+    """Return the heading above the rows for a width; numbers take `digits` columns."""
+    if width < MIDDLE:
+        return f"{'':{EDGE}}{'n':>{digits}}    frame"
+    if width < WIDE:
+        said = fit_cell("   frame", width - digits - EDGE - 29)
+        return f"{'':{EDGE}}{'n':>{digits}} {'time':>9} {said} {'latency':>8} {'size':>7}"
+    names = ("n", "time", "delta", "from", "kind", "method", "id", "session", "latency", "size")
+    return " " * EDGE + _join((*names, "summary"), width, digits)
+
+
+def row_text(row: TableRow, width: int, digits: int, *, delta: float) -> str:
+    """Return one row as a line, behind its edge; narrow ones leave columns out."""
+    latency = _latency(row)
+    number = str(row.n) if row.n else ""
+    if width < MIDDLE:
+        return f"{number:>{digits}} {_said(row)}"
+    at = _seconds(row.at) if row.n or row.at else ""
+    if width < WIDE:
+        said = fit_cell(_said(row), width - digits - EDGE - 29)
+        return f"{number:>{digits}} {at:>9} {said} {latency:>8} {_size(row.size):>7}"
+    sent_by = sender(row.side)
+    after = _delta(delta) if at else ""
+    cells = (number, at, after, sent_by, row.kind, row.method, row.id, row.session, latency)
+    return _join((*cells, _size(row.size), row.summary), width, digits)
+
+
+def _said(row: TableRow) -> str:
+    """Return side and what was said in one; an update's name stands in its summary."""
+    is_update = row.method == "session/update" and row.summary
+    said = row.summary if is_update else f"{row.method} {row.summary}".strip()
+    if row.kind in {"event", "end", "header", "unreadable", "large"}:
+        said = f"{row.kind}: {said}" if row.kind != "event" else said
+    return f"{arrow(row.side)}{_SIGNS.get(row.kind, ' ')} {said}"
+
+
+_WIDTHS: Final = {1: 9, 2: 9, 3: 8, 4: 12, 5: 26, 6: 8, 7: 12, 8: 8, 9: 7}
+"""Columns of each cell but the first and the last."""
+_RIGHT: Final = frozenset({0, 1, 2, 8, 9})
+_ONLY_WIDEST: Final = frozenset({6, 7})
+
+
+def _join(cells: tuple[str, ...], width: int, digits: int) -> str:
+    parts: list[str] = []
+    for place, cell in enumerate(cells[:-1]):
+        if place in _ONLY_WIDEST and width < WIDEST:
+            continue
+        columns = _WIDTHS.get(place, digits)
+        parts.append(fit_cell(cell, columns, is_right=place in _RIGHT))
+    return " ".join([*parts, cells[-1]])
+
+
+def _latency(row: TableRow) -> str:
+    if row.is_open:
+        return OPEN
+    return "" if row.latency is None else _delta(row.latency)
+
+
+def _seconds(seconds: float) -> str:
+    return f"{seconds:.3f}" if seconds < 100_000 else f"{seconds:.0f}"
+
+
+def _delta(seconds: float) -> str:
+    if abs(seconds) < 0.0995:
+        return f"{seconds * 1000:.1f} ms" if abs(seconds) < 0.00995 else f"{seconds * 1000:.0f} ms"
+    return f"{seconds * 1000:.0f} ms" if abs(seconds) < 10 else f"{seconds:.1f} s"
+
+
+def _size(size: int) -> str:
+    if not size:
+        return ""
+    if size < 10_000:
+        return f"{size} B"
+    return f"{size / 1024:.0f} kB" if size < 10 * 2**20 else f"{size / 2**20:.0f} MB"

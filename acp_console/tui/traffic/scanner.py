@@ -1,0 +1,200 @@
+"""What is done in the background of the traffic: reading on, filtering, searching.
+
+All of it goes in small steps on the loop of the screen: keys are heard between any two, nothing
+needs a lock, and leaving off is forgetting. Patterns alone, of which one step may take long, are
+tried in a thread that knows nothing but the texts.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Final, Literal, TypeAlias
+
+from acp_console.render.values import format_number
+from acp_console.tui.traffic.model import TrafficView
+from acp_inspector.analysis.annotations import JUDGED, STUDIED
+from acp_inspector.filter.language import Filter
+from acp_inspector.recording.file import RecordingFile
+from acp_protocol.errors import AcpError
+
+PIECE: Final = 1 << 17
+"""Bytes of a recording that are looked at in one step."""
+RENEW: Final = 5
+"""Looks after which a filter is renewed that has to do with what came later."""
+NOWHERE: Final = -1
+"""What a search has found that has found nothing."""
+
+Growth: TypeAlias = Literal["none", "more"]
+
+
+class TrafficWork:
+    """Works for one view."""
+
+    def __init__(self, view: TrafficView) -> None:
+        self._view = view
+        self._recording = view.entries if isinstance(view.entries, RecordingFile) else None
+        self._scan: Iterator[None] | None = None
+        self._search: Iterator[int | None] | None = None
+        self._sought: Filter | None = None
+        """What was looked for last."""
+        self._found: int | None = None
+        self._was_replaced = False
+        self.problem: AcpError | None = None
+        """Why the recording cannot be read on, if it cannot."""
+
+    def run(self, seconds: float) -> bool:
+        """Work for so long at most; return whether there is more to do."""
+        end = time.monotonic() + seconds
+        is_busy = True
+        while is_busy and time.monotonic() < end:
+            try:
+                # Each of them, as none may wait for another.
+                is_busy = any([self._read_on(), self._scan_on(), self._search_on()])
+            except AcpError as problem:
+                self.problem = problem
+                self._scan = self._search = None
+                is_busy = False
+        return is_busy
+
+    def look(self) -> Growth:
+        """See whether a recording that was read to its end has grown."""
+        recording = self._recording
+        if recording is None or self.problem or not recording.is_complete:
+            return "none"
+        before = len(recording)
+        try:
+            self._advance(recording)
+        except AcpError as problem:
+            self.problem = problem
+            return "none"
+        return "none" if len(recording) == before and recording.is_complete else "more"
+
+    def take_anew(self) -> bool:
+        """Tell, once, whether the recording has become another one."""
+        was_replaced, self._was_replaced = self._was_replaced, False
+        return was_replaced
+
+    def _advance(self, recording: RecordingFile) -> None:
+        before = len(recording)
+        recording.advance(PIECE)
+        if len(recording) < before:
+            self._was_replaced = True
+            self._scan = self._search = None
+            self._view.forget()
+
+    def told(self) -> list[str]:
+        """Return in words what is shown, and how far everything is."""
+        view, every = self._view, len(self._view.entries)
+        is_filtered = not view.wanted.is_empty
+        count = (
+            f"{format_number(len(view))} of {format_number(every)}"
+            if is_filtered
+            else format_number(every)
+        )
+        parts = [f"{count} entries"]
+        if is_filtered and view.looked_at < every:
+            parts.append(f"{view.looked_at * 100 // every} % looked at")
+        if self._recording is not None and not self._recording.is_complete:
+            parts.append(f"{self._recording.progress * 100:.0f} % read")
+        if self.is_searching:
+            parts.append("searching, Esc stops")
+        if view.wanted.complaint or (self._sought is not None and self._sought.complaint):
+            parts.append("a pattern takes too long")
+        if view.marks:
+            parts.append(f"{len(view.marks)} marked")
+        return parts
+
+    # Searching.
+
+    @property
+    def is_searching(self) -> bool:
+        """Whether something is looked for."""
+        return self._search is not None
+
+    def seek(self, wanted: Filter, row: int, *, is_forward: bool, turns: bool = False) -> None:
+        """Look for the next row that is meant; `turns`: then for the one before, if there is none.
+
+        `take_found` tells of it.
+        """
+        self._found, self._sought = None, wanted
+        self._search = self._seek(wanted, row, is_forward=is_forward, turns=turns)
+
+    def stop_search(self) -> None:
+        """Look for nothing any more."""
+        self._search = None
+
+    def take_found(self) -> int | None:
+        """Return the row that was found, once; `NOWHERE` if there is none, None while looking."""
+        found, self._found = self._found, None
+        return found
+
+    def _seek(
+        self, wanted: Filter, row: int, *, is_forward: bool, turns: bool
+    ) -> Iterator[int | None]:
+        for way in (is_forward, not is_forward) if turns else (is_forward,):
+            for found in self._view.scan_from(row, wanted, is_forward=way):
+                yield found
+                if found is not None:
+                    return
+        yield NOWHERE
+
+    # Steps.
+
+    def _read_on(self) -> bool:
+        if self._recording is None or self._recording.is_complete or self.problem:
+            return False
+        self._advance(self._recording)
+        return True
+
+    def _scan_on(self) -> bool:
+        if self._scan is None:
+            if not self._view.is_behind:
+                return False
+            self._scan = self._view.run()
+        for _ in self._scan:
+            return True
+        self._scan = None
+        return self._view.is_behind
+
+    def _search_on(self) -> bool:
+        if self._search is None:
+            return False
+        self._found = next(self._search, NOWHERE)
+        if self._found is not None:
+            self._search = None
+        return self._search is not None
+
+    def begin_anew(self) -> None:
+        """Filter from the beginning: something else is wanted."""
+        self._scan = None
+
+
+class Staleness:
+    """Whether more has become known of rows that the filter of a view has looked at already."""
+
+    def __init__(self, view: TrafficView) -> None:
+        self._view = view
+        self._is_stale = False
+        self._judged = self._studied = self._looks = 0
+
+    def see_growth(self) -> None:
+        """Take note of new rows: questions that waited may have been answered."""
+        self._is_stale = self._is_stale or "pending" in self._view.wanted.needs
+
+    def see_findings(self) -> None:
+        """See whether lint or a study has found out something."""
+        known, needs = self._view.annotations, self._view.wanted.needs
+        if known.judged != self._judged and JUDGED & needs:
+            self._is_stale = True
+        if known.studied != self._studied and STUDIED & needs:
+            self._is_stale = True
+        self._judged, self._studied = known.judged, known.studied
+
+    def take(self) -> bool:
+        """Tell, once and now and then, whether the filter has to look again."""
+        self._looks += 1
+        if self._looks % RENEW or self._view.is_behind:
+            return False
+        was_stale, self._is_stale = self._is_stale, False
+        return was_stale

@@ -1,0 +1,219 @@
+"""A JSON value as a tree, of which only what is unfolded is built."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar, Final, TypeAlias, cast
+
+from rich.style import Style
+from rich.text import Text
+from textual.binding import Binding, BindingType
+from textual.widgets import Tree
+from textual.widgets.tree import TreeNode
+
+from acp_console.render.values import format_number
+from acp_console.tui.cursor_list import ink
+from acp_protocol.host.text import one_line
+from acp_protocol.jsonrpc import Json
+
+Step: TypeAlias = str | int
+
+PORTION: Final = 200
+"""Members that are shown at once; the node behind them shows as many more."""
+BESIDE: Final = 60
+"""Columns that stand beside a value: what it is in, its name, and how long it is."""
+NAMED: Final = 34
+"""Columns that stand beside a value that is not cut."""
+LEAST: Final = 20
+"""Characters of a value that are shown at least."""
+UNFOLDED: Final = 24
+"""Lines that are unfolded to begin with."""
+_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A value and where it stands; `begin`: the first member that is not shown yet."""
+
+    path: tuple[Step, ...]
+    value: Json
+    begin: int = 0
+
+    @property
+    def is_rest(self) -> bool:
+        """Whether it stands for members that are not shown yet."""
+        return self.begin > 0
+
+    def __str__(self) -> str:
+        """Return the path as filters spell it."""
+        parts = (
+            f"[{step}]"
+            if isinstance(step, int)
+            else f".{step}"
+            if _NAME.fullmatch(step)
+            else f"[{json.dumps(step, ensure_ascii=False)}]"
+            for step in self.path
+        )
+        return "$" + "".join(parts)
+
+
+class JsonTree(Tree[Place]):
+    """Shows one value."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        "json-tree--key",
+        "json-tree--string",
+        "json-tree--number",
+        "json-tree--note",
+    }
+    DEFAULT_CSS = """
+    JsonTree {
+        padding: 0;
+        background: transparent;
+        scrollbar-size-vertical: 1;
+        &> .json-tree--key {
+            color: $text-accent;
+        }
+        &> .json-tree--string {
+            color: $text-success;
+        }
+        &> .json-tree--number {
+            color: $text-warning;
+        }
+        &> .json-tree--note {
+            color: $text-muted;
+        }
+    }
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("right", "unfold", "Unfold", show=False),
+        Binding("left", "fold", "Fold", show=False),
+    ]
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's word
+        super().__init__("", id=id)
+        self.show_root = False
+        self.guide_depth = 2
+
+    def show(self, value: Json) -> None:
+        """Show a value, unfolded as far as fits a few lines."""
+        self.clear()
+        self.root.data = Place((), value)
+        self._grow(self.root)
+        if not self.root.children:
+            self.root.add_leaf("", self.root.data)
+        self.root.expand()
+        waiting = deque(self.root.children)
+        lines = len(waiting)
+        while waiting:
+            node = waiting.popleft()
+            size = _size(node.data.value) if node.data and not node.data.is_rest else 0
+            if size and lines + size <= UNFOLDED:
+                self._grow(node)
+                node.expand()
+                lines += size
+                waiting.extend(node.children)
+        self.cursor_line = 0
+        self.scroll_to(y=0, animate=False, force=True)
+
+    def action_unfold(self) -> None:
+        """Unfold what the cursor stands on."""
+        if self.cursor_node is not None:
+            self.cursor_node.expand()
+
+    def action_fold(self) -> None:
+        """Fold what the cursor stands on, or else go to what it stands in."""
+        node = self.cursor_node
+        if node is not None and node.is_expanded and node.children:
+            node.collapse()
+        else:
+            self.action_cursor_parent()
+
+    @property
+    def place(self) -> Place | None:
+        """What the cursor stands on."""
+        node = self.cursor_node
+        return node.data if node is not None and self.root.children else None
+
+    def on_tree_node_expanded(self, event: Tree.NodeExpanded[Place]) -> None:
+        """Build what is unfolded."""
+        event.stop()
+        self._grow(event.node)
+
+    def on_tree_node_selected(self, event: Tree.NodeSelected[Place]) -> None:
+        """Show more members in place of the node that stands for them."""
+        event.stop()
+        node = event.node
+        if node.data is not None and node.data.is_rest and node.parent is not None:
+            parent, rest = node.parent, node.data
+            node.remove()
+            self._add(parent, rest)
+
+    def render_label(self, node: TreeNode[Place], base_style: Style, style: Style) -> Text:
+        """Return the line of a node."""
+        place = node.data
+        if place is None:
+            return Text("")
+        if place.is_rest:
+            left = _size(place.value) - place.begin
+            return Text(
+                f"  … {format_number(left)} more: Enter shows them",
+                base_style + self._style("note"),
+            )
+        signs = ("▼ " if node.is_expanded else "▶ ") if node.allow_expand else "  "
+        text = Text(signs, style=base_style)
+        if place.path:
+            text.append(one_line(str(place.path[-1]), 60), self._style("key"))
+            text.append(": ")
+        text.append_text(self._value(place.value))
+        text.stylize(style)
+        return text
+
+    def _value(self, value: Json) -> Text:
+        fits = max(self.size.width - NAMED, LEAST)
+        is_long = isinstance(value, str) and len(value) > fits
+        shown = max(self.size.width - BESIDE, LEAST) if is_long else fits
+        if isinstance(value, dict | list):
+            count = len(cast("list[Json]", value))
+            signs = "{}" if isinstance(value, dict) else "[]"
+            return Text(f"{signs[0]}{format_number(count)}{signs[1]}", self._style("note"))
+        if isinstance(value, str):
+            text = Text(f'"{one_line(value, shown)}"', self._style("string"))
+            if is_long:
+                note = f"  {format_number(len(value))} characters, v shows all"
+                text.append(note, self._style("note"))
+            return text
+        return Text(one_line(json.dumps(value), shown), self._style("number"))
+
+    def _style(self, name: str) -> Style:
+        return ink(self, f"json-tree--{name}")
+
+    def _grow(self, node: TreeNode[Place]) -> None:
+        if node.data is not None and not node.children:
+            self._add(node, node.data)
+
+    def _add(self, node: TreeNode[Place], place: Place) -> None:
+        for at, (step, value) in enumerate(_members(place.value)):
+            if at < place.begin:
+                continue
+            if at >= place.begin + PORTION:
+                node.add_leaf("", Place(place.path, place.value, at))
+                return
+            inner = Place((*place.path, step), value)
+            node.add("", inner, allow_expand=_size(value) > 0)
+
+
+def _size(value: Json) -> int:
+    return len(cast("list[Json]", value)) if isinstance(value, dict | list) else 0
+
+
+def _members(value: Json) -> Iterator[tuple[Step, Json]]:
+    if isinstance(value, dict):
+        yield from cast("dict[str, Json]", value).items()
+    elif isinstance(value, list):
+        yield from enumerate(cast("list[Json]", value))

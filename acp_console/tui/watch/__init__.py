@@ -1,0 +1,3 @@
+"""The screen for proxies and recordings."""
+
+__all__: list[str] = []

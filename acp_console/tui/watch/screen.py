@@ -1,0 +1,212 @@
+"""The traffic of others: of a running proxy as it happens, or of a recording."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import ClassVar, Final
+
+from textual import getters
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Horizontal
+from textual.screen import Screen
+from textual.widgets import Footer, Static
+
+from acp_console.state.intercept import Desk
+from acp_console.tui.commands import bindings
+from acp_console.tui.inspector_pane import Inspection
+from acp_console.tui.intercept.pane import InterceptPane
+from acp_console.tui.sources import FileSource, Presence, ProxySource, Reading, Source
+from acp_inspector.filter.entries import EntryList
+from acp_inspector.journal import JournalEvent
+from acp_inspector.recording.file import RecordingFile
+from acp_inspector.recording.format import Header
+from acp_inspector.recording.reader import Row
+from acp_protocol.errors import AcpError
+from acp_protocol.host.text import one_line
+
+TICK: Final = 0.05
+"""Seconds between two looks at what has come."""
+LAST: Final = 4
+"""Rows at the end of a recording among which its end is told."""
+MOST: Final = 2000
+"""Entries that are taken in one look, so that keys are heard in between."""
+
+
+class WatchScreen(Screen[None]):
+    """Shows what goes, or went, over somebody else's wire."""
+
+    CSS_PATH = "watch.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = bindings("watch")
+
+    inspection = getters.query_one("#inspection", Inspection)
+
+    def __init__(self, sources: Sequence[Source]) -> None:
+        super().__init__()
+        self._sources = tuple(sources)
+        self._place = 0
+        self._reading: Reading | Presence | None = None
+        self._recording: RecordingFile | None = None
+        self._problem: AcpError | None = None
+        self._ending = ""
+        self._count = 0
+        """Rows among which the end was looked for."""
+        self._desk: Desk | None = None
+
+    def compose(self) -> ComposeResult:
+        yield Static(id="status", classes="bar", markup=False)
+        yield Horizontal(id="body")
+        yield Footer()
+
+    async def on_mount(self) -> None:
+        """Begin to read."""
+        await self._begin()
+        self.set_interval(TICK, self._take)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Offer to go on, and to interfere, only where there is something to do it to."""
+        del parameters
+        if action == "intercept":
+            return isinstance(self._sources[self._place], ProxySource)
+        return action != "next_source" or len(self._sources) > 1
+
+    def on_unmount(self) -> None:
+        """Leave the source as it is."""
+        self._leave()
+
+    async def action_intercept(self) -> None:
+        """Show what the proxy holds, or leave that to itself again."""
+        source = self._sources[self._place]
+        if self._desk is not None:
+            self._leave_desk()
+            await self.query(InterceptPane).remove()
+            self.inspection.focus_content()
+        elif isinstance(source, ProxySource):
+            self._desk = Desk(source.proxy.path)
+            self._desk.start()
+            pane = InterceptPane(self._desk)
+            await self.mount(pane, after="#body")
+            pane.filter.focus()
+
+    def _leave_desk(self) -> None:
+        if self._desk is not None:
+            self._desk.close()
+            self._desk = None
+
+    async def action_next_source(self) -> None:
+        """Go on to the next proxy or recording, if there are several."""
+        await self.query(InterceptPane).remove()
+        # What is shown reads from what is closed then.
+        await self.query("#body > *").remove()
+        self._leave()
+        self._place = (self._place + 1) % len(self._sources)
+        await self._begin()
+
+    async def _begin(self) -> None:
+        source = self._sources[self._place]
+        self._reading, self._recording = None, None
+        self._problem, self._ending, self._count = None, "", 0
+        if isinstance(source, FileSource):
+            try:
+                self._recording = source.open()
+            except AcpError as problem:
+                self._problem = problem
+        elif isinstance(source, ProxySource):
+            self._recording = source.recording()
+            self._reading = Presence(source) if self._recording else Reading(source)
+            self._reading.start()
+        entries = EntryList() if self._recording is None else self._recording
+        reading = self._reading
+        inspection = Inspection(
+            entries,
+            is_over=lambda: bool(reading and reading.is_over),
+            now=self._now,
+            id="inspection",
+        )
+        await self.query_one("#body").mount(inspection)
+        pane = inspection.traffic
+        # What is over is read from its beginning, what goes on from its newest frame.
+        pane.goes_on = pane.table.is_following = source.is_live
+        self.refresh_bindings()
+        if not source.is_live and pane.table.cursor > 0:
+            # Its index was kept, and all of it is there at once.
+            pane.table.go_to(0)
+        pane.table.focus()
+        self._tell_status()
+
+    def _leave(self) -> None:
+        """Let go of what is looked at."""
+        if self._reading is not None:
+            self._reading.close()
+        if self._recording is not None:
+            self._recording.close()
+        self._leave_desk()
+
+    def _take(self) -> None:
+        if self._reading is not None:
+            entries = self._reading.take(MOST)
+            for inspection in self.query(Inspection):
+                inspection.extend(entries)
+            self._hear_of_end(entries)
+        recording = self._recording
+        if recording is not None and recording.is_complete and len(recording) != self._count:
+            self._count = len(recording)
+            with suppress(AcpError):
+                self._hear_of_end(recording[-LAST:])
+        for pane in self.query(InterceptPane):
+            pane.sync()
+        self._tell_status()
+
+    def _hear_of_end(self, said: Sequence[Row]) -> None:
+        for entry in said:
+            if isinstance(entry, JournalEvent) and entry.name == "exit":
+                how = [f"{name} {value}" for name, value in entry.data.items()]
+                self._ending = f"the agent ended: {', '.join(how)}"
+
+    def _tell_status(self) -> None:
+        source = self._sources[self._place]
+        problem = self._trouble()
+        parts = [self._state(), one_line(source.title, 60)]
+        if len(self._sources) > 1:
+            parts.append(f"{self._place + 1} of {len(self._sources)}")
+        if self._reading is not None and self._reading.unreadable:
+            parts.append(f"{self._reading.unreadable} unreadable lines")
+        if problem is not None or self._ending:
+            parts.append(one_line(str(problem or self._ending), 120))
+        header = self._header()
+        if header is not None and header.about:
+            parts.append(one_line(header.about, 80))
+        if header is not None and header.command:
+            parts.append(one_line(" ".join(header.command), 80))
+        self.query_one("#status", Static).update("  ·  ".join(parts))
+
+    def _trouble(self) -> AcpError | None:
+        found = [self._problem, self._reading and self._reading.problem]
+        found += [pane.problem for pane in self.query(Inspection)]
+        return next((problem for problem in found if problem is not None), None)
+
+    def _header(self) -> Header | None:
+        shown = self._recording or self._reading
+        return None if shown is None else shown.header
+
+    def _now(self) -> float | None:
+        """Return the seconds since the journal began, where it goes on."""
+        header = self._header()
+        if self._reading is None or self._reading.is_over or header is None:
+            return None
+        try:
+            began = datetime.fromisoformat(header.created)
+        except ValueError:
+            return None
+        return None if began.tzinfo is None else (datetime.now(UTC) - began).total_seconds()
+
+    def _state(self) -> str:
+        if self._trouble() is not None:
+            return "✗ cannot be read"
+        if self._reading is not None:
+            return "○ ended" if self._reading.is_over else "● live"
+        if self._recording is None or not self._recording.is_complete:
+            return "… reading"
+        return "■ recording" if self._recording.footer is not None else "■ recording, not ended"

@@ -1,0 +1,102 @@
+"""The command palette offers what the screen in view can do, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from textual.actions import parse
+from textual.app import App
+from textual.dom import DOMNode
+from textual.widgets import Input
+
+from acp_console.client.agents import DEMO_AGENT
+from acp_console.tui.app import ConsoleApp
+from acp_console.tui.commands import COMMANDS
+from acp_console.tui.home.screen import HomeScreen
+from acp_console.tui.intercept.screens import DelayScreen
+from acp_console.tui.palette import CommandProvider, commands_of
+from acp_console.tui.sources import FileSource
+from acp_console.tui.traffic.pane import TrafficPane
+from tests.console.tui.conftest import say, until
+from tests.console.tui.studied import recording
+
+HELLO = Path(__file__).parents[3] / "recordings" / "hello.acp.ndjson"
+
+
+def offered(app: App[int]) -> Sequence[str]:
+    """Return the ids of the commands that the palette offers on the screen in view."""
+    return [command.id for _, command in CommandProvider(app.screen).available()]
+
+
+async def test_home_offers_its_own_commands_only(workplace: Path) -> None:
+    app = ConsoleApp(cwd=workplace)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await until(pilot, lambda: isinstance(app.screen, HomeScreen))
+        assert offered(app) == ["console.help", "console.quit", "home.open"]
+        titles = [command.title for command in app.get_system_commands(app.screen)]
+        assert "Frame" not in titles
+
+
+async def test_modal_screen_offers_no_command_of_what_lies_below(workplace: Path) -> None:
+    app = ConsoleApp(cwd=workplace, watch=[FileSource(HELLO)])
+    async with app.run_test(size=(110, 36)) as pilot:
+        await until(pilot, lambda: "■ recording" in say(app))
+        app.push_screen(DelayScreen(1))
+        await until(pilot, lambda: isinstance(app.screen, DelayScreen))
+        assert offered(app) == ["console.help", "console.quit"]
+
+
+async def test_chat_offers_traffic_once_it_is_shown(workplace: Path) -> None:
+    app = ConsoleApp(agent=DEMO_AGENT, start="chat", cwd=workplace)
+    async with app.run_test(size=(100, 40)) as pilot:
+        await until(pilot, lambda: "● ready" in say(app))
+        assert "frames.filter" not in offered(app)
+        assert "chat.alone" not in offered(app), "the screen is too narrow for it"
+        await pilot.press("f2")
+        await until(pilot, lambda: "frames.filter" in offered(app))
+
+
+async def test_command_is_found_by_its_words_and_run(tmp_path: Path) -> None:
+    app = ConsoleApp(cwd=Path(), watch=[FileSource(recording(tmp_path))])
+    async with app.run_test(size=(110, 36)) as pilot:
+        await until(pilot, lambda: "■ recording" in say(app))
+        await pilot.press("ctrl+p", *"next error")
+        await until(pilot, lambda: "Traffic: Error" in say(app))
+        await pilot.press("down", "enter")
+        await until(pilot, lambda: app.screen.query_one(TrafficPane).table.cursor == 8)
+
+
+async def test_tabs_and_the_commands_of_the_open_one_are_offered() -> None:
+    app = ConsoleApp(cwd=Path(), watch=[FileSource(HELLO)])
+    async with app.run_test(size=(110, 36)) as pilot:
+        await until(pilot, lambda: "■ recording" in say(app))
+        await pilot.press("ctrl+p")
+        await until(pilot, lambda: app.screen.query(Input))
+        await pilot.press(*"Analysis: Statistics")
+        await until(pilot, lambda: "Look at counts, sizes and times" in say(app))
+        await pilot.press("down", "enter")
+        await until(pilot, lambda: "by [method]" in say(app))
+        assert "statistics.by" in offered(app)
+        assert "capabilities.every" not in offered(app)
+        await pilot.press("ctrl+p")
+        await until(pilot, lambda: app.screen.query(Input))
+        await pilot.press(*"Analysis: By")
+        await until(pilot, lambda: "Count by method, by session, by turn" in say(app))
+        await pilot.press("down", "enter")
+        await until(pilot, lambda: "[session]" in say(app))
+
+
+def test_every_command_has_its_action_where_it_is_bound() -> None:
+    def below(kind: type[DOMNode]) -> list[type[DOMNode]]:
+        return [each for child in kind.__subclasses__() for each in [child, *below(child)]]
+
+    bound = {(kind, command) for kind in below(DOMNode) for command in commands_of(kind)}
+    assert {command for _, command in bound} == set(COMMANDS)
+    missing = [
+        (kind.__name__, command.id)
+        for kind, command in bound
+        if command.action != "screen.traffic"
+        and not hasattr(kind, f"action_{parse(command.action)[1]}")
+    ]
+    assert missing == []
